@@ -1,23 +1,23 @@
 import type { Queue } from "bullmq";
 import { z } from "zod";
 import { systemClock } from "../src/clock.ts";
-import { enqueueSlices } from "../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /**
- * Fills the source's fetch queue from the slices that wait in Postgres. It is added by whoever enters slices or finds that
+ * Fills the source's fetch queue from the tasks that wait in Postgres. It is added by whoever enters tasks or finds that
  * more may wait. `requeueJob`, which is scheduled, does the same.
  */
 export const enqueueJob = defineJob({
   // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
-  name: "feed",
+  name: "enqueue",
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   isFrequent: true,
   handle: async ({ source, fetchQueue, enqueueSoon }) => {
     const { store, sourceId } = await source.known();
-    const { fed } = await enqueueSlices(store, { sourceId, queue: fetchQueue });
+    const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
     // More may wait than the queue had room for, and it is emptied fast: the schedule alone would leave workers idle.
     if (fed > 0) await enqueueSoon();
     return { fed };

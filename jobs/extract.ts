@@ -6,44 +6,44 @@ import { isKeyRefused } from "../src/pipeline/source/refusal.ts";
 import { pauseOf } from "../src/pipeline/source/retry.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
-/** After so many attempts the slice is kept as failed. */
+/** After so many attempts the task is kept as failed. */
 const ATTEMPTS = 8;
 
-/** Fetches one slice and replaces its window. */
-export const extractSliceJob = defineJob({
-  name: "extract-slice",
+/** Fetches one task and replaces its window. */
+export const extractJob = defineJob({
+  name: "extract",
   queue: "fetch",
-  payload: z.strictObject({ sliceId: z.int().positive(), generation: z.int().positive().max(2_147_483_647) }),
+  payload: z.strictObject({ taskId: z.int().positive(), generation: z.int().positive().max(2_147_483_647) }),
   options: {
     attempts: ATTEMPTS,
     backoff: { type: "custom" },
     removeOnComplete: true,
     removeOnFail: { count: 500 },
   },
-  handle: async (context, { sliceId, generation }, job) => {
+  handle: async (context, { taskId, generation }, job) => {
     const isLastAttempt = job.attemptsMade + 1 >= ATTEMPTS;
     try {
       // The job's own signal also ends a job that another worker has taken, while the process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
-      const result = await workMessage(source, { sliceId, generation, isLastAttempt });
+      const result = await workMessage(source, { taskId, generation, isLastAttempt });
       if (!("rows" in result)) return { outcome: result.outcome };
       const { outcome, requests, rows, followUps } = result;
       if (followUps.length > 0) await context.enqueueSoon();
       return { outcome, requests, ...rows, followUps: followUps.length };
     } catch (error) {
-      return retryLater(context, error, sliceId);
+      return retryLater(context, error, taskId);
     }
   },
 });
 
-/** Decides how BullMQ retries a failed message. In every case the slice stays in Postgres. */
+/** Decides how BullMQ retries a failed message. In every case the task stays in Postgres. */
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,
-  sliceId: number,
+  taskId: number,
 ): Promise<never> {
   if (isKeyRefused(error)) {
-    await returnMessages((await source.known()).store, [sliceId]);
+    await returnMessages((await source.known()).store, [taskId]);
     throw Object.assign(new UnrecoverableError(error.message), { cause: error });
   }
   if (error instanceof PlatformError && error.status === 429) {

@@ -15,7 +15,7 @@ export interface JobContext {
   /** The source whose queue the job came from. */
   readonly source: SourceHandle;
   readonly fetchQueue: FetchQueue;
-  /** More slices may wait than the fetch queue was filled with: it is filled again in a moment. Never rejects. */
+  /** More tasks may wait than the fetch queue was filled with: it is filled again in a moment. Never rejects. */
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
   readonly alerts: AlertSettings;

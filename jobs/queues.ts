@@ -5,7 +5,7 @@ import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/s
 import { askRedis, connectRedis, primariesOf, type RedisConnection } from "../src/redis-connect.ts";
 import { isCluster } from "../src/redis-fault.ts";
 import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
-import { extractSliceJob } from "./extract.ts";
+import { extractJob } from "./extract.ts";
 
 /** What keys begin with, unless a Redis is shared: `prefix` of its server. */
 export const { prefix: PREFIX } = redisServerOf({});
@@ -41,7 +41,7 @@ export function workerConnection(server: RedisServer): RedisConnection {
 }
 
 /**
- * For adding jobs. Fails fast without Redis, since Postgres keeps the slices. A command that timed out leaves the
+ * For adding jobs. Fails fast without Redis, since Postgres keeps the tasks. A command that timed out leaves the
  * connection open: only `socketTimeout` closes a half-open one.
  */
 export function producerConnection(server: RedisServer, name = ""): RedisConnection {
@@ -95,11 +95,11 @@ export function fetchQueueOf(queue: Queue): FetchQueue {
 
 /** Routine work goes before backfills: BullMQ serves a lower priority number first. */
 function toJob(message: QueueMessage) {
-  const { sliceId, generation, routine } = message;
+  const { taskId, generation, routine } = message;
   return {
-    name: extractSliceJob.name,
-    data: { sliceId, generation },
-    opts: { ...extractSliceJob.options, jobId: messageId(message), priority: routine ? 1 : 2 },
+    name: extractJob.name,
+    data: { taskId, generation },
+    opts: { ...extractJob.options, jobId: messageId(message), priority: routine ? 1 : 2 },
   };
 }
 

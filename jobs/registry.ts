@@ -1,7 +1,7 @@
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { enqueueJob } from "./enqueue.ts";
-import { extractSliceJob } from "./extract.ts";
+import { extractJob } from "./extract.ts";
 import type { JobDefinition } from "./job.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
@@ -15,7 +15,7 @@ const jobs = [
   syncJob,
   enqueueJob,
   requeueJob,
-  extractSliceJob,
+  extractJob,
   reconcileRangeJob,
   checkTotalsJob,
   readBillJob,

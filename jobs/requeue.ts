@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { keepStatistics } from "../src/pipeline/statistics.ts";
-import { enqueueSlices, requeueLost } from "../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /**
- * Enqueues waiting slices, requeues messages that Redis lost, removes stale ones, ends finished backfills, and keeps
+ * Enqueues waiting tasks, requeues messages that Redis lost, removes stale ones, ends finished backfills, and keeps
  * statistics of new tables.
  */
 export const requeueJob = defineJob({
   // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
-  name: "sweep",
+  name: "requeue",
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
@@ -17,7 +17,7 @@ export const requeueJob = defineJob({
   handle: async ({ source, fetchQueue, enqueueSoon }) => {
     const { store, sourceId } = await source.known();
     const requeued = await requeueLost(store, { sourceId, queue: fetchQueue });
-    const { fed } = await enqueueSlices(store, { sourceId, queue: fetchQueue });
+    const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
     if (fed > 0) await enqueueSoon();
     return { ...requeued, fed, analyzed: await keepStatistics(store) };
   },

@@ -14,7 +14,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'settled_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -38,6 +38,17 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
   CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
+);
+
+CREATE TABLE usage.became_final (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  final_at timestamp with time zone NOT NULL,
+  CONSTRAINT became_final_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT became_final_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
+  CONSTRAINT became_final_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT became_final_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
 CREATE TABLE usage.bill_part (
@@ -189,7 +200,7 @@ CREATE TABLE usage.coverage (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
-  settled boolean NOT NULL,
+  final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamp with time zone NOT NULL,
   digest bytea,
@@ -295,6 +306,35 @@ CREATE TABLE usage.fetch (
   CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text, 'probe'::text])))
 );
 
+CREATE TABLE usage.fetch_task (
+  task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  backfill_id integer,
+  group_by text NOT NULL,
+  stride text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  scope_ids integer[] NOT NULL,
+  workspace_ids text[] NOT NULL,
+  state text NOT NULL DEFAULT 'waiting'::text,
+  generation integer NOT NULL DEFAULT 0,
+  attempts integer NOT NULL DEFAULT 0,
+  leased_until timestamp with time zone,
+  code text,
+  message text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  open_claims integer NOT NULL DEFAULT 0,
+  run_id integer,
+  CONSTRAINT fetch_task_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fetch_task_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
+  CONSTRAINT fetch_task_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT fetch_task_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT fetch_task_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
+  CONSTRAINT fetch_task_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT fetch_task_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
+);
+
 CREATE TABLE usage.heartbeat (
   process text NOT NULL,
   beat_at timestamp with time zone NOT NULL,
@@ -314,11 +354,11 @@ CREATE TABLE usage.late_change (
   observed_on date NOT NULL,
   group_by text NOT NULL,
   stride text NOT NULL,
-  was_settled boolean NOT NULL,
+  was_final boolean NOT NULL,
   age_hours integer NOT NULL,
   changes bigint NOT NULL,
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_settled, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_final, age_hours),
   CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );
@@ -612,17 +652,6 @@ CREATE TABLE usage.series (
   CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
 );
 
-CREATE TABLE usage.settlement (
-  scope_id integer NOT NULL,
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  settled_at timestamp with time zone NOT NULL,
-  CONSTRAINT settlement_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT settlement_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
-  CONSTRAINT settlement_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT settlement_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
-);
-
 CREATE TABLE usage.sku (
   sku_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   name text NOT NULL,
@@ -631,35 +660,6 @@ CREATE TABLE usage.sku (
   CONSTRAINT sku_name_key UNIQUE (name),
   CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
-);
-
-CREATE TABLE usage.slice (
-  slice_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  backfill_id integer,
-  group_by text NOT NULL,
-  stride text NOT NULL,
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  scope_ids integer[] NOT NULL,
-  workspace_ids text[] NOT NULL,
-  state text NOT NULL DEFAULT 'waiting'::text,
-  generation integer NOT NULL DEFAULT 0,
-  attempts integer NOT NULL DEFAULT 0,
-  leased_until timestamp with time zone,
-  code text,
-  message text,
-  created_at timestamp with time zone NOT NULL DEFAULT now(),
-  finished_at timestamp with time zone,
-  open_claims integer NOT NULL DEFAULT 0,
-  run_id integer,
-  CONSTRAINT slice_pkey PRIMARY KEY (slice_id),
-  CONSTRAINT slice_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
-  CONSTRAINT slice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT slice_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT slice_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
-  CONSTRAINT slice_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT slice_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 CREATE TABLE usage.source (
@@ -731,8 +731,8 @@ CREATE TABLE usage.withdrawal (
   scope_id integer NOT NULL,
   period_start timestamp with time zone NOT NULL,
   period_end timestamp with time zone NOT NULL,
-  settled boolean NOT NULL,
-  settled_at timestamp with time zone,
+  final boolean NOT NULL,
+  final_at timestamp with time zone,
   withdrawn_at timestamp with time zone NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
   CONSTRAINT withdrawal_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.every_scope(scope_id),
@@ -759,6 +759,18 @@ CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
 
+CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
+
+CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
+
+CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
+
+CREATE INDEX fetch_task_of_run ON usage.fetch_task USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
+
+CREATE INDEX fetch_task_oldest ON usage.fetch_task USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
+
+CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
+
 CREATE INDEX measure_difference_newest ON usage.measure_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
 
 CREATE INDEX measure_difference_unresolved ON usage.measure_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
@@ -779,18 +791,6 @@ CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at D
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
-CREATE INDEX slice_in_queue ON usage.slice USING btree (source_id) WHERE (state = 'queued'::text);
-
-CREATE INDEX slice_next ON usage.slice USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
-
-CREATE INDEX slice_of_backfill ON usage.slice USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
-
-CREATE INDEX slice_of_run ON usage.slice USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
-
-CREATE INDEX slice_oldest ON usage.slice USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
-
-CREATE UNIQUE INDEX slice_routine_once ON usage.slice USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
-
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 
 CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
@@ -803,7 +803,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 CREATE TRIGGER restatement_of_older_loads BEFORE INSERT ON usage.restatement FOR EACH ROW WHEN (((new.restated_at >= now()) AND ((new.restated_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
 
-CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR EACH ROW WHEN (((new.settled_at >= now()) AND ((new.settled_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
+CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.became_final FOR EACH ROW WHEN (((new.final_at >= now()) AND ((new.final_at)::text IS DISTINCT FROM current_setting('usage.load_instant'::text, true)))) EXECUTE FUNCTION usage.restamp_older_load();
 
 -- VIEW reporting.backfill_status (
 --   source_id text,
@@ -864,7 +864,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   group_by text,
 --   stride text,
 --   loaded_until timestamp with time zone,
---   settled_until timestamp with time zone,
+--   final_until timestamp with time zone,
 --   fetched_at timestamp with time zone,
 --   lag_seconds bigint
 -- )
@@ -1847,7 +1847,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   observed_on date,
 --   group_by text,
 --   stride text,
---   was_settled boolean,
+--   was_final boolean,
 --   age_hours integer,
 --   changes bigint,
 --   traces_moved bigint
@@ -2019,7 +2019,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   is_settled boolean,
+--   is_final boolean,
 --   fetched_at timestamp with time zone
 -- )
 
@@ -2033,7 +2033,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   is_settled boolean,
+--   is_final boolean,
 --   fetched_at timestamp with time zone
 -- )
 
@@ -2260,7 +2260,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   reconciled_at timestamp with time zone,
@@ -2271,7 +2271,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- VIEW usage.day_coverage (
 --   scope_id integer,
 --   starts date[],
---   settled boolean[],
+--   final boolean[],
 --   fetched_at timestamp with time zone[],
 --   loaded datemultirange
 -- )
@@ -2296,7 +2296,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   usage_date date,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
@@ -2316,7 +2316,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text,
 --   usage_date date,
 --   loaded boolean,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   by_hours boolean,
@@ -2478,7 +2478,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   entity_id integer,
 --   usage_date date,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
@@ -2490,7 +2490,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   scope_id integer,
 --   period_start timestamp with time zone,
 --   period_end timestamp with time zone,
---   settled_at timestamp with time zone,
+--   final_at timestamp with time zone,
 --   withdrawn_at timestamp with time zone
 -- )
 
@@ -2506,7 +2506,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 -- VIEW usage.hour_coverage (
 --   scope_id integer,
 --   starts timestamp with time zone[],
---   settled boolean[],
+--   final boolean[],
 --   fetched_at timestamp with time zone[],
 --   loaded tstzmultirange
 -- )
@@ -2539,7 +2539,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   workspace_name text,
 --   usage_hour timestamp with time zone,
 --   loaded boolean,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   hour_series integer[]
@@ -2554,7 +2554,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   settled boolean,
+--   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text
 -- )
@@ -2861,15 +2861,15 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 --   status text
 -- )
 
--- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
@@ -2881,7 +2881,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 
--- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamp with time zone)
+-- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.day_status(day date, sure datemultirange, unavailable datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
 
@@ -2903,7 +2903,7 @@ CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR E
 
 -- FUNCTION usage.failure_at(bucket timestamp with time zone, starts timestamp with time zone[], ends timestamp with time zone[], states text[]) RETURNS text
 
--- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_settled boolean, traces bigint) RETURNS text
+-- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_final boolean, traces bigint) RETURNS text
 
 -- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
 
@@ -3002,7 +3002,7 @@ COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.data_freshness.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest loaded bucket.';
-COMMENT ON COLUMN reporting.data_freshness.settled_until IS 'End of the latest final bucket.';
+COMMENT ON COLUMN reporting.data_freshness.final_until IS 'End of the latest final bucket.';
 COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
 COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
@@ -3139,7 +3139,7 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.currency IS 'ISO 4217 code of
 COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
@@ -3201,7 +3201,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.api_key_short_key
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3233,7 +3233,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_nam
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3266,7 +3266,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_email IS 'Curre
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3359,7 +3359,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_name IS 'C
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
@@ -3387,7 +3387,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platfor
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3426,7 +3426,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_id IS E'The 
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
@@ -3456,7 +3456,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_name IS 'Current n
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3471,7 +3471,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current 
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
@@ -3558,7 +3558,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3588,7 +3588,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current nam
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the id names a user.';
@@ -3866,12 +3866,12 @@ COMMENT ON COLUMN reporting.usage_coverage_daily.is_reconciled IS 'Whether this 
 COMMENT ON COLUMN reporting.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
 COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
 COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_late_change.was_settled IS 'Whether the count was final when it changed.';
+COMMENT ON COLUMN reporting.usage_late_change.was_final IS 'Whether the count was final when it changed.';
 COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
 COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
 COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
@@ -4021,7 +4021,7 @@ COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of 
 COMMENT ON COLUMN reporting.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
 COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.usage_record.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -4033,7 +4033,7 @@ COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record_masked.is_settled IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.usage_record_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -4054,7 +4054,7 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Dimension of t
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';

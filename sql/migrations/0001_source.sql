@@ -26,7 +26,7 @@ CREATE TABLE usage.source_fact (
   fact text NOT NULL,
   evidence text NOT NULL,
   learned_at timestamptz NOT NULL DEFAULT now(),
-  -- From then on one slice may ask again; null where asking again is part of every round.
+  -- From then on one task may ask again; null where asking again is part of every round.
   probe_after timestamptz,
   CONSTRAINT source_fact_pkey PRIMARY KEY (source_id, fact),
   CONSTRAINT source_fact_known CHECK (

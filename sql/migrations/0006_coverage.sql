@@ -5,7 +5,7 @@ CREATE TABLE usage.coverage (
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- Fetched at least USAGE_SETTLE_AFTER after its last bucket ended.
-  settled boolean NOT NULL,
+  final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamptz NOT NULL,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),

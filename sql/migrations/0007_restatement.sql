@@ -1,4 +1,4 @@
--- Changes of settled counts. Null is "not there": null to n was added, n to null was retired.
+-- Changes of final counts. Null is "not there": null to n was added, n to null was retired.
 CREATE TABLE usage.restatement (
   restatement_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT restatement_pkey PRIMARY KEY,
   series_id integer NOT NULL CONSTRAINT restatement_series_id_fkey REFERENCES usage.series,

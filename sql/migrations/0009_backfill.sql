@@ -1,4 +1,4 @@
--- What an operator asked for. Its slices are rows; progress is counted from them, cancelling is an update of them.
+-- What an operator asked for. Its tasks are rows; progress is counted from them, cancelling is an update of them.
 CREATE TABLE usage.backfill (
   backfill_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT backfill_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT backfill_source_id_fkey REFERENCES usage.source,

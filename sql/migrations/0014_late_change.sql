@@ -5,12 +5,12 @@ CREATE TABLE usage.late_change (
   observed_on date NOT NULL,
   group_by text NOT NULL,
   stride text NOT NULL,
-  was_settled boolean NOT NULL,
+  was_final boolean NOT NULL,
   -- Upper end of the class of ages, counted from the end of the bucket.
   age_hours integer NOT NULL,
   changes bigint NOT NULL,
   -- Sum of the differences without their signs.
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_settled, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_final, age_hours),
   CONSTRAINT late_change_age_range CHECK (age_hours > 0)
 );

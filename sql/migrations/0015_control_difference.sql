@@ -30,7 +30,7 @@ CREATE TABLE usage.control_check (
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   requests integer NOT NULL,
-  -- Settled days x scopes held against a total, and those that no window fits yet.
+  -- Final days x scopes held against a total, and those that no window fits yet.
   days_proved integer NOT NULL,
   days_waiting integer NOT NULL,
   restated integer NOT NULL,

@@ -9,5 +9,5 @@ CREATE TABLE usage.alert (
   told_at timestamptz NOT NULL,
   cleared_at timestamptz,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
-  CONSTRAINT alert_kind_known CHECK (kind IN ('difference', 'control_total', 'settled_changed', 'stale', 'refused'))
+  CONSTRAINT alert_kind_known CHECK (kind IN ('difference', 'control_total', 'final_changed', 'stale', 'refused'))
 );

@@ -27,16 +27,16 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  IF TG_TABLE_NAME = 'settlement' THEN
-    NEW.settled_at := usage.load_instant();
+  IF TG_TABLE_NAME = 'became_final' THEN
+    NEW.final_at := usage.load_instant();
   ELSE
     NEW.restated_at := usage.load_instant();
   END IF;
   RETURN NEW;
 END
 $$;
-CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.settlement FOR EACH ROW
-  WHEN (NEW.settled_at >= now() AND NEW.settled_at::text IS DISTINCT FROM current_setting('usage.load_instant', true))
+CREATE TRIGGER settlement_of_older_loads BEFORE INSERT ON usage.became_final FOR EACH ROW
+  WHEN (NEW.final_at >= now() AND NEW.final_at::text IS DISTINCT FROM current_setting('usage.load_instant', true))
   EXECUTE FUNCTION usage.restamp_older_load();
 CREATE TRIGGER restatement_of_older_loads BEFORE INSERT ON usage.restatement FOR EACH ROW
   WHEN (NEW.restated_at >= now() AND NEW.restated_at::text IS DISTINCT FROM current_setting('usage.load_instant', true))

@@ -1,4 +1,4 @@
--- Every load that stamps an instant before this one has ended, and no load will stamp one any more. So what was stored as settled
+-- Every load that stamps an instant before this one has ended, and no load will stamp one any more. So what was stored as final
 -- at an instant before it never changes. Whole seconds, as in the locks of usage.load_instant.
 CREATE FUNCTION usage.as_of_limit() RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE

@@ -4,9 +4,9 @@ CREATE TABLE usage.withdrawal (
   period_start timestamptz NOT NULL,
   period_end timestamptz NOT NULL,
   -- Whether they were shown as final.
-  settled boolean NOT NULL,
-  -- As in usage.settlement, whose entry this one replaces; null where there was none.
-  settled_at timestamptz,
+  final boolean NOT NULL,
+  -- As in usage.became_final, whose entry this one replaces; null where there was none.
+  final_at timestamptz,
   withdrawn_at timestamptz NOT NULL,
   CONSTRAINT withdrawal_pkey PRIMARY KEY (scope_id, period_start, withdrawn_at),
   CONSTRAINT withdrawal_period_order CHECK (period_start < period_end)

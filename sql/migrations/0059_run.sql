@@ -1,6 +1,6 @@
 -- One row each time that something ran: a sync, a backfill, a reconciliation, a check of totals or a meter probe, by hand or
 -- by schedule. No other table holds a sync or a reconciliation that failed, or when it began. What became of the fetch
--- tasks of a backfill stands in usage.slice, and its end in usage.backfill.
+-- tasks of a backfill stands in usage.fetch_task, and its end in usage.backfill.
 CREATE TABLE usage.run (
   run_id integer GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,

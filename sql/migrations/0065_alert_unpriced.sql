@@ -1,5 +1,5 @@
 -- The webhook also hears of usage that no price is valid for.
 ALTER TABLE usage.alert DROP CONSTRAINT alert_kind_known;
 ALTER TABLE usage.alert ADD CONSTRAINT alert_kind_known CHECK (
-  kind IN ('difference', 'control_total', 'settled_changed', 'stale', 'refused', 'access_lost', 'unpriced')
+  kind IN ('difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced')
 );

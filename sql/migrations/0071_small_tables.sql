@@ -5,7 +5,7 @@ DECLARE
   small text;
 BEGIN
   FOREACH small IN ARRAY ARRAY[
-    'source', 'source_fact', 'entity', 'entity_name', 'workspace', 'scope', 'series', 'coverage', 'failure', 'settlement',
+    'source', 'source_fact', 'entity', 'entity_name', 'workspace', 'scope', 'series', 'coverage', 'failure', 'became_final',
     'withdrawal', 'month_close', 'closed_workspace', 'sku', 'price', 'probe', 'probe_figure', 'backfill'
   ] LOOP
     EXECUTE format(

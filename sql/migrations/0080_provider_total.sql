@@ -48,6 +48,6 @@ ALTER TABLE usage.control_difference
 ALTER TABLE usage.alert DROP CONSTRAINT alert_kind_known;
 ALTER TABLE usage.alert ADD CONSTRAINT alert_kind_known CHECK (
   kind IN (
-    'difference', 'control_total', 'settled_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit'
+    'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit'
   )
 );

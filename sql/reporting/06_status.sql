@@ -4,7 +4,7 @@
 -- The planner inlines these functions; else every row would pay for a call. So they have no STRICT and no SET, and use an
 -- argument twice only where callers pass short expressions.
 CREATE OR REPLACE FUNCTION usage.figure_status(
-  is_loaded boolean, is_unavailable boolean, failure text, is_settled boolean, traces bigint
+  is_loaded boolean, is_unavailable boolean, failure text, is_final boolean, traces bigint
 ) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
@@ -12,13 +12,13 @@ RETURN CASE
   -- Only what is not loaded can be missing, and only without a failure: so failed and unverified come first.
   ELSE coalesce(failure, CASE
     WHEN NOT is_loaded THEN 'missing'
-    WHEN is_settled IS NOT TRUE THEN 'provisional'
+    WHEN is_final IS NOT TRUE THEN 'provisional'
     WHEN traces = 0 THEN 'empty'
     ELSE 'ok'
   END)
 END;
 
--- Whether later changes of a figure are kept as restatements. Figures of these statuses are loaded and settled.
+-- Whether later changes of a figure are kept as restatements. Figures of these statuses are loaded and final.
 CREATE OR REPLACE FUNCTION usage.is_final(status text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN status IN ('ok', 'empty');

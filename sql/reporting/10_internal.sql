@@ -95,7 +95,7 @@ LEFT JOIN usage.scope h
  AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
 WHERE d.stride = 'day';
 
--- Loaded and settled time of each cell, as one multirange each. Hours stand in for a day that is neither loaded nor
+-- Loaded and final time of each cell, as one multirange each. Hours stand in for a day that is neither loaded nor
 -- unverified: there they may show the zero that was withdrawn (days_of_hours). Each sum is a subquery of its own, so that the planner still
 -- expects one row for each cell.
 CREATE OR REPLACE VIEW usage.cell_time AS
@@ -105,7 +105,7 @@ SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.da
        cell.expected_days
 FROM usage.cell cell
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final_days
+  SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final_days
   FROM usage.coverage v
   CROSS JOIN LATERAL (
     SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
@@ -114,7 +114,7 @@ CROSS JOIN LATERAL (
 ) d
 CROSS JOIN LATERAL (
   SELECT coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') AS hours,
-         coalesce(range_agg(tstzrange(v.period_start, v.period_end)) FILTER (WHERE v.settled), '{}') AS final_hours
+         coalesce(range_agg(tstzrange(v.period_start, v.period_end)) FILTER (WHERE v.final), '{}') AS final_hours
   FROM usage.coverage v
   WHERE v.scope_id = cell.hour_scope_id
 ) h
@@ -127,11 +127,11 @@ CROSS JOIN LATERAL (
 
 -- Loaded time of each scope of days. Its ranges begin and end on UTC days.
 CREATE OR REPLACE VIEW usage.day_coverage AS
-SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.settled ORDER BY v.first) AS settled,
+SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.final ORDER BY v.first) AS final,
        array_agg(v.fetched_at ORDER BY v.first) AS fetched_at, range_agg(daterange(v.first, v.after)) AS loaded
 FROM (
   SELECT c.scope_id, (c.period_start AT TIME ZONE 'UTC')::date AS first, (c.period_end AT TIME ZONE 'UTC')::date AS after,
-         c.settled, c.fetched_at
+         c.final, c.fetched_at
   FROM usage.coverage c
   JOIN usage.scope s USING (scope_id)
   WHERE s.stride = 'day'
@@ -154,7 +154,7 @@ GROUP BY v.scope_id;
 -- Loaded time of each scope of hours.
 CREATE OR REPLACE VIEW usage.hour_coverage AS
 SELECT c.scope_id, array_agg(c.period_start ORDER BY c.period_start) AS starts,
-       array_agg(c.settled ORDER BY c.period_start) AS settled, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
+       array_agg(c.final ORDER BY c.period_start) AS final, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
        range_agg(tstzrange(c.period_start, c.period_end)) AS loaded
 FROM usage.coverage c
 JOIN usage.scope s USING (scope_id)

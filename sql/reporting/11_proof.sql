@@ -36,7 +36,7 @@ FROM (
   SELECT scope_id, kind, trace_tier, day, sum(sum(final)) OVER w > 0 AND sum(sum(differing)) OVER w = 0 AS is_provable,
          (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
   FROM (
-    SELECT c.scope_id, s.kind, s.trace_tier, b.day, b.sign * c.settled::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
+    SELECT c.scope_id, s.kind, s.trace_tier, b.day, b.sign * c.final::integer AS final, 0 AS differing, 0 AS exported, 0 AS totalled
     FROM usage.coverage c
     JOIN usage.every_scope s USING (scope_id)
     CROSS JOIN LATERAL (

@@ -1,11 +1,11 @@
 -- Days whose 24 hours are all loaded while the day itself is not. Only there the hours make up the day's figure.
 CREATE OR REPLACE VIEW usage.day_of_hours AS
-SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.settled, t.fetched_at, x.slug, x.group_by, x.workspace_id,
+SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.final, t.fetched_at, x.slug, x.group_by, x.workspace_id,
        x.workspace_name
 FROM usage.cell_time x
 CROSS JOIN LATERAL usage.days_of(x.days_of_hours) day
 CROSS JOIN LATERAL (
-  SELECT bool_and(c.settled) AS settled, min(c.fetched_at) AS fetched_at
+  SELECT bool_and(c.final) AS final, min(c.fetched_at) AS fetched_at
   FROM usage.coverage c
   WHERE c.scope_id = x.hour_scope_id AND c.period_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
     AND c.period_end > day::timestamp AT TIME ZONE 'UTC'
@@ -26,7 +26,7 @@ $$;
 -- Traces of the hours of such a day, by entity. The sum is a subquery for each day and series, so that it reads these 24
 -- hours alone, whatever the planner expects.
 CREATE OR REPLACE VIEW usage.figure_of_hours AS
-SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.settled, h.fetched_at, h.slug, h.group_by, h.workspace_id,
+SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.final, h.fetched_at, h.slug, h.group_by, h.workspace_id,
        h.workspace_name
 FROM usage.day_of_hours h
 JOIN usage.series s ON s.scope_id = h.hour_scope_id
@@ -64,7 +64,7 @@ LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day'
 -- list, newest first: a filter on the day is applied to it once, and a query for the newest days stops early.
 CREATE OR REPLACE VIEW usage.day_state AS
 SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
-       x.workspace_name, d.usage_date, t.loaded, t.settled,
+       x.workspace_name, d.usage_date, t.loaded, t.final,
        CASE
          WHEN x.days @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)]
          WHEN t.by_hours THEN (
@@ -75,7 +75,7 @@ SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hou
        END AS fetched_at,
        usage.figure_status(
          t.loaded, x.is_unavailable, usage.failure_at(d.usage_date, x.failure_starts, x.failure_ends, x.failure_states),
-         t.settled, NULL
+         t.final, NULL
        ) AS status,
        t.by_hours, x.day_series, x.hour_series,
        nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
@@ -90,7 +90,7 @@ FROM (
 JOIN usage.cell_days x ON x.data_start <= d.usage_date AND coalesce(x.expected_days @> d.usage_date, false)
 LEFT JOIN usage.proved_day p ON p.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
-  SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS settled,
+  SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS final,
          x.days_of_hours @> d.usage_date AS by_hours
 ) t;
 
@@ -112,11 +112,11 @@ LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day'
 CREATE OR REPLACE VIEW usage.daily_row AS
 SELECT cell.slug, cell.group_by, r.bucket_start AS usage_date, cell.workspace_id, cell.workspace_name,
        e.dimension_id, e.dimension_name, r.traces,
-       c.settled[width_bucket(r.bucket_start, c.starts)] AS settled,
+       c.final[width_bucket(r.bucket_start, c.starts)] AS final,
        c.fetched_at[width_bucket(r.bucket_start, c.starts)] AS fetched_at,
        usage.figure_status(
          true, false, usage.failure_at(r.bucket_start, x.starts, x.ends, x.states),
-         c.settled[width_bucket(r.bucket_start, c.starts)], r.traces
+         c.final[width_bucket(r.bucket_start, c.starts)], r.traces
        ) AS status,
        nullif(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS matched_at,
@@ -130,8 +130,8 @@ LEFT JOIN usage.day_failure x ON x.scope_id = cell.day_scope_id
 LEFT JOIN usage.proved_day p ON p.scope_id = cell.day_scope_id
 UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
-       f.settled, f.fetched_at,
-       usage.figure_status(true, false, usage.failure_at(f.usage_date, x.starts, x.ends, x.states), f.settled, f.traces),
+       f.final, f.fetched_at,
+       usage.figure_status(true, false, usage.failure_at(f.usage_date, x.starts, x.ends, x.states), f.final, f.traces),
        -- Only a day's own record is ever compared.
        NULL, NULL, NULL
 FROM usage.figure_of_hours f

@@ -2,11 +2,11 @@
 -- list, newest first: a filter on the hour is applied to it once, and a query for the newest hours stops early.
 CREATE OR REPLACE VIEW usage.hour_state AS
 SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
-       x.workspace_name, h.usage_hour, t.loaded, t.settled,
+       x.workspace_name, h.usage_hour, t.loaded, t.final,
        CASE WHEN t.loaded THEN x.fetched_at[width_bucket(h.usage_hour, x.starts)] END AS fetched_at,
        usage.figure_status(
          t.loaded, x.is_unavailable, usage.failure_at(h.usage_hour, x.failure_starts, x.failure_ends, x.failure_states),
-         t.settled, NULL
+         t.final, NULL
        ) AS status,
        x.hour_series
 FROM (
@@ -19,7 +19,7 @@ FROM (
   ORDER BY usage_hour DESC
 ) h
 JOIN (
-  SELECT cell.*, coalesce(c.loaded, '{}') AS loaded, c.starts, c.settled, c.fetched_at, f.starts AS failure_starts,
+  SELECT cell.*, coalesce(c.loaded, '{}') AS loaded, c.starts, c.final, c.fetched_at, f.starts AS failure_starts,
          f.ends AS failure_ends, f.states AS failure_states, n.source_id IS NOT NULL AS is_unavailable,
          coalesce(c.loaded, '{}')
            + tstzmultirange(usage.expected_hours(cell.data_start, cell.hourly_hours)) * usage.time_of(cell.expected_days) AS shown,
@@ -37,7 +37,7 @@ JOIN (
 x ON coalesce(x.shown @> h.usage_hour, false)
 CROSS JOIN LATERAL (SELECT x.loaded @> h.usage_hour AS loaded) l
 CROSS JOIN LATERAL (
-  SELECT l.loaded, CASE WHEN l.loaded THEN x.settled[width_bucket(h.usage_hour, x.starts)] ELSE false END AS settled
+  SELECT l.loaded, CASE WHEN l.loaded THEN x.final[width_bucket(h.usage_hour, x.starts)] ELSE false END AS final
 ) t;
 
 -- Expected hours of a cell that are not loaded. Read from the ranges, not hour by hour: mostly there are none.
@@ -57,11 +57,11 @@ LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_hour
 CREATE OR REPLACE VIEW usage.hourly_row AS
 SELECT cell.slug, cell.group_by, r.bucket_start AS usage_hour, cell.workspace_id, cell.workspace_name,
        e.dimension_id, e.dimension_name, r.traces,
-       c.settled[width_bucket(r.bucket_start, c.starts)] AS settled,
+       c.final[width_bucket(r.bucket_start, c.starts)] AS final,
        c.fetched_at[width_bucket(r.bucket_start, c.starts)] AS fetched_at,
        usage.figure_status(
          true, false, usage.failure_at(r.bucket_start, x.starts, x.ends, x.states),
-         c.settled[width_bucket(r.bucket_start, c.starts)], r.traces
+         c.final[width_bucket(r.bucket_start, c.starts)], r.traces
        ) AS status
 FROM usage.cell cell
 JOIN usage.series s ON s.scope_id = cell.hour_scope_id

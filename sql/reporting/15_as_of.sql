@@ -1,15 +1,15 @@
 -- When days were final: since when, and until when where they were zeros that were withdrawn.
 CREATE OR REPLACE VIEW usage.final_time AS
-SELECT scope_id, period_start, period_end, settled_at, 'infinity'::timestamptz AS withdrawn_at FROM usage.settlement
+SELECT scope_id, period_start, period_end, final_at, 'infinity'::timestamptz AS withdrawn_at FROM usage.became_final
 UNION ALL
-SELECT scope_id, period_start, period_end, settled_at, withdrawn_at FROM usage.withdrawal WHERE settled_at IS NOT NULL;
+SELECT scope_id, period_start, period_end, final_at, withdrawn_at FROM usage.withdrawal WHERE final_at IS NOT NULL;
 
--- Figures that were stored as settled at an instant: today's records without the restatements since then. A load locks its
--- scopes first, then stamps its restatements and settlements with one instant (usage.load_instant). So the stamps of a scope
+-- Figures that were stored as final at an instant: today's records without the restatements since then. A load locks its
+-- scopes first, then stamps its restatements and finalRanges with one instant (usage.load_instant). So the stamps of a scope
 -- have the order of its loads. Only stored days count: a day that is made of hours never settles as a day.
 CREATE OR REPLACE FUNCTION usage.daily_as_of(as_of timestamptz, grouping_wanted text)
 RETURNS TABLE (
-  scope_id integer, entity_id integer, usage_date date, traces bigint, settled_at timestamptz
+  scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamptz
 )
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
@@ -17,14 +17,14 @@ SET jit = off
 AS $$
   -- One row for each day, so that the planner can join by a hash. A range join would compare each figure with each range of
   -- its scope.
-  WITH settled AS (
-    SELECT t.scope_id, d::date AS usage_date, t.settled_at
+  WITH final AS (
+    SELECT t.scope_id, d::date AS usage_date, t.final_at
     FROM usage.final_time t
     JOIN usage.scope s USING (scope_id)
     CROSS JOIN LATERAL generate_series(
       t.period_start AT TIME ZONE 'UTC', t.period_end AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
     ) d
-    WHERE s.stride = 'day' AND s.group_by = grouping_wanted AND t.settled_at <= as_of
+    WHERE s.stride = 'day' AND s.group_by = grouping_wanted AND t.final_at <= as_of
       AND t.withdrawn_at > as_of
   ), undone AS (
     SELECT DISTINCT ON (r.series_id, r.bucket_start)
@@ -46,10 +46,10 @@ AS $$
     ) r
     FULL JOIN undone u USING (series_id, usage_date)
   )
-  SELECT x.scope_id, x.entity_id, f.usage_date, f.traces, t.settled_at
+  SELECT x.scope_id, x.entity_id, f.usage_date, f.traces, t.final_at
   FROM figure f
   JOIN usage.series x USING (series_id)
-  JOIN settled t ON t.scope_id = x.scope_id AND t.usage_date = f.usage_date
+  JOIN final t ON t.scope_id = x.scope_id AND t.usage_date = f.usage_date
   WHERE f.traces > 0
 $$;
 
@@ -106,7 +106,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamptz)
 RETURNS TABLE (
-  source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, settled_at timestamptz
+  source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamptz
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -115,9 +115,9 @@ AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM usage.check_as_of(as_of);
-  -- Every settled day, with or without usage.
+  -- Every final day, with or without usage.
   RETURN QUERY
-  SELECT src.slug, d.day::date, w.dimension_id, w.dimension_name, coalesce(f.traces, 0), t.settled_at
+  SELECT src.slug, d.day::date, w.dimension_id, w.dimension_name, coalesce(f.traces, 0), t.final_at
   FROM usage.final_time t
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source src USING (source_id)
@@ -130,7 +130,7 @@ BEGIN
     FROM usage.daily_as_of(as_of, 'workspace') a
     GROUP BY a.scope_id, a.usage_date
   ) f ON f.scope_id = t.scope_id AND f.usage_date = d.day::date
-  WHERE s.stride = 'day' AND s.group_by = 'workspace' AND t.settled_at <= as_of AND t.withdrawn_at > as_of;
+  WHERE s.stride = 'day' AND s.group_by = 'workspace' AND t.final_at <= as_of AND t.withdrawn_at > as_of;
   -- Again: `prune` may have removed some of it since the first check.
   PERFORM usage.check_history(as_of);
 END
@@ -140,7 +140,7 @@ $$;
 CREATE OR REPLACE FUNCTION reporting.usage_{dimension}_daily_as_of(as_of timestamptz)
 RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, {column_types}, traces bigint,
-  settled_at timestamptz
+  final_at timestamptz
 )
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -150,7 +150,7 @@ AS $$
 BEGIN
   PERFORM usage.check_as_of(as_of);
   RETURN QUERY
-  SELECT src.slug, a.usage_date, w.dimension_id, w.dimension_name, {columns}, a.traces, a.settled_at
+  SELECT src.slug, a.usage_date, w.dimension_id, w.dimension_name, {columns}, a.traces, a.final_at
   FROM usage.daily_as_of(as_of, '{dimension}') a
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source src USING (source_id)

@@ -50,7 +50,7 @@ SELECT c.meter, c.kind, c.trace_tier, c.scope_id, c.slug, c.source_id, c.group_b
        f.failed, f.unverified, v.starts, v.fetched_at
 FROM usage.meter_cell c
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final,
+  SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final,
          array_agg(lower(t.days) ORDER BY t.days) AS starts, array_agg(v.fetched_at ORDER BY t.days) AS fetched_at
   FROM usage.coverage v
   CROSS JOIN LATERAL (

@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
   SELECT CASE WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days
 ) n
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.settled), '{}') AS final
+  SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final
   FROM usage.coverage v
   CROSS JOIN LATERAL (
     SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days

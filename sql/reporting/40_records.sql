@@ -1,7 +1,7 @@
 CREATE OR REPLACE VIEW reporting.usage_record AS
 SELECT src.slug AS source_id, c.group_by, c.stride, r.bucket_start AS period_start,
        r.bucket_start + interval '1 hour' AS period_end, w.dimension_id AS workspace_id, e.dimension_id,
-       e.dimension_name, r.traces, v.settled AS is_settled, v.fetched_at
+       e.dimension_name, r.traces, v.final AS is_final, v.fetched_at
 FROM usage.hourly_record r
 JOIN usage.series s USING (series_id)
 JOIN usage.scope c USING (scope_id)
@@ -14,7 +14,7 @@ UNION ALL
 SELECT src.slug, c.group_by, c.stride, r.bucket_start::timestamp AT TIME ZONE 'UTC',
        (r.bucket_start + CASE c.stride WHEN 'day' THEN 1 WHEN 'week' THEN 7 WHEN 'month' THEN 30 ELSE 365 END)::timestamp
          AT TIME ZONE 'UTC',
-       w.dimension_id, e.dimension_id, e.dimension_name, r.traces, v.settled, v.fetched_at
+       w.dimension_id, e.dimension_id, e.dimension_name, r.traces, v.final, v.fetched_at
 FROM usage.dated_record r
 JOIN usage.series s USING (series_id)
 JOIN usage.scope c USING (scope_id)
@@ -71,7 +71,7 @@ COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between
 
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
 CREATE OR REPLACE VIEW reporting.usage_late_change AS
-SELECT src.slug AS source_id, l.observed_on, l.group_by, l.stride, l.was_settled, l.age_hours, l.changes, l.traces_moved
+SELECT src.slug AS source_id, l.observed_on, l.group_by, l.stride, l.was_final, l.age_hours, l.changes, l.traces_moved
 FROM usage.late_change l
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_settled, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';

@@ -126,7 +126,7 @@ COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x 
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,
-       max(v.period_end) FILTER (WHERE v.settled) AS settled_until, max(v.fetched_at) AS fetched_at,
+       max(v.period_end) FILTER (WHERE v.final) AS final_until, max(v.fetched_at) AS fetched_at,
        extract(epoch FROM now() - max(v.fetched_at))::bigint AS lag_seconds
 FROM usage.scope c
 JOIN usage.source src USING (source_id)

@@ -1,11 +1,11 @@
 -- Progress is counted from the fetch tasks. `prune` removes them some time after the end: then the counts are 0.
 CREATE OR REPLACE VIEW reporting.backfill_status AS
 SELECT src.slug AS source_id, b.backfill_id, b.state, b.stride, b.period_start, b.period_end,
-       count(s.slice_id) FILTER (WHERE s.state = 'done') AS done,
-       count(s.slice_id) FILTER (WHERE s.state = 'failed') AS failed,
-       count(s.slice_id) AS total, b.created_at, b.finished_at, b.meter
+       count(s.task_id) FILTER (WHERE s.state = 'done') AS done,
+       count(s.task_id) FILTER (WHERE s.state = 'failed') AS failed,
+       count(s.task_id) AS total, b.created_at, b.finished_at, b.meter
 FROM usage.backfill b
 JOIN usage.source src USING (source_id)
-LEFT JOIN usage.slice s USING (backfill_id)
+LEFT JOIN usage.fetch_task s USING (backfill_id)
 GROUP BY b.backfill_id, src.slug;
 COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';

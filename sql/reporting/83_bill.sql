@@ -45,8 +45,8 @@ CROSS JOIN LATERAL (
   FROM (
     SELECT o.day::date AS day, sum(o.traces) AS traces, bool_and(o.is_loaded) AS is_loaded, bool_and(o.is_final) AS is_final
     FROM (
-      SELECT day, coalesce(v.settled, false) AS is_final, v.settled IS NOT NULL AS is_loaded,
-             CASE WHEN v.settled IS NOT NULL THEN coalesce((
+      SELECT day, coalesce(v.final, false) AS is_final, v.final IS NOT NULL AS is_loaded,
+             CASE WHEN v.final IS NOT NULL THEN coalesce((
                SELECT sum(r.traces) FROM usage.series x JOIN usage.dated_record r USING (series_id)
                WHERE x.scope_id = c.scope_id AND r.bucket_start = day::date
              ), 0) END AS traces

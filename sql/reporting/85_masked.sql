@@ -37,13 +37,13 @@ $$;
 CREATE OR REPLACE FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamptz)
 RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text,
-  traces bigint, settled_at timestamptz
+  traces bigint, final_at timestamptz
 )
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT f.source_id, f.usage_date, f.workspace_id, f.workspace_name, f.user_id,
-         CASE WHEN f.user_email IS NOT NULL THEN 'user ' || f.user_id END, f.traces, f.settled_at
+         CASE WHEN f.user_email IS NOT NULL THEN 'user ' || f.user_id END, f.traces, f.final_at
   FROM reporting.usage_user_daily_as_of(as_of) f
 $$;
 COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of (key: source_id, usage_date, workspace_id, user_id), with the user''s id instead of the address.';

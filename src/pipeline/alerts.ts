@@ -108,7 +108,7 @@ interface Condition {
 }
 
 function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
-  const { differences, controlTotals, settledChanges, newestRestatement, quietSeconds, unpriced } = facts;
+  const { differences, controlTotals, finalChanges, newestRestatement, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [
     {
@@ -133,11 +133,11 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       over: "the billing provider's totals are the stored sums again",
     },
     {
-      kind: "settled_changed",
+      kind: "final_changed",
       isFiring: facts.changedLately,
-      count: settledChanges,
+      count: finalChanges,
       newest: newestRestatement,
-      message: `${settledChanges} final counts changed. See reporting.usage_restatement.`,
+      message: `${finalChanges} final counts changed. See reporting.usage_restatement.`,
       over: "no final count changed for a day",
     },
     {

@@ -5,7 +5,7 @@ import { endDropped } from "../store/proof/ended.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
 import { pruneHistory } from "../store/retention/history.ts";
 import { dropOldHours } from "../store/retention/hourly-keep.ts";
-import { forgetUserNames, pruneFetches, pruneSlices } from "../store/retention/prune.ts";
+import { forgetUserNames, pruneFetches, pruneTasks } from "../store/retention/prune.ts";
 import { pruneRuns } from "../store/work/runs.ts";
 
 /** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
@@ -20,7 +20,7 @@ interface Retention {
 }
 
 /**
- * Deletes what the retention settings no longer keep: runs, requests, finished backfill slices and restatements older than
+ * Deletes what the retention settings no longer keep: runs, requests, finished backfill tasks and restatements older than
  * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a
  * day changes.
  */
@@ -34,7 +34,7 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
         : await forgetUserNames(store.db, { sourceId, keepDigests: userEmail === "hash" }),
     fragments: await compactCoverage(store, { sourceId, olderThanDays: COMPACT_AFTER_DAYS }),
     fetches: await pruneFetches(store.db, { sourceId, keepDays }),
-    slices: await pruneSlices(store.db, { sourceId, keepDays }),
+    tasks: await pruneTasks(store.db, { sourceId, keepDays }),
     restatements: (await pruneHistory(store, { sourceId, keepDays })).restatements,
     hours: keepHours === undefined ? 0 : await dropOldHours(store, { sourceId, keepHours }),
   };

@@ -113,7 +113,7 @@ async function measureSyncs(): Promise<string> {
   try {
     const syncs = () =>
       value(url, "SELECT count(*) FROM usage.run WHERE kind = 'sync' AND outcome IS NOT NULL");
-    const waiting = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+    const waiting = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
     while ((await syncs()) === 0 || (await value(url, waiting)) > 0) await pause(500);
     const before = { wal: await walOf(url), tables: await query(url, TABLES), syncs: await syncs() };
     let done = 0;

@@ -96,7 +96,7 @@ function seedOf({ days, users }: { days: number; users: number }): string {
     SELECT scope_id, e.entity_id FROM usage.scope, usage.entity e WHERE e.dimension = 'user';
     INSERT INTO usage.coverage
     SELECT scope_id, data_start, current_date, true, nextval('usage.fetch_number'), now() FROM usage.scope JOIN usage.source USING (source_id);
-    INSERT INTO usage.settlement
+    INSERT INTO usage.became_final
     SELECT scope_id, data_start, current_date, now() FROM usage.scope JOIN usage.source USING (source_id);
     INSERT INTO usage.dated_record
     SELECT series_id, d::date, 1 + hashint8(series_id::bigint * 100000 + extract(epoch FROM d)::bigint / 86400) & 1023

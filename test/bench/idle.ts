@@ -19,7 +19,7 @@ import { hand, measureOf } from "./measures.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const seconds = Number(process.argv[2] ?? 60);
-const WORK = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+const WORK = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
 const LOADED = "SELECT count(*) FROM usage.coverage";
 
 const postgres = await resolvePostgres();

@@ -20,7 +20,7 @@ import { shapes } from "./shapes.ts";
 
 interface Options {
   readonly records: number;
-  readonly slices: number;
+  readonly tasks: number;
   readonly rounds: number;
   readonly shape?: string[];
   readonly gzip?: boolean;
@@ -36,7 +36,7 @@ const count = (text: string): number => {
 const options = new Command("bench")
   .description("HTTP to committed, beside a floor measured in the same run")
   .option("--records <n>", "records of the large shapes", count, 1_000_000)
-  .option("--slices <n>", "answers of the small shape", count, 500)
+  .option("--tasks <n>", "answers of the small shape", count, 500)
   .option("--rounds <n>", "rounds; medians are shown", count, 3)
   .option("--shape <name...>", "only these: windows, one, small")
   .option("--gzip", "the platform compresses its answers")
@@ -54,7 +54,7 @@ try {
   if (!client.name.startsWith("psql")) output.note("psql is not on PATH: the floors COPY from Node instead.");
   const lines: Line[] = [];
   const all: { shape: string; rounds: Round[] }[] = [];
-  for (const shape of shapes(options.records, options.slices)) {
+  for (const shape of shapes(options.records, options.tasks)) {
     if (options.shape !== undefined && !options.shape.includes(shape.name)) continue;
     output.note(`${shape.name}: ${shape.about}`);
     const server = await startChild<ServerAnswer>("./server.ts", {

@@ -20,7 +20,7 @@ export interface LoaderAnswer {
   readonly ms: number;
   /** User and system time of this process, from the first request on. */
   readonly cpuMs: number;
-  readonly slices: number;
+  readonly tasks: number;
   readonly inserted: number;
   readonly unchanged: number;
   readonly traces: number;
@@ -42,7 +42,7 @@ const session = createSession({
   onClose: (close) => void closers.push(close),
 });
 await session.eachSource(async (source) => {
-  const slices = await planSource(source, {
+  const tasks = await planSource(source, {
     wanted: [{ stride: "day", range: { start: dayOf(0), end: dayOf(shape.days) } }],
     groupings: ["user"],
     reprocess: "all",
@@ -50,7 +50,7 @@ await session.eachSource(async (source) => {
   const idleMb = process.memoryUsage.rss() / 1e6;
   const cpu = process.cpuUsage();
   const startedAt = performance.now();
-  const { counts, failures } = await runInline(source, slices);
+  const { counts, failures } = await runInline(source, tasks);
   const ms = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpu);
   if (failures[0] !== undefined) throw new Error(failures[0].message);
@@ -58,7 +58,7 @@ await session.eachSource(async (source) => {
   answer({
     ms,
     cpuMs: (user + system) / 1000,
-    slices: slices.length,
+    tasks: tasks.length,
     inserted: rows?.inserted ?? 0,
     unchanged: rows?.unchanged ?? 0,
     traces: rows?.traces ?? 0,

@@ -15,7 +15,7 @@ import { asRun } from "../../src/pipeline/runs.ts";
 import { enterSource, openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { keepStatistics } from "../../src/pipeline/statistics.ts";
-import { enqueueSlices } from "../../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks } from "../../src/pipeline/sync/enqueue.ts";
 import type { QueueMessage } from "../../src/pipeline/sync/fetch-queue.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../src/pipeline/sync/sync.ts";
@@ -178,8 +178,8 @@ async function checkSums(): Promise<string> {
 async function loadHistory(source: OpenSource): Promise<number> {
   const range = { start: DATA_START, end: START - LOADED_DAYS_BEFORE * DAY_MS };
   for (const stride of ["day", "hour"] as const) {
-    const slices = await planSource(source, { wanted: [{ stride, range }], reprocess: "missing" });
-    const { failures } = await runInline(source, slices);
+    const tasks = await planSource(source, { wanted: [{ stride, range }], reprocess: "missing" });
+    const { failures } = await runInline(source, tasks);
     if (failures[0] !== undefined) throw new Error(failures[0].message);
   }
   return 0;
@@ -212,8 +212,8 @@ async function sync(source: OpenSource): Promise<number> {
   await planSync(source);
   const workers = new PQueue({ concurrency: CONCURRENCY });
   const failed: string[] = [];
-  const work = async ({ sliceId, generation }: QueueMessage) => {
-    const result = await workMessage(source, { sliceId, generation, isLastAttempt: false });
+  const work = async ({ taskId, generation }: QueueMessage) => {
+    const result = await workMessage(source, { taskId, generation, isLastAttempt: false });
     if (!["loaded", "gone", "loaded_already"].includes(result.outcome)) failed.push(result.outcome);
   };
   const queue = {
@@ -224,7 +224,7 @@ async function sync(source: OpenSource): Promise<number> {
     present: async () => new Set<string>(),
     remove: async () => 0,
   };
-  while ((await enqueueSlices(store, { sourceId, queue })).fed > 0) await workers.onIdle();
+  while ((await enqueueTasks(store, { sourceId, queue })).fed > 0) await workers.onIdle();
   await keepStatistics(store);
   if (failed.length > 0) throw new Error(`${failed.length} fetch tasks did not load: ${failed[0]}`);
   return 0;

@@ -13,7 +13,7 @@ const { values } = parseArgs({ options: { rounds: { type: "string", default: "5"
 const rounds = Number(values.rounds);
 const [WORKSPACES, PROJECTS, DAYS] = [20, 50, 365];
 
-/** A year of days by project, settled a month ago, then a share of them restated within the last hours. */
+/** A year of days by project, final a month ago, then a share of them restated within the last hours. */
 const fill = (share: number) => `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest, created_at)
     VALUES ('default', 'http://bench', current_date - ${DAYS}, 24, 'digest', now() - interval '2 years');
@@ -34,7 +34,7 @@ const fill = (share: number) => `
   INSERT INTO usage.coverage
     SELECT scope_id, (current_date - ${DAYS - 1})::timestamp AT TIME ZONE 'UTC', (current_date - 4)::timestamp AT TIME ZONE 'UTC', true, 1, now()
     FROM usage.scope WHERE stride = 'day';
-  INSERT INTO usage.settlement
+  INSERT INTO usage.became_final
     SELECT scope_id, (d::date)::timestamp AT TIME ZONE 'UTC', (d::date + 1)::timestamp AT TIME ZONE 'UTC', now() - interval '30 days'
     FROM usage.scope CROSS JOIN generate_series(current_date - ${DAYS - 1}, current_date - 5, interval '1 day') d
     WHERE stride = 'day';

@@ -15,10 +15,10 @@ import { hand, measureOf, median } from "./measures.ts";
 import { NODE_OPTIONS } from "./scale-process.ts";
 
 /**
- * `npm run bench:queue`: what the queue costs beside `--inline`, for the same slices against the same stand-in, in interleaved
- * rounds, and the CPU time of each part; then what 50,000 due slices take of memory. Everything shares the cores of this machine;
- * the stand-in runs in this process. Processes are new: each compiles its code during its first thousand slices. Workers live for weeks,
- * so the second half of the slices is shown too.
+ * `npm run bench:queue`: what the queue costs beside `--inline`, for the same tasks against the same stand-in, in interleaved
+ * rounds, and the CPU time of each part; then what 50,000 due tasks take of memory. Everything shares the cores of this machine;
+ * the stand-in runs in this process. Processes are new: each compiles its code during its first thousand tasks. Workers live for weeks,
+ * so the second half of the tasks is shown too.
  */
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
@@ -26,19 +26,19 @@ const DUE = 50_000;
 const DAY_MS = 86_400_000;
 /** `sync --inline` has no worker. */
 const WAYS = [0, 1, 4] as const;
-/** Slices a second between the first and the last request: start-up is not the queue's cost. `leftOut`: of the first ones. */
+/** Tasks a second between the first and the last request: start-up is not the queue's cost. `leftOut`: of the first ones. */
 const rateOf = (leftOut: number) =>
   `SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at))
    FROM (SELECT finished_at, fetched_at FROM usage.fetch ORDER BY fetch_number OFFSET ${leftOut}) f`;
-const SLICES = "SELECT count(*) FROM usage.fetch";
-const LEFT = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+const TASKS = "SELECT count(*) FROM usage.fetch";
+const LEFT = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
 
 const options = new Command("bench:queue")
   .option("--rounds <n>", "interleaved rounds", Number, 5)
   .option("--latency <ms>", "over which each answer of the platform comes", Number, 0)
   .option(
     "--hours <days>",
-    "for which hours are loaded, so how many slices there are: 45 days make 944",
+    "for which hours are loaded, so how many tasks there are: 45 days make 944",
     Number,
     45,
   )
@@ -98,9 +98,9 @@ type Database = Awaited<ReturnType<typeof openDatabase>>;
 const SHOWN = ["all", "second half"] as const;
 type Spent = Awaited<ReturnType<typeof spentOn>>;
 
-/** CPU ms of each part for each slice between two moments. */
+/** CPU ms of each part for each task between two moments. */
 function msASlice(from: Spent, to: Spent): number[] {
-  return to.cpuMs.map((ms, part) => (ms - (from.cpuMs[part] ?? 0)) / (to.slices - from.slices));
+  return to.cpuMs.map((ms, part) => (ms - (from.cpuMs[part] ?? 0)) / (to.tasks - from.tasks));
 }
 
 /**
@@ -116,9 +116,9 @@ async function load(database: Database, workers: number) {
   );
   const main = started.at(-1) as ChildProcess;
   const isGone = () => main.exitCode !== null;
-  while (!isGone() && (await database.value(SLICES)) === 0) await pause(100);
+  while (!isGone() && (await database.value(TASKS)) === 0) await pause(100);
   const seen = [await spentOn(database, started)];
-  // A sync that runs by itself keeps no waiting slices. What it took is known until it is gone.
+  // A sync that runs by itself keeps no waiting tasks. What it took is known until it is gone.
   while (!isGone() && (workers === 0 || (await database.value(LEFT)) > 0)) {
     await pause(250);
     const now = await spentOn(database, started);
@@ -127,13 +127,13 @@ async function load(database: Database, workers: number) {
   if (isGone() && main.exitCode !== 0)
     throw new Error(`${main.spawnargs.slice(-2).join(" ")} ended with exit code ${main.exitCode}.`);
   const [first, last] = [seen[0] as Spent, seen.at(-1) as Spent];
-  const half = seen.find(({ slices }) => slices >= (first.slices + last.slices) / 2) as Spent;
+  const half = seen.find(({ tasks }) => tasks >= (first.tasks + last.tasks) / 2) as Spent;
   return { started, spent: [msASlice(first, last), msASlice(half, last)] };
 }
 
 const PARTS = ["usage-etl", "Postgres", "Redis", "stand-in and this benchmark"];
 
-/** Slices fetched so far, and the CPU time of each part. */
+/** Tasks fetched so far, and the CPU time of each part. */
 async function spentOn(database: Database, started: readonly ChildProcess[]) {
   const { user, system } = process.cpuUsage();
   const ofRedis = await client.info("cpu");
@@ -146,27 +146,27 @@ async function spentOn(database: Database, started: readonly ChildProcess[]) {
     redisSeconds.reduce((sum, seconds) => sum + seconds * 1_000, 0),
     (user + system) / 1_000,
   ];
-  return { slices: await database.value(SLICES), cpuMs };
+  return { tasks: await database.value(TASKS), cpuMs };
 }
 
 interface Round {
-  /** Slices a second. */
+  /** Tasks a second. */
   readonly rate: number;
-  /** CPU ms of each part for each slice. */
+  /** CPU ms of each part for each task. */
   readonly spent: readonly number[];
 }
 
 async function measureRounds(): Promise<string> {
   /** By way and what is shown. */
   const rounds = new Map<string, Round[]>();
-  const slices = new Set<number>();
+  const tasks = new Set<number>();
   for (let round = 0; round < options.rounds; round++) {
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
       const database = await openDatabase();
       const { started, spent } = await load(database, way);
       await end(started);
-      const all = await database.value(SLICES);
-      slices.add(all);
+      const all = await database.value(TASKS);
+      tasks.add(all);
       for (const [i, shown] of SHOWN.entries()) {
         const rate = await database.value(rateOf(shown === "all" ? 0 : Math.floor(all / 2)));
         const key = `${way} ${shown}`;
@@ -193,9 +193,9 @@ async function measureRounds(): Promise<string> {
       ];
     });
   });
-  const head = ["way", "slices", "slices/s", "time of inline", "spread"];
+  const head = ["way", "tasks", "tasks/s", "time of inline", "spread"];
   const text = table([...head, ...PARTS.map((part) => `${part}, CPU ms`)], rows);
-  const about = `${[...slices].join(" or ")} slices, CPU time for each; answers take ${options.latency} ms.`;
+  const about = `${[...tasks].join(" or ")} tasks, CPU time for each; answers take ${options.latency} ms.`;
   return `${text}\nMedians of ${options.rounds} interleaved rounds; ${about}\n`;
 }
 
@@ -220,7 +220,7 @@ async function measureDue(): Promise<string> {
        SELECT source_id, 'hour', '2020-01-01Z', '${since}', '{project}', 1, 'all' FROM usage.source
        RETURNING backfill_id, source_id
      ), s AS (
-       INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+       INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
        SELECT b.source_id, b.backfill_id, 'project', 'hour', at, at + interval '1 hour', ARRAY[c.scope_id], ARRAY[e.external_id]
        FROM b, generate_series(date_trunc('hour', '${since}'::timestamptz) - interval '${DUE} hours', '${since}', interval '1 hour') at,
             (SELECT scope_id, workspace_id FROM usage.scope WHERE group_by = 'project' AND stride = 'hour' LIMIT 1) c
@@ -236,7 +236,7 @@ async function measureDue(): Promise<string> {
   const [first, second, scheduler] = await Promise.all(started.map(peakMb));
   await end(started);
   await database.close();
-  return `\nwith ${DUE.toLocaleString("en-US")} due slices: Redis ${mostRedis.toFixed(1)} MB, workers ${first} and ${second} MB, scheduler ${scheduler} MB at their peak\n`;
+  return `\nwith ${DUE.toLocaleString("en-US")} due tasks: Redis ${mostRedis.toFixed(1)} MB, workers ${first} and ${second} MB, scheduler ${scheduler} MB at their peak\n`;
 }
 
 try {

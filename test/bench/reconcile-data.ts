@@ -49,7 +49,7 @@ export async function writeExport(shape: ExportShape, file: string): Promise<voi
   await pipeline(Readable.from(exportOf(shape, 0)), createWriteStream(file));
 }
 
-/** The store's side of it, settled. The same arithmetic as `tracesOf`. */
+/** The store's side of it, final. The same arithmetic as `tracesOf`. */
 export function storeOf({
   workspaces,
   usersPerWorkspace,

@@ -30,7 +30,7 @@ export function summarise(shape: Shape, rounds: readonly Round[]): Line[] {
   return (["empty", "unchanged"] as const).map((target) => {
     const of = rounds.filter((round) => round.target === target);
     const seconds = median(of.map((round) => round.load.ms)) / 1000;
-    const answers = of[0]?.load.slices ?? 0;
+    const answers = of[0]?.load.tasks ?? 0;
     return {
       shape: shape.name,
       target,
@@ -74,7 +74,7 @@ export function measuresOf(shape: Shape, rounds: readonly Round[]): Measure[] {
         : measureOf(
             name,
             "ms of CPU an answer",
-            of.map(({ load }) => load.cpuMs / load.slices),
+            of.map(({ load }) => load.cpuMs / load.tasks),
           ),
       measureOf(`${name}, peak memory`, "MB", peaks),
     ];

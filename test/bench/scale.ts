@@ -92,7 +92,7 @@ async function plan(what: string): Promise<(string | number)[]> {
 async function planAgain(what: string): Promise<(string | number)[]> {
   const runs: (string | number)[][] = [];
   for (let round = 0; round < 3; round++) {
-    await rows("TRUNCATE usage.slice");
+    await rows("TRUNCATE usage.fetch_task");
     runs.push(await plan(what));
   }
   return runs.sort((a, b) => Number(a[3]) - Number(b[3]))[1] as (string | number)[];
@@ -100,15 +100,15 @@ async function planAgain(what: string): Promise<(string | number)[]> {
 
 try {
   const plans = [await plan("the first sync")];
-  const total = await value("SELECT count(*) FROM usage.slice");
+  const total = await value("SELECT count(*) FROM usage.fetch_task");
   const share = sharesOf(options.rate).fetch;
   const hoursAt = (rate: number) => (total / rate / 3600).toFixed(1);
   const requests = await rows<{ by: string; days: number; hours: number }>(`
     SELECT group_by AS by, count(*) FILTER (WHERE stride = 'day')::integer AS days,
            count(*) FILTER (WHERE stride = 'hour')::integer AS hours
-    FROM usage.slice GROUP BY group_by ORDER BY group_by`);
+    FROM usage.fetch_task GROUP BY group_by ORDER BY group_by`);
   say(
-    `The first load: ${total} requests, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks), ${await megabytes("slice")} MB of waiting fetch tasks`,
+    `The first load: ${total} requests, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks), ${await megabytes("fetch_task")} MB of waiting fetch tasks`,
     ["dimension", "requests by day", "requests by hour"],
     requests.map(({ by, days, hours }) => [by, days, hours]),
   );
@@ -130,7 +130,7 @@ try {
 
   output.note("coverage as all loads leave it");
   // What the workers loaded is planned again: it lies in the same windows.
-  await rows("TRUNCATE usage.coverage, usage.slice");
+  await rows("TRUNCATE usage.coverage, usage.fetch_task");
   await plan("all again");
   await fillCoverage(store);
   const loaded = await value("SELECT count(*) FROM usage.coverage");
@@ -186,7 +186,7 @@ try {
 
 /** Milliseconds; taken back each time. */
 async function medianOfTaking(): Promise<number> {
-  await rows("ANALYZE usage.slice");
+  await rows("ANALYZE usage.fetch_task");
   const sourceId = await value("SELECT source_id FROM usage.source");
   const times: number[] = [];
   for (let round = 0; round < 5; round++) {

@@ -17,7 +17,7 @@ const FIRST_DAY = Date.parse("2026-01-05T00:00:00Z");
 export const WINDOW_DAYS = 31;
 const TEN_WINDOWS = 10 * WINDOW_DAYS;
 
-export function shapes(records: number, slices: number): Shape[] {
+export function shapes(records: number, tasks: number): Shape[] {
   return [
     {
       name: "windows",
@@ -38,7 +38,7 @@ export function shapes(records: number, slices: number): Shape[] {
     {
       name: "small",
       about: "about 20 records an answer, ten windows a workspace",
-      workspaces: Math.ceil(slices / 10),
+      workspaces: Math.ceil(tasks / 10),
       usersPerWorkspace: 4,
       days: TEN_WINDOWS,
       everyDays: 6,

@@ -108,7 +108,7 @@ function organisation({ records, seed, workspaces: asked = 0, years = YEARS }: S
 }
 
 /**
- * What is older than ten days is joined; from then on each settled day has a fragment of its own, and what is younger
+ * What is older than ten days is joined; from then on each final day has a fragment of its own, and what is younger
  * than three days is provisional. Hours come in windows of 23.
  */
 function coverage(): string[] {
@@ -131,7 +131,7 @@ function coverage(): string[] {
        WHERE stride = 'hour'
      ) p
      WHERE NOT isempty(part)`,
-    `INSERT INTO usage.settlement
+    `INSERT INTO usage.became_final
      SELECT scope_id, data_start, date_trunc('day', now()) - interval '3 days', now()
      FROM usage.every_scope JOIN usage.source USING (source_id) WHERE stride = 'day'`,
   ];

@@ -44,12 +44,12 @@ export const PLANTED: readonly PlantedBug[] = [
       [
         "  const table = recordTable(window.stride);\n",
         `  const before = overlapped.filter((row) => proven.includes(row.scope_id));
-  const hasSettled = await replaceCoverage(db, whole, { proven, replaced: before });
+  const hasFinal = await replaceCoverage(db, whole, { proven, replaced: before });
   await client.query("COMMIT; BEGIN");
   const table = recordTable(window.stride);
 `,
       ],
-      ["  const hasSettled = await replaceCoverage(db, whole, { proven, replaced });\n", ""],
+      ["  const hasFinal = await replaceCoverage(db, whole, { proven, replaced });\n", ""],
     ],
     environment: { CHAOS_ONLY: "kill -9 between COPY and COMMIT" },
   },

@@ -54,10 +54,10 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
 
     const get = (query: [string, string][], { path = PATH, apiKey = the.apiKey } = {}): Promise<Response> =>
       fetch(`${the.url}${path}?${new URLSearchParams(query)}`, { headers: { "x-api-key": apiKey } });
-    /** A range that ends where usage has settled, `length` ms long. */
+    /** A range that ends where usage has final, `length` ms long. */
     const query = (length: number, by?: string, workspaces = the.workspaces): [string, string][] => [
-      ["start_time", new Date(the.settled - length).toISOString()],
-      ["end_time", new Date(the.settled).toISOString()],
+      ["start_time", new Date(the.final - length).toISOString()],
+      ["end_time", new Date(the.final).toISOString()],
       ...workspaces.map((id): [string, string] => ["workspace_ids", id]),
       ...(by === undefined ? [] : [["group_by", by] as [string, string]]),
     ];
@@ -93,8 +93,8 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       for (const { time_bucket } of records) {
         const start = Date.parse(`${time_bucket}`);
         expect(start % DAY).toBe(0);
-        expect(start).toBeGreaterThanOrEqual(the.settled - 14 * DAY);
-        expect(start).toBeLessThan(the.settled);
+        expect(start).toBeGreaterThanOrEqual(the.final - 14 * DAY);
+        expect(start).toBeLessThan(the.final);
       }
     });
 
@@ -126,7 +126,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
       const weeks = total(await usage(35 * DAY));
       const days = await Promise.all(
         [0, 1, 2, 3, 4].map(async (week) => {
-          const end = the.settled - week * 7 * DAY;
+          const end = the.final - week * 7 * DAY;
           const times: [string, string][] = [
             ["start_time", new Date(end - 7 * DAY).toISOString()],
             ["end_time", new Date(end).toISOString()],

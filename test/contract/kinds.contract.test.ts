@@ -32,8 +32,8 @@ let knows = false;
 
 const get = (more: Record<string, string>, csv = ""): Promise<Response> => {
   const query = new URLSearchParams({
-    start_time: new Date(the.settled - 14 * DAY).toISOString(),
-    end_time: new Date(the.settled).toISOString(),
+    start_time: new Date(the.final - 14 * DAY).toISOString(),
+    end_time: new Date(the.final).toISOString(),
     ...more,
   });
   for (const id of the.workspaces) query.append("workspace_ids", id);

@@ -8,13 +8,13 @@ export interface Platform {
   readonly url: string;
   readonly apiKey: string;
   /** UTC midnight, epoch ms: usage before it is old enough not to change while the suite runs. */
-  readonly settled: number;
+  readonly final: number;
   readonly workspaces: readonly string[];
   close(): Promise<void>;
 }
 
 const DAY = 86_400_000;
-const SETTLED_AFTER = 10 * DAY;
+const FINAL_AFTER = 10 * DAY;
 
 /** Contract and options are those of the stand-in. */
 export async function platform(
@@ -44,7 +44,7 @@ async function withWorkspaces({ url, apiKey, now, close }: Reached): Promise<Pla
   const workspaces = given.length > 0 ? given : await listed(url, apiKey);
   if (workspaces.length === 0)
     throw new Error(`${url} lists no workspaces: set USAGE_CONTRACT_WORKSPACE_IDS`);
-  return { url, apiKey, workspaces, close, settled: Math.floor((now - SETTLED_AFTER) / DAY) * DAY };
+  return { url, apiKey, workspaces, close, final: Math.floor((now - FINAL_AFTER) / DAY) * DAY };
 }
 
 async function listed(url: string, apiKey: string): Promise<string[]> {

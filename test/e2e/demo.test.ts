@@ -71,20 +71,20 @@ async function look<T>(
 /** Final hours that were loaded, times workspaces, by dimension and stride. Each hour once is the minimum. */
 type Sql = Parameters<Parameters<typeof look>[1]>[0];
 
-async function settledHours(sql: Sql): Promise<Record<string, number>> {
+async function finalHours(sql: Sql): Promise<Record<string, number>> {
   const rows = await sql<{ key: string; hours: number }>(
     `SELECT group_by || ' ' || stride AS key,
               sum(workspaces * extract(epoch FROM least(period_end, $1) - period_start) / 3600)::integer AS hours
        FROM usage.fetch WHERE purpose = 'load' AND outcome = 'loaded' AND period_start < $1 GROUP BY 1`,
-    [new Date(settledUntil())],
+    [new Date(finalUntil())],
   );
   return Object.fromEntries(rows.map(({ key, hours }) => [key, hours]));
 }
 
-const settledUntil = () => (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
+const finalUntil = () => (Math.floor(Date.now() / DAY_MS) - 3) * DAY_MS;
 
 function once(): Record<string, number> {
-  const day = (WORKSPACES * (settledUntil() - DATA_START)) / HOUR_MS;
+  const day = (WORKSPACES * (finalUntil() - DATA_START)) / HOUR_MS;
   const hour = WORKSPACES * 48;
   return Object.fromEntries(
     ["workspace", "project", "user", "api_key"].flatMap((by) => [
@@ -95,15 +95,15 @@ function once(): Record<string, number> {
 }
 
 /** All stored records of final days. */
-async function settled(sql: Sql): Promise<string[]> {
-  const cut = new Date(settledUntil()).toISOString().slice(0, 10);
+async function final(sql: Sql): Promise<string[]> {
+  const cut = new Date(finalUntil()).toISOString().slice(0, 10);
   const { records } = await dump({ sql });
   return records.filter((line) => (/ (\d{4}-\d{2}-\d{2})/.exec(line)?.[1] ?? "") < cut);
 }
 
 /** What a demo that has ended stored. */
 const outcome = (dir: string) =>
-  look(dir, async (sql) => ({ hours: await settledHours(sql), records: await settled(sql) }));
+  look(dir, async (sql) => ({ hours: await finalHours(sql), records: await final(sql) }));
 
 /** Command lines of processes that contain the folder. */
 function processesOf(dir: string): string[] {
@@ -164,7 +164,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect((await command(["status"])).stderr).toContain("this uses the demo that runs");
   await poll(() => running.said.stderr.includes("until Ctrl-C"), { deadlineMs: 240_000 });
   expect(running.said.stdout).toContain(", 0 differences left");
-  expect(running.said.stderr).not.toContain("slice not loaded");
+  expect(running.said.stderr).not.toContain("task not loaded");
 
   const note = `Nothing is configured here, so this uses the demo that runs (process ${running.process.pid}). Its pages: ${pages}\n`;
   const of = async <T>(code: number, ...args: string[]) => {

@@ -14,7 +14,7 @@ test("a sync on a terminal shows its progress, and a warning of the log as a sen
   expect(await terminal.ended).toBe(3);
   const lines = await terminal.lines();
   const text = lines.join("\n");
-  expect(text).toMatch(/^warning: default: slice not loaded: /m);
+  expect(text).toMatch(/^warning: default: task not loaded: /m);
   expect(text).toMatch(/^Not all of it is loaded/m);
   // It was drawn below each of them, and is gone.
   expect(lines.filter((line) => line.startsWith("{") || BAR.test(line))).toEqual([]);

@@ -121,7 +121,7 @@ describe("one bad record", () => {
       match: { ...usage, query: { group_by: "workspace", workspace_ids: chokes } },
     });
     const { run } = await bench.sync();
-    expect(new Set(run.failures.flatMap(({ slice }) => slice.members.map((one) => one.workspaceId)))).toEqual(
+    expect(new Set(run.failures.flatMap(({ task }) => task.members.map((one) => one.workspaceId)))).toEqual(
       new Set([chokes]),
     );
     const book = [
@@ -196,7 +196,7 @@ describe("a refused key", () => {
 });
 
 describe("a sync that the platform or the caller interrupts", () => {
-  test("ends the sync after three failed slices, and nothing is lost", async () => {
+  test("ends the sync after three failed tasks, and nothing is lost", async () => {
     const bench = await setup({ workspaces: [0, 1], hourlyForMs: 4 * DAY_MS });
     bench.standin.faults.script({ fault: { kind: "reset" }, times: 100_000, skip: 8, match: usage });
     const before = bench.standin.requests.count;
@@ -208,7 +208,7 @@ describe("a sync that the platform or the caller interrupts", () => {
 
     bench.standin.faults.clear();
     await bench.sync();
-    // Slices that gave up are asked for again once their time has come.
+    // Tasks that gave up are asked for again once their time has come.
     await bench.passTime();
     await bench.sync();
     expect((await dump(bench)).failures).toEqual([]);
@@ -229,7 +229,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     bench.standin.faults.script({ fault: { kind: "hang" }, times: 100, skip: 4, match: usage });
     const { planSource, routineDemand } = await import("../../src/pipeline/sync/plan.ts");
     const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
-    const slices = await planSource(source, {
+    const tasks = await planSource(source, {
       wanted: routineDemand(source, Date.now()),
       reprocess: "missing",
     });
@@ -237,7 +237,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     const onProgress = ({ done }: { done: number }) => {
       if (done === 4) abort.abort(reason);
     };
-    const run = runInline(source, slices, { onProgress });
+    const run = runInline(source, tasks, { onProgress });
     await expect(run).rejects.toBe(reason);
     bench.standin.faults.clear();
     await bench.sync();

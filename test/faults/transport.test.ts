@@ -71,7 +71,7 @@ describe("retrying", () => {
     expect(run.failures).toEqual([]);
     expect(bench.waits).toHaveLength(7);
     bench.waits.forEach((ms, i) => {
-      // Several slices of this workspace may share the seven.
+      // Several tasks of this workspace may share the seven.
       expect(ms).toBeLessThanOrEqual(1000 * 2 ** i);
     });
   });
@@ -119,7 +119,7 @@ describe("a sync ends with the tables of an undisturbed one", () => {
       }),
     );
     expect(bench.standin.faults.inspect().fired).toBeGreaterThan(0);
-    // A slice may have had eight in a row.
+    // A task may have had eight in a row.
     bench.standin.faults.clear();
     await bench.passTime();
     await bench.sync();

@@ -27,22 +27,22 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
     workspaceIds: [WORKSPACE],
     reprocess: "missing",
   } as const;
-  const slices = windows.map((window) => ({
+  const tasks = windows.map((window) => ({
     meter: "traces" as const,
     groupBy: "workspace" as const,
     window,
     members: [{ workspaceId: WORKSPACE, scopeId: scopeIds[0] as number }],
   }));
   const by = { name: "ada", role: "operator", via: "command" } as const;
-  const first = await createBackfill(store, { ...wanted, slices, by });
-  const empty = await createBackfill(store, { ...wanted, meter: "longlived", slices: [], by });
+  const first = await createBackfill(store, { ...wanted, tasks, by });
+  const empty = await createBackfill(store, { ...wanted, meter: "longlived", tasks: [], by });
 
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   onTestFinished(() => client.end());
   await client.query(`
-    UPDATE usage.slice SET state = 'done', finished_at = now() WHERE period_start < '2026-03-03Z';
-    UPDATE usage.slice SET state = 'failed', finished_at = now() WHERE period_start = '2026-03-03Z'`);
+    UPDATE usage.fetch_task SET state = 'done', finished_at = now() WHERE period_start < '2026-03-03Z';
+    UPDATE usage.fetch_task SET state = 'failed', finished_at = now() WHERE period_start = '2026-03-03Z'`);
   await steerBackfill(store, { backfillId: first, action: "cancel", by });
 
   await client.query("SET ROLE usage_reader; SET TIME ZONE 'UTC'");

@@ -16,7 +16,7 @@ const [CHAT, CODE, NEWS] = ["0a", "0b", "0c"].map((last) => `00000000-0000-4000-
   string,
   string,
 ];
-const NEVER_SETTLED = 10 * 365 * 86_400_000;
+const NEVER_FINAL = 10 * 365 * 86_400_000;
 
 let store: Store;
 let sourceId: number;
@@ -119,7 +119,7 @@ test("short-lived traces are no better than the worse of the two figures", async
       },
     });
   await load("traces", "workspace", day, [["2026-03-01", WORKSPACE, 10]]);
-  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 4]], NEVER_SETTLED);
+  await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 4]], NEVER_FINAL);
   expect(await byWorkspace("2026-03-02")).toEqual([
     "2026-03-01 longlived 4 provisional f",
     "2026-03-01 shortlived 6 provisional f",

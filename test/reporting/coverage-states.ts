@@ -122,7 +122,7 @@ function rowsOf(
     [isDay ? "dated_record" : "hourly_record"]: records,
     coverage: loaded.map((one) => ({
       ...strip(one),
-      settled: one.value === "final" && one.end <= Date.now(),
+      final: one.value === "final" && one.end <= Date.now(),
       ...fetched,
     })),
     failure: placed(given.failures).map((one) => ({

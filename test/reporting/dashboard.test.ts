@@ -135,7 +135,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaceIds: [WORKSPACE],
     reprocess: "all",
     by: { name: "ada", role: "operator", via: "command" },
-    slices: [
+    tasks: [
       {
         meter: "traces",
         groupBy: "user",
@@ -362,13 +362,13 @@ describe("metrics", () => {
       async () => [{ source: "default", needed: 1, allowed: 2 }],
     );
     metrics.jobDone({
-      job: "feed",
+      job: "enqueue",
       source: "default",
       seconds: 1,
       counts: { inserted: 1 },
     });
     metrics.requestSent({ source: "default", status: 200 });
-    metrics.jobFailed({ job: "feed", source: "default", code: "timeout" });
+    metrics.jobFailed({ job: "enqueue", source: "default", code: "timeout" });
     const labels = new Map<string, Set<string>>();
     for (const line of (await metrics.text()).split("\n")) {
       const [, declared] = /^# TYPE (\S+)/.exec(line) ?? [];

@@ -46,7 +46,7 @@ beforeAll(async () => {
     }
   }
   await owner.transaction(({ client }) =>
-    client.query("UPDATE usage.settlement SET settled_at = now() - interval '3 hours'"),
+    client.query("UPDATE usage.became_final SET final_at = now() - interval '3 hours'"),
   );
   for (const [role, to] of Object.entries(urls)) readers.set(role, openStore({ url: to, maxConnections: 2 }));
   return async () => {
@@ -147,10 +147,10 @@ describe("--where", () => {
     expect(await where(["group_by", "project"], ["group_by", "user"], ["traces", "7"])).toEqual([
       ...[`project,${ALPHA},7`, `user,${ALPHA},7`],
     ]);
-    expect(
-      await where(["period_start", "2026-03-01"], ["is_settled", "yes"], ["traces", "007"]),
-    ).toHaveLength(4);
-    expect(await where(["period_start", "2026-03-01T09:00+09:00"], ["is_settled", "false"])).toEqual([]);
+    expect(await where(["period_start", "2026-03-01"], ["is_final", "yes"], ["traces", "007"])).toHaveLength(
+      4,
+    );
+    expect(await where(["period_start", "2026-03-01T09:00+09:00"], ["is_final", "false"])).toEqual([]);
     // A column that is not written.
     expect(
       await linesOf("reader", { view, columns: "traces", where: [["dimension_id", "=project"]] }),
@@ -183,7 +183,7 @@ describe("--where", () => {
     [["traces", "many"], 'where_value: "many" cannot be a traces, which is of type bigint.'],
     [["traces", "99999999999999999999"], "cannot be a traces"],
     [["period_start", "2026-02-30"], "which is of type timestamp with time zone"],
-    [["is_settled", "perhaps"], "which is of type boolean"],
+    [["is_final", "perhaps"], "which is of type boolean"],
     [
       ["grup_by", "project"],
       'column_unknown: "grup_by" is not a column of usage_record. Did you mean group_by?',

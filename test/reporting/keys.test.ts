@@ -75,8 +75,8 @@ async function fill(store: Store, slug: string): Promise<void> {
 /** What no load leaves behind: one row of each of the other tables. */
 const OTHERS = `
   INSERT INTO usage.late_change
-    SELECT source_id, '2026-03-02', 'project', 'day', settled, age, 1, 1
-    FROM usage.source, unnest('{true,false}'::boolean[]) settled, unnest('{24,48}'::integer[]) age;
+    SELECT source_id, '2026-03-02', 'project', 'day', final, age, 1, 1
+    FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age;
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
     SELECT scope_id, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
     FROM usage.scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)

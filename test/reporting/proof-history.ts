@@ -34,7 +34,7 @@ interface Proof {
 /** One day of a scope: its figures by id, undefined where it is not loaded. */
 interface Day {
   figures?: ReadonlyMap<string, number> | undefined;
-  settled: boolean;
+  final: boolean;
   exported?: Proof | undefined;
   totalled?: Proof | undefined;
   readonly differing: Set<string>;
@@ -84,7 +84,7 @@ export async function begin(given: StoreBundle): Promise<void> {
         ...{ sourceId, groupBy: "project", stride },
         workspaceIds: [workspaceId],
       });
-      const days = Array.from({ length: DAYS }, (): Day => ({ settled: false, differing: new Set() }));
+      const days = Array.from({ length: DAYS }, (): Day => ({ final: false, differing: new Set() }));
       scopes.push({ workspaceId, stride, scopeId: scopeId as number, days, contradictions: new Map() });
     }
   }
@@ -124,11 +124,11 @@ async function load(scope: Scope, step: Step, how: { stamp?: FetchStamp; settleA
   if (outcome !== "loaded") return;
   for (const { day, figures } of window) {
     const stored = scope.days[day] as Day;
-    if (stored.settled && nonZero(stored.figures ?? new Map()) !== nonZero(figures)) {
+    if (stored.final && nonZero(stored.figures ?? new Map()) !== nonZero(figures)) {
       restated(scope, day, stamp.fetchNumber);
     }
     stored.figures = figures;
-    stored.settled ||= how.settleAfterMs === undefined;
+    stored.final ||= how.settleAfterMs === undefined;
   }
 }
 
@@ -170,7 +170,7 @@ async function compare(scope: Scope, step: Step, stamp: FetchStamp) {
       }
     },
   });
-  if (result.outcome !== "compared" || result.unsettled.length + result.unverified.length > 0) return;
+  if (result.outcome !== "compared" || result.notFinal.length + result.unverified.length > 0) return;
   for (const { day, figures } of exported) {
     const stored = scope.days[day] as Day;
     for (const id of IDS) {
@@ -244,7 +244,7 @@ async function withdraw(scope: Scope) {
   for (const [day, one] of scope.days.entries()) {
     if (one.figures === undefined || one.figures.size > 0) continue;
     endTotals(scope, day);
-    Object.assign(one, { figures: undefined, settled: false, exported: undefined, totalled: undefined });
+    Object.assign(one, { figures: undefined, final: false, exported: undefined, totalled: undefined });
   }
 }
 
@@ -288,7 +288,7 @@ export function expected(): Map<string, Proved> {
     scopes.flatMap((scope) =>
       scope.days.map((day, n): [string, Proved] => {
         const isDoubted = [...scope.contradictions.values()].some(({ from, to }) => from <= n && n < to);
-        const isProvable = day.figures !== undefined && day.settled && day.differing.size === 0 && !isDoubted;
+        const isProvable = day.figures !== undefined && day.final && day.differing.size === 0 && !isDoubted;
         const reconciled = (isProvable && day.exported?.at) || null;
         const totals = (isProvable && day.totalled?.at) || null;
         const later = reconciled === null && totals === null ? null : Math.max(reconciled ?? 0, totals ?? 0);

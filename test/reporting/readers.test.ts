@@ -13,7 +13,7 @@ let url: string;
 let owner: pg.Client;
 let bench: Awaited<ReturnType<typeof setupSource>>;
 
-/** A settled day and hour of every dimension, a user with an address, a restatement and a closed month. */
+/** A final day and hour of every dimension, a user with an address, a restatement and a closed month. */
 beforeEach(async () => {
   bench = await setupSource();
   url = bench.url;
@@ -35,8 +35,8 @@ beforeEach(async () => {
       INSERT INTO usage.month_close (source_id, month_start, accepted_disagreements) VALUES (1, '2026-03-01', 0) RETURNING close_id
     )
     INSERT INTO usage.closed_total SELECT close_id, series_id, 5 FROM closed, usage.series;
-    -- As if it had been loaded and settled three hours ago: an instant of today may still change.
-    UPDATE usage.settlement SET settled_at = now() - interval '3 hours';
+    -- As if it had been loaded and final three hours ago: an instant of today may still change.
+    UPDATE usage.became_final SET final_at = now() - interval '3 hours';
     UPDATE usage.restatement SET restated_at = now() - interval '3 hours'`);
 });
 

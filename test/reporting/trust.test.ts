@@ -24,7 +24,7 @@ async function expected({ client }: Transaction) {
   const sql = async <T>(text: string) => (await client.query(text)).rows as T[];
   const rows = await sql<Day>(`
     SELECT v.usage_date::text AS day, v.status, EXISTS (
-             SELECT FROM usage.slice t
+             SELECT FROM usage.fetch_task t
              WHERE t.group_by = v.group_by AND v.workspace_id = ANY (t.workspace_ids) AND t.period_start <= v.usage_date
                AND t.period_end > v.usage_date
            ) AS is_asked, EXISTS (
@@ -61,12 +61,12 @@ async function expected({ client }: Transaction) {
 const CHANGES = [
   // Of a scope of days: not loaded, not final, failed, not proved.
   "DELETE FROM usage.coverage WHERE (scope_id, period_start) IN (SELECT scope_id, period_start FROM $days)",
-  "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM $days)",
+  "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM $days)",
   `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, retry_at, fetch_number, failed_at)
    SELECT scope_id, $from, $to, 'failed', 'answer_invalid', 'drawn', 1, now(), 1, now() FROM $days ON CONFLICT DO NOTHING`,
   "DELETE FROM usage.reconciled WHERE scope_id IN (SELECT scope_id FROM $days)",
   "UPDATE usage.source SET data_start = least(data_start + 1, (now() AT TIME ZONE 'UTC')::date)",
-  `INSERT INTO usage.slice (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
+  `INSERT INTO usage.fetch_task (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
    FROM $days JOIN usage.scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
   // A close, which leaves a workspace out.

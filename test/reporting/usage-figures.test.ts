@@ -73,7 +73,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
       async (usage, ranges, by) => {
         await clearUsage(client);
         await client.query(
-          "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.settlement",
+          "DELETE FROM usage.hourly_record; DELETE FROM usage.monthly_total; DELETE FROM usage.became_final",
         );
         await enter(bench, by, usage);
         for (const one of [...ranges, SPLIT]) {

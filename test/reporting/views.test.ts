@@ -13,7 +13,7 @@ const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const OTHER = "00000000-0000-4000-8000-000000000002";
 const PROJECT = "00000000-0000-4000-8000-00000000000a";
 
-/** A month of the past, so that days are settled and today's date plays no part in what is compared. */
+/** A month of the past, so that days are final and today's date plays no part in what is compared. */
 const [DAY1, DAY2, DAY3, DAY4] = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"] as const;
 
 let store: Store;

@@ -54,10 +54,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const services = await Promise.allSettled(
       [...started].map(async ([kind, it]) => [kind, await it] as const),
     );
-    for (const settled of services) {
+    for (const final of services) {
       // The tests that asked for it have failed already.
-      if (settled.status === "rejected") continue;
-      const [kind, service] = settled.value;
+      if (final.status === "rejected") continue;
+      const [kind, service] = final.value;
       // A server we started goes with everything in it. On a named server, only this run's databases may go.
       if (kind === "postgres" && service.origin === "named") await dropDatabases(service.url, runPrefix);
       await service.close();

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { type CloseRequest, type CloseResult, closeMonth } from "../../src/store/months/month-close.ts";
 import { type Bench, setup } from "./source.ts";
 
-/** A month to close: the last calendar one that is settled to its end, new for each test of a file. */
+/** A month to close: the last calendar one that is final to its end, new for each test of a file. */
 
 export const WORKSPACE = 1;
 

@@ -199,8 +199,8 @@ export function jobsDone(running: Running, name: string): number {
 
 /** Resolves when the process has done so many more syncs. */
 export async function syncsGoOn(running: Running, more: number, deadlineMs = 30_000): Promise<void> {
-  const before = jobsDone(running, "plan-round");
-  await poll(() => jobsDone(running, "plan-round") >= before + more, { deadlineMs, everyMs: 100 });
+  const before = jobsDone(running, "sync");
+  await poll(() => jobsDone(running, "sync") >= before + more, { deadlineMs, everyMs: 100 });
 }
 
 /** Ends a process with a signal and resolves to its exit code and how long that took, milliseconds. */

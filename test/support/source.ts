@@ -53,7 +53,7 @@ export interface Bench {
 interface Sync {
   readonly source: OpenSource;
   readonly run: RunResult;
-  /** Slices that were planned. */
+  /** Tasks that were planned. */
   readonly planned: number;
   /** Usage requests of the platform that the stand-in saw. */
   readonly requests: number;
@@ -76,7 +76,7 @@ interface BenchOptions {
   readonly standin?: Omit<StandinOptions, "now">;
   /** Of another bench, so that both platforms say the same. */
   readonly now?: number;
-  /** Whole UTC days with usage before today. Default 6: three of them are settled. */
+  /** Whole UTC days with usage before today. Default 6: three of them are final. */
   readonly days?: number;
   /** Indices of the stand-in's workspaces to be configured with; default: none, so they are listed. */
   readonly workspaces?: readonly number[];
@@ -86,7 +86,7 @@ interface BenchOptions {
 }
 
 /** The default of `USAGE_SETTLE_AFTER`. */
-const SETTLED_DAYS_AGO = 3;
+const FINAL_DAYS_AGO = 3;
 
 /**
  * The stand-in's clock stands still, so that its answers can be compared with its ledger; Postgres's runs on. Everything
@@ -142,7 +142,7 @@ export async function openBench(
       billing,
       config,
       settings: {
-        settleAfterMs: options.settleAfterMs ?? SETTLED_DAYS_AGO * DAY_MS,
+        settleAfterMs: options.settleAfterMs ?? FINAL_DAYS_AGO * DAY_MS,
         hourlyForMs: options.hourlyForMs ?? DAY_MS,
         syncEveryMs: 900_000,
         userEmail: options.userEmail ?? "keep",
@@ -165,10 +165,10 @@ export async function openBench(
     how.opened?.(source);
     return source;
   };
-  const run = async (source: OpenSource, slices: readonly UsageRequest[]): Promise<Sync> => {
+  const run = async (source: OpenSource, tasks: readonly UsageRequest[]): Promise<Sync> => {
     const before = standin.requests.count;
-    const result = await runInline(source, slices);
-    return { source, run: result, planned: slices.length, requests: standin.requests.count - before };
+    const result = await runInline(source, tasks);
+    return { source, run: result, planned: tasks.length, requests: standin.requests.count - before };
   };
   const sql = async <T>(text: string, parameters: unknown[] = []): Promise<T[]> =>
     store.transaction(async ({ client }) => (await client.query(text, parameters)).rows as T[]);

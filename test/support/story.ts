@@ -142,13 +142,13 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     await bench.reconcile({ range: { start: today - 5 * DAY_MS, end: today - 3 * DAY_MS } });
 
     const opened = await bench.open();
-    const slices = await planSource(opened, {
+    const tasks = await planSource(opened, {
       wanted: [{ stride: "day", range: gap }],
       reprocess: "missing",
     });
     await createBackfill(store, {
       meter: "traces",
-      ...{ sourceId, range: gap, stride: "day", reprocess: "missing", slices },
+      ...{ sourceId, range: gap, stride: "day", reprocess: "missing", tasks },
       groupings: ["workspace", "project", "user", "api_key"],
       workspaceIds: [first.id, second.id],
       by: ACTOR,

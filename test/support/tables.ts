@@ -138,9 +138,9 @@ export async function dump(bench: Pick<Bench, "sql">) {
       JOIN usage.source src USING (source_id)
       JOIN usage.entity w ON w.entity_id = c.workspace_id JOIN usage.entity e ON e.entity_id = s.entity_id`),
     coverage: await lines(`
-      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.settled, range_agg(tstzrange(period_start, period_end))) AS line
+      SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, v.final, range_agg(tstzrange(period_start, period_end))) AS line
       FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
-      GROUP BY c.group_by, c.stride, w.external_id, v.settled`),
+      GROUP BY c.group_by, c.stride, w.external_id, v.final`),
     failures: await lines(`
       SELECT concat_ws(' ', c.group_by, c.stride, w.external_id, f.state, f.code, f.period_start, f.period_end) AS line
       FROM usage.failure f JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id`),

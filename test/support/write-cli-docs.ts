@@ -180,7 +180,7 @@ async function show(step: Step, world: World): Promise<string | undefined> {
     lines.length > (step.lines ?? Number.POSITIVE_INFINITY) ? [...lines.slice(0, step.lines), "..."] : lines;
   process.stderr.write(`ran ${step.run}\n`);
   return [`$ usage-etl ${filled(step.run)}`, ...shown]
-    .map((line) => settled(line, world))
+    .map((line) => final(line, world))
     .join("\n")
     .trimEnd();
 }
@@ -201,7 +201,7 @@ function environment({ platform = "" }: World["values"]): Record<string, string>
 }
 
 /** The line with what changes from run to run replaced. */
-function settled(line: string, { changing, seeded, random }: World): string {
+function final(line: string, { changing, seeded, random }: World): string {
   let text = line;
   for (const [found, shown] of changing) text = text.replaceAll(found, shown);
   return text.replaceAll(UUIDS, (id) => {

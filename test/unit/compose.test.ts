@@ -284,10 +284,10 @@ describe("Kubernetes", () => {
     expect(served.map(({ metadata }) => metadata.name)).toEqual(["usage-etl-scheduler"]);
   });
 
-  test("the autoscaler scales an existing deployment on the metric of due slices", () => {
+  test("the autoscaler scales an existing deployment on the metric of due tasks", () => {
     const scaled = manifests.find(({ kind }) => kind === "ScaledObject")?.spec;
     expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.scaleTargetRef?.name);
-    expect(scaled?.triggers?.[0]?.metadata.query).toContain("usage_etl_due_slices");
+    expect(scaled?.triggers?.[0]?.metadata.query).toContain("usage_etl_due_tasks");
   });
 });
 

@@ -50,7 +50,7 @@ test("each fault has its own limit, and a line without a code has none", () => {
     log.info({ n, code: "" }, "job");
     log.info("plain");
   }
-  log.warn({ code: "timeout" }, "slice not loaded");
+  log.warn({ code: "timeout" }, "task not loaded");
   expect(lines.filter((line) => line.code === "rate_limited").length).toBe(19);
   expect(lines.filter((line) => line.code === "timeout").length).toBe(1);
   expect(lines.filter((line) => line.msg === "job").length).toBe(100);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { extractSliceJob } from "../../jobs/extract.ts";
+import { extractJob } from "../../jobs/extract.ts";
 import { pruneJob } from "../../jobs/prune.ts";
 import { reconcileRangeJob } from "../../jobs/reconcile-range.ts";
 import { sourceSchema } from "../../src/config/settings.ts";
@@ -53,11 +53,11 @@ test.each<[string, z.ZodType, unknown, string[]]>([
       " must not hold more",
     ],
   ],
-  ["a job without data", extractSliceJob.payload, {}, ["sliceId is missing", "generation is missing"]],
+  ["a job without data", extractJob.payload, {}, ["taskId is missing", "generation is missing"]],
   [
     "a task no table holds",
-    extractSliceJob.payload,
-    { sliceId: 2 ** 53 - 1, generation: 2 ** 31 },
+    extractJob.payload,
+    { taskId: 2 ** 53 - 1, generation: 2 ** 31 },
     ["generation must be 2147483647 or less"],
   ],
   [

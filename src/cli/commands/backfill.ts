@@ -13,7 +13,7 @@ import {
   backfillOf,
   createBackfill,
   describeAsked,
-  failedSlices,
+  failedTasks,
   listBackfills,
 } from "../../store/work/backfills.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
@@ -97,13 +97,13 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
     const wanted = planned.range === undefined ? [] : [{ meter, stride, range: planned.range }];
-    return { asked: { wanted, groupings, workspaceIds }, slices: planned.slices };
+    return { asked: { wanted, groupings, workspaceIds }, tasks: planned.tasks };
   };
   if (options.inline === true) {
     return loadInline(session, "backfill", async (source, now) => {
       const plan = await planOf(source, now);
-      const { slices, asked } = plan;
-      const detail = `inline: ${describeAsked({ meter, range, stride, groupings, reprocess, slices, workspaceIds: asked.workspaceIds })}`;
+      const { tasks, asked } = plan;
+      const detail = `inline: ${describeAsked({ meter, range, stride, groupings, reprocess, tasks, workspaceIds: asked.workspaceIds })}`;
       const order = { sourceId: source.sourceId, action: "backfill.start", detail };
       await recordAction(source.store.db, commandActor(), order);
       return plan;
@@ -115,16 +115,16 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const exit = await session.eachSource(async (source) => {
     const { sourceId, store } = source;
     // Time that a sync or another backfill is loading is planned too: this backfill ends when all of its range is loaded.
-    const { asked, slices } = await planOf(source, await storeNow(store.db));
+    const { asked, tasks } = await planOf(source, await storeNow(store.db));
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
     const { workspaceIds } = asked;
     const id = await createBackfill(store, {
-      ...{ sourceId, meter, range, stride, groupings, workspaceIds, reprocess, slices, by: commandActor() },
+      ...{ sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks, by: commandActor() },
     });
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
     // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
-    const options = { ...enqueueJob.options, jobId: `feed-for-backfill-${id}` };
+    const options = { ...enqueueJob.options, jobId: `enqueue-for-backfill-${id}` };
     await addJob(queue, { redis, name: enqueueJob.name, options }).catch(() => {});
     started.push(await backfillOf(store.db, id));
     return EXIT.done;
@@ -155,14 +155,14 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
   const shown = await Promise.all(
     ids.map(async (backfillId) => {
       const backfill = await backfillOf(db, backfillId);
-      const [failed, range] = [await failedSlices(db, backfillId), await rangeOfBackfill(db, backfill)];
+      const [failed, range] = [await failedTasks(db, backfillId), await rangeOfBackfill(db, backfill)];
       return { backfill, failed, range };
     }),
   );
   session.output.data(
     shown.map(({ backfill, failed, range }) => ({
       ...backfill,
-      failedSlices: failed,
+      failedTasks: failed,
       range: rangeToData(range),
     })),
     () =>

@@ -6,7 +6,7 @@ import { withoutZeros } from "../report/fit.ts";
 import { rowsOf, table } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-const COLUMNS = ["source", "fetches", "slices", "restatements", "fragments", "userNames", "hours"] as const;
+const COLUMNS = ["source", "fetches", "tasks", "restatements", "fragments", "userNames", "hours"] as const;
 const HEAD = ["source", "requests", "fetch tasks", "restatements", "intervals merged", "user names", "hours"];
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;

@@ -127,9 +127,9 @@ export function describeReconcile(result: ReconcileResult): string {
   if (shown.length < total) {
     lines.push(`... and ${total - shown.length} more in reporting.usage_reconciliation_by_kind`);
   }
-  for (const { slice, code, message } of result.failures) {
+  for (const { task, code, message } of result.failures) {
     lines.push(
-      `not compared: ${ofMeter(slice.meter)}${slice.groupBy} ${instant(slice.window.start)} to ${instant(slice.window.end)}: ${message} [${code}]`,
+      `not compared: ${ofMeter(task.meter)}${task.groupBy} ${instant(task.window.start)} to ${instant(task.window.end)}: ${message} [${code}]`,
     );
   }
   if (result.unverified > 0) {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../errors.ts";
 import { listRuns, requestsOfRun, runOf } from "../../store/activity/runs.ts";
-import { failedSlices } from "../../store/work/backfills.ts";
+import { failedTasks } from "../../store/work/backfills.ts";
 import { RUN_KINDS, type RunKind } from "../../store/work/runs.ts";
 import { describeFailed } from "../report/backfill-report.ts";
 import { rowsOf, table } from "../report/output.ts";
@@ -38,7 +38,7 @@ async function show(session: Session, id: string): Promise<number> {
   const { db } = await session.migratedStore();
   const run = await runOf(db, toId(id));
   const requests = await requestsOfRun(db, run.runId);
-  const failed = run.backfillId === null ? [] : await failedSlices(db, run.backfillId);
+  const failed = run.backfillId === null ? [] : await failedTasks(db, run.backfillId);
   session.output.data({ ...run, byRequest: requests, failedTasks: failed }, () =>
     [
       describeRun(run),

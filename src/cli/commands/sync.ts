@@ -31,7 +31,7 @@ async function run(session: Session, options: { inline?: boolean }): Promise<num
       const wanted = routineDemand(source, now);
       const workspaceIds = source.workspaces.map((one) => one.workspaceId);
       const asked = { wanted: keptDemand(source, now), workspaceIds };
-      return { asked, slices: await planRoutine(source, { wanted }) };
+      return { asked, tasks: await planRoutine(source, { wanted }) };
     },
     // A stride that the server does not answer in is listed, but no sync can load it.
     (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),

@@ -1,5 +1,5 @@
 import { systemClock } from "../../clock.ts";
-import { type Backfill, backfillOf, type FailedSlice } from "../../store/work/backfills.ts";
+import { type Backfill, backfillOf, type FailedTask } from "../../store/work/backfills.ts";
 import type { Session } from "../session/session.ts";
 import { instant, rowsOf, table } from "./output.ts";
 import { wrapped } from "./wrap.ts";
@@ -47,12 +47,12 @@ export function describeBackfills(backfills: readonly Backfill[]): string {
   );
 }
 
-export function describeFailed(slice: FailedSlice): string {
-  const { workspaceIds } = slice;
+export function describeFailed(task: FailedTask): string {
+  const { workspaceIds } = task;
   const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
-  const when = `${instant(slice.from)} to ${instant(slice.to)}`;
+  const when = `${instant(task.from)} to ${instant(task.to)}`;
   return wrapped(
     "failed: ",
-    `${slice.groupBy} ${slice.stride} ${when}, ${where}: ${slice.message} [${slice.code}]`,
+    `${task.groupBy} ${task.stride} ${when}, ${where}: ${task.message} [${task.code}]`,
   );
 }

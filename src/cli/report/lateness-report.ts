@@ -14,7 +14,7 @@ export async function finalityOf(
 
 /** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
 export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
-  const { changes, settledChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
+  const { changes, finalChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
   const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
   const seen = `99.9 % of late traces arrived within ${nearlyAllWithinHours} h`;
   const advice = {
@@ -24,9 +24,9 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
     lower: `${seen}. ${setting}: P${adviseDays}D is enough.`,
   };
   const lines = [advice[verdict]];
-  if (settledChanges > 0) {
+  if (finalChanges > 0) {
     lines.push(
-      `WARNING: ${settledChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
+      `WARNING: ${finalChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
     );
   }
   return lines;

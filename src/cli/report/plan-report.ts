@@ -28,7 +28,7 @@ export interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
 
 /** What `--json` shows of a source. Instants are ISO texts in UTC. */
 export function planToData(planned: PlannedSource) {
-  const { source, range, loaded, slices, askedEnd, hasDatabase, rateLimit, groupings } = planned;
+  const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
   const { leftOut, facts, budget, notSent, inFlight, digest } = planned;
   const iso = (at: number) => new Date(at).toISOString();
   return {
@@ -38,14 +38,14 @@ export function planToData(planned: PlannedSource) {
     endsInFuture: range !== undefined && askedEnd > range.end,
     workspaces: source.workspaceIds.length,
     loaded: hasDatabase ? rangeToData(loaded) : null,
-    windows: windowsOf(slices).map((window) => ({
+    windows: windowsOf(tasks).map((window) => ({
       ...{ stride: window.stride, from: iso(window.start), to: iso(window.end) },
       requests: requestsOfWindow(window),
     })),
-    requests: requestsByDimension(slices, groupings),
-    total: slices.length,
+    requests: requestsByDimension(tasks, groupings),
+    total: tasks.length,
     beside: planned.beside,
-    seconds: secondsOf(slices.length, rateLimit),
+    seconds: secondsOf(tasks.length, rateLimit),
     leftOut: leftOut.map(({ reason, first, end, buckets }) => ({
       ...{ reason, from: iso(first), to: iso(end), buckets },
     })),
@@ -53,7 +53,7 @@ export function planToData(planned: PlannedSource) {
     inFlight,
     recordsReplaced: facts?.records ?? null,
     closedMonths: facts?.closedMonths ?? null,
-    minutes: budget === undefined ? null : minutesOf(slices.length - notSent, budget),
+    minutes: budget === undefined ? null : minutesOf(tasks.length - notSent, budget),
     requestsPerMinute: budget === undefined ? null : Math.floor(budget.leftPerMinute),
     tasksWaiting: facts === undefined ? null : facts.routineTasks + facts.backfillTasks,
     digest,
@@ -61,7 +61,7 @@ export function planToData(planned: PlannedSource) {
 }
 
 export function describePlan(planned: PlannedSource): string {
-  const { source, range, stride, groupings, slices, askedEnd, rateLimit } = planned;
+  const { source, range, stride, groupings, tasks, askedEnd, rateLimit } = planned;
   const known = source.workspaceIds.length;
   const workspaces = known === 1 ? "1 workspace" : known === 0 ? "each workspace" : `${known} workspaces`;
   const future = endsInFuture(askedEnd, range?.end);
@@ -69,9 +69,9 @@ export function describePlan(planned: PlannedSource): string {
     range === undefined
       ? `${source.slug}: the range lies in the future`
       : `${source.slug}: ${planned.meter === "traces" ? "" : `${METER_NAME[planned.meter]}, `}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`;
-  const windows = windowsOf(slices);
+  const windows = windowsOf(tasks);
   const left = windows.length - MOST_ROWS;
-  const byDimension = requestsByDimension(slices, groupings).map(
+  const byDimension = requestsByDimension(tasks, groupings).map(
     (one) => `${one.groupBy} ${count(one.requests)}`,
   );
   const rows = windows
@@ -84,7 +84,7 @@ export function describePlan(planned: PlannedSource): string {
     head,
     ...(future === undefined ? [] : [future]),
     loadedText(planned),
-    ...(slices.length === 0
+    ...(tasks.length === 0
       ? ["Nothing would be asked for."]
       : [
           "Would be asked for, in requests by dimension:",
@@ -92,14 +92,14 @@ export function describePlan(planned: PlannedSource): string {
         ]),
     ...(left > 0 ? [`and ${left} more, which --json shows`] : []),
     `Requests for ${workspaces}: ${byDimension.join(", ")}`,
-    `${counted(windows.length, "window")}, ${counted(slices.length, "request")}, at least ${count(secondsOf(slices.length, rateLimit))} s at the rate limit`,
+    `${counted(windows.length, "window")}, ${counted(tasks.length, "request")}, at least ${count(secondsOf(tasks.length, rateLimit))} s at the rate limit`,
     ...factLines(planned),
   ].join("\n");
 }
 
 /** What somebody should know before the plan is run, beside its requests. */
-function factLines({ slices, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
-  const sent = slices.length - notSent;
+function factLines({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
+  const sent = tasks.length - notSent;
   const lines = leftOut.map(
     ({ reason, first, end, buckets }) =>
       `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,

@@ -27,8 +27,8 @@ export function describeRun(run: RunResult): string {
       ];
     },
   );
-  const failures = run.failures.map(({ slice, code, message }) => {
-    const { meter, groupBy, window, members } = slice;
+  const failures = run.failures.map(({ task, code, message }) => {
+    const { meter, groupBy, window, members } = task;
     const what = `${dimensionText(meter, groupBy)} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
     const where =
       members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;

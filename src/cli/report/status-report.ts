@@ -182,13 +182,12 @@ function freshnessOf({ freshness }: ShownStatus): string[] {
   );
   const alike = Map.groupBy(
     sorted,
-    (one) => `${one.stride} ${hourOf(one.loadedUntil)} ${hourOf(one.settledUntil)}`,
+    (one) => `${one.stride} ${hourOf(one.loadedUntil)} ${hourOf(one.finalUntil)}`,
   );
   return [...alike.values()].map((some) => {
-    const [{ stride, loadedUntil, settledUntil } = { stride: "", loadedUntil: "", settledUntil: null }] =
-      some;
+    const [{ stride, loadedUntil, finalUntil } = { stride: "", loadedUntil: "", finalUntil: null }] = some;
     const isAll = some.length === freshness.filter((one) => one.stride === stride).length;
-    const final = settledUntil === null ? "none is final" : `final until ${instant(settledUntil)}`;
+    const final = finalUntil === null ? "none is final" : `final until ${instant(finalUntil)}`;
     const whose = isAll ? "all dimensions" : some.map(({ groupBy }) => groupBy).join(", ");
     return `by ${stride} until ${instant(loadedUntil)}, ${final} (${whose})`;
   });

@@ -12,7 +12,7 @@ import type { Session } from "./session.ts";
 /** What a command asks of a source, and the requests that load it. */
 export interface LoadPlan {
   readonly asked: Asked;
-  readonly slices: readonly UsageRequest[];
+  readonly tasks: readonly UsageRequest[];
 }
 
 /**
@@ -28,9 +28,9 @@ export async function loadInline(
   return reportPerSource(session, {
     kind,
     work: async (source) => {
-      const { asked, slices } = await planOf(source, await storeNow(source.store.db));
+      const { asked, tasks } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
-        runInline(source, slices, { onProgress: update }),
+        runInline(source, tasks, { onProgress: update }),
       );
       return { run, range: await statusOfAsked(source.store.db, source, asked) };
     },

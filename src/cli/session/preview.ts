@@ -66,8 +66,8 @@ async function besideOf(
   const others = meters.filter((meter) => meter !== "traces" && source.stored?.source.meters.has(meter));
   const planned = await Promise.all(
     others.map(async (meter) => {
-      const { slices } = await planBackfill(source, { ...wish, meter }, now);
-      return { meter, requests: slices.length };
+      const { tasks } = await planBackfill(source, { ...wish, meter }, now);
+      return { meter, requests: tasks.length };
     }),
   );
   return planned.filter(({ requests }) => requests > 0);

@@ -4,7 +4,7 @@ import type { Interval, Window } from "../time/window.ts";
 
 /** A part of time that one fetch loaded for a scope. Loaded intervals of a scope never overlap. */
 export interface LoadedInterval extends Interval {
-  readonly settled: boolean;
+  readonly final: boolean;
   readonly fetchNumber: number;
   /** Epoch milliseconds, by Postgres's clock. */
   readonly fetchedAt: number;
@@ -18,26 +18,26 @@ export interface FetchStamp {
 
 /**
  * The instant up to which a fetch settles. It moves by whole UTC days, so that coverage stays in few intervals. A bucket
- * is settled when it ends at or before it.
+ * is final when it ends at or before it.
  */
-function settledUntil(fetchedAt: number, settleAfterMs: number): number {
+function finalUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 
 /**
- * The loaded intervals of a window. What was settled stays settled, even where a longer `USAGE_SETTLE_AFTER` would not
+ * The loaded intervals of a window. What was final stays final, even where a longer `USAGE_SETTLE_AFTER` would not
  * settle it today: it was shown as final, and its changes must stay restatements.
  */
 export function loadedIntervalsOf(
   window: Window,
   stamp: FetchStamp,
-  { settleAfterMs, settledBefore }: { settleAfterMs: number; settledBefore: readonly Interval[] },
+  { settleAfterMs, finalBefore }: { settleAfterMs: number; finalBefore: readonly Interval[] },
 ): LoadedInterval[] {
-  const cut = floorToGrid(settledUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
-  const settled = intersect(union([{ start: window.start, end: cut }], settledBefore), [window]);
+  const cut = floorToGrid(finalUntil(stamp.fetchedAt, settleAfterMs), STRIDE_MS[window.stride]);
+  const final = intersect(union([{ start: window.start, end: cut }], finalBefore), [window]);
   const { fetchNumber, fetchedAt } = stamp;
   return [
-    ...settled.map((part) => ({ ...part, settled: true, fetchNumber, fetchedAt })),
-    ...subtract([window], settled).map((part) => ({ ...part, settled: false, fetchNumber, fetchedAt })),
+    ...final.map((part) => ({ ...part, final: true, fetchNumber, fetchedAt })),
+    ...subtract([window], final).map((part) => ({ ...part, final: false, fetchNumber, fetchedAt })),
   ];
 }

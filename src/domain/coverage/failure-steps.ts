@@ -14,7 +14,7 @@ const STEPS: Readonly<Record<string, string>> = {
   workspace_unverified:
     "Check the key's access to that workspace with `usage-etl workspace list`, then retry.",
   window_unconfirmed: "Nothing: it is fetched again after an hour. To ask now, retry.",
-  slice_poisoned: "Look at the logs of the workers that took it, then retry.",
+  task_poisoned: "Look at the logs of the workers that took it, then retry.",
   bucket_missing: "Report it to the platform.",
   workspace_unasked: "Report it to the platform.",
   id_too_long: "Report it to the platform.",

@@ -21,7 +21,7 @@ export interface KnownTime {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly workspaceId: string;
-  readonly coverage: readonly (Interval & { readonly settled: boolean })[];
+  readonly coverage: readonly (Interval & { readonly final: boolean })[];
   readonly failures: readonly FailedInterval[];
 }
 
@@ -138,7 +138,7 @@ function loadedTime(
   const own = {
     all: whole(coverage, grid),
     final: whole(
-      coverage.filter(({ settled }) => settled),
+      coverage.filter(({ final }) => final),
       grid,
     ),
   };

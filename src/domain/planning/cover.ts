@@ -43,8 +43,8 @@ export interface CoveredScope extends Member {
   readonly within: readonly Interval[];
 }
 
-/** The fewest slices of one stride that hold these buckets. Scopes by workspace share requests where their time allows. */
-export function coverSlices(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
+/** The fewest tasks of one stride that hold these buckets. Scopes by workspace share requests where their time allows. */
+export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
   return METERS.flatMap((meter) =>
     GROUPINGS.flatMap((groupBy) =>
       batchesOf(

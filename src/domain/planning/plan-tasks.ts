@@ -14,7 +14,7 @@ export interface PlannedScope extends Member {
   readonly missing: readonly Interval[];
 }
 
-interface SliceDemand {
+interface TaskDemand {
   /** The meter of all these scopes. */
   readonly meter: Meter;
   /** All scopes that may be loaded, of the wanted strides and every finer one. */
@@ -25,11 +25,11 @@ interface SliceDemand {
 }
 
 /**
- * The slices that load what is wanted and missing, one request each. Those by workspace come first, since their answers
+ * The tasks that load what is wanted and missing, one request each. Those by workspace come first, since their answers
  * show which workspaces the key reads; then the newest. Scopes by workspace that miss the same time share requests. Time
  * that does not fit the wanted stride's tier is planned in the finer strides, where it may be loaded already.
  */
-export function planSlices({ meter, scopes, wanted, dataStart }: SliceDemand): UsageRequest[] {
+export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): UsageRequest[] {
   const byKey = new Map(
     scopes.map((scope) => [`${scope.groupBy} ${scope.workspaceId} ${scope.stride}`, scope]),
   );
@@ -47,7 +47,7 @@ export function planSlices({ meter, scopes, wanted, dataStart }: SliceDemand): U
       }
     }
   }
-  const slices = [...demands.values()].flatMap(({ groupBy, window, members }) =>
+  const tasks = [...demands.values()].flatMap(({ groupBy, window, members }) =>
     requestsFor({
       meter,
       groupBy,
@@ -55,7 +55,7 @@ export function planSlices({ meter, scopes, wanted, dataStart }: SliceDemand): U
       members: [...members].map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
     }),
   );
-  return slices.sort(
+  return tasks.sort(
     (a, b) => GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) || b.window.start - a.window.start,
   );
 }

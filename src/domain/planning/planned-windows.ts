@@ -9,8 +9,8 @@ export interface PlannedWindow extends Window {
 }
 
 /** The windows of requests, oldest first. */
-export function windowsOf(slices: readonly UnstoredRequest[]): PlannedWindow[] {
-  const byWindow = Map.groupBy(slices, ({ window: { stride, start, end } }) => `${stride} ${start} ${end}`);
+export function windowsOf(tasks: readonly UnstoredRequest[]): PlannedWindow[] {
+  const byWindow = Map.groupBy(tasks, ({ window: { stride, start, end } }) => `${stride} ${start} ${end}`);
   return [...byWindow.values()]
     .map((group) => {
       const { stride, start, end } = (group[0] as UnstoredRequest).window;
@@ -89,11 +89,11 @@ export function leftOutOf(reason: LeftOutReason, stride: Stride, parts: readonly
 
 /** The requests of each dimension that was asked for, in the order of `GROUPINGS`. */
 export function requestsByDimension(
-  slices: readonly UnstoredRequest[],
+  tasks: readonly UnstoredRequest[],
   groupings: readonly GroupBy[],
 ): { readonly groupBy: GroupBy; readonly requests: number }[] {
   return GROUPINGS.filter((groupBy) => groupings.includes(groupBy)).map((groupBy) => ({
     groupBy,
-    requests: slices.filter((one) => one.groupBy === groupBy).length,
+    requests: tasks.filter((one) => one.groupBy === groupBy).length,
   }));
 }

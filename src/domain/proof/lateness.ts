@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS } from "../time/stride.ts";
 export interface LatenessClass {
   /** Upper bound of the class, in hours after the end of the bucket. */
   readonly ageHours: number;
-  readonly wasSettled: boolean;
+  readonly wasFinal: boolean;
   readonly changes: number;
   /** Sum of the absolute differences. */
   readonly tracesMoved: number;
@@ -14,7 +14,7 @@ export interface Finality {
   readonly changes: number;
   readonly tracesMoved: number;
   /** Those that changed a final count. */
-  readonly settledChanges: number;
+  readonly finalChanges: number;
   /** 99.9 % of the late traces arrived within this time. Null: too few changes. */
   readonly nearlyAllWithinHours: number | null;
   /** Recommended `USAGE_SETTLE_AFTER` in days. Null: too few changes. */
@@ -32,7 +32,7 @@ export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: 
   const seen = {
     changes: sum((one) => one.changes),
     tracesMoved: sum((one) => one.tracesMoved),
-    settledChanges: sum((one) => (one.wasSettled ? one.changes : 0)),
+    finalChanges: sum((one) => (one.wasFinal ? one.changes : 0)),
   };
   if (seen.changes < ENOUGH_CHANGES) {
     return { ...seen, nearlyAllWithinHours: null, adviseDays: null, verdict: "unknown" };

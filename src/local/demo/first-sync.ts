@@ -27,12 +27,12 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
   const now = await storeNow(store.db);
   await learnMeters(source);
   const wanted = routineDemand(source, now);
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
   await loader.sync(source);
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
   const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
-    const own = slices.filter(
+    const own = tasks.filter(
       (s) => s.meter === totals.meter && s.groupBy === totals.groupBy && s.window.stride === totals.stride,
     );
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };

@@ -5,11 +5,11 @@ import type { Session } from "../../cli/session/session.ts";
 import { workMessage } from "../../pipeline/extract/work-task.ts";
 import { asRun } from "../../pipeline/runs.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
-import { enqueueSlices, requeueLost } from "../../pipeline/sync/enqueue.ts";
+import { enqueueTasks, requeueLost } from "../../pipeline/sync/enqueue.ts";
 import { type FetchQueue, messageId } from "../../pipeline/sync/fetch-queue.ts";
 import { planSync } from "../../pipeline/sync/sync.ts";
 import type { RedisServer } from "../../redis-server.ts";
-import { routineSlices } from "../../store/work/tasks.ts";
+import { routineTasks } from "../../store/work/tasks.ts";
 
 const LOOK_EVERY_MS = 100;
 /** Fetch tasks at once, where no worker takes them from Redis. */
@@ -32,7 +32,7 @@ export function createLoader(session: Session, redis: RedisServer | undefined): 
     return opened;
   };
   const enqueue = async (source: OpenSource) => {
-    await enqueueSlices(source.store, { sourceId: source.sourceId, queue: await queueOf(source) });
+    await enqueueTasks(source.store, { sourceId: source.sourceId, queue: await queueOf(source) });
   };
   return {
     enqueue,
@@ -99,7 +99,7 @@ async function untilLoaded(
   await output.progress({ label: "load", unit: "fetch tasks" }, async (update) => {
     let total = 0;
     for (;;) {
-      const { waiting, queued } = await routineSlices(store.db, sourceId);
+      const { waiting, queued } = await routineTasks(store.db, sourceId);
       const left = waiting + queued;
       total = Math.max(total, left);
       update({ done: total - left, total });

@@ -85,7 +85,7 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   const today = floorToGrid(await storeNow(store.db), DAY_MS);
   const range = { start: today - BACKFILLED.from * DAY_MS, end: today - BACKFILLED.to * DAY_MS };
   const wanted = [{ stride: "hour", range }] as const;
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const backfillId = await createBackfill(store, {
     ...{
@@ -96,7 +96,7 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
       groupings: GROUPINGS,
       workspaceIds,
       reprocess: "missing",
-      slices,
+      tasks,
     },
     by: PLANTER,
   });

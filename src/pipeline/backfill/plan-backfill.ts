@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.ts";
-import { type PlannedScope, planSlices } from "../../domain/planning/plan-tasks.ts";
+import { type PlannedScope, planTasks } from "../../domain/planning/plan-tasks.ts";
 import { type LeftOut, leftOutOf, outsideOf } from "../../domain/planning/planned-windows.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
@@ -11,9 +11,9 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type PlanFacts, planFacts } from "../../store/activity/plan-facts.ts";
 import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
-import { slicesInFlight } from "../../store/work/tasks.ts";
+import { tasksInFlight } from "../../store/work/tasks.ts";
 import { type KnownSource, statusFrom } from "../sync/asked-range.ts";
-import { clipToFuture, ensuredStrides, slicesFrom } from "../sync/plan.ts";
+import { clipToFuture, ensuredStrides, tasksFrom } from "../sync/plan.ts";
 import type { PreviewedSource } from "./previewed-source.ts";
 import type { Wish } from "./wish.ts";
 
@@ -22,7 +22,7 @@ export interface BackfillPlan {
   /** The part of the range that can have usage; undefined if that is none of it. */
   readonly range: Interval | undefined;
   readonly loaded: readonly RangeLine[];
-  readonly slices: readonly UsageRequest[];
+  readonly tasks: readonly UsageRequest[];
 }
 
 /** A plan with what somebody should know before it is run. */
@@ -49,12 +49,12 @@ export async function planBackfill(
   now: number,
 ): Promise<BackfillPlan> {
   const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, asked, stride, now);
-  if (range === undefined) return { range, loaded: [], slices: [] };
+  if (range === undefined) return { range, loaded: [], tasks: [] };
   const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
     const known = emptyScopes({ meter, stride, groupings }, workspaceIds);
     const loaded = rangeStatus({ meter, wanted, dataStart: sourceStart, known, unavailable: new Set() });
-    return { range, loaded, slices: planSlices({ meter, scopes: known, wanted, dataStart: sourceStart }) };
+    return { range, loaded, tasks: planTasks({ meter, scopes: known, wanted, dataStart: sourceStart }) };
   }
   const { db, source } = stored;
   const { sourceId } = source;
@@ -67,8 +67,8 @@ export async function planBackfill(
     range,
     loaded: statusFrom(states, source, { meter, wanted, workspaceIds }),
     // Nothing is asked of a meter that the server does not count.
-    slices: source.meters.has(meter)
-      ? slicesFrom(
+    tasks: source.meters.has(meter)
+      ? tasksFrom(
           states,
           { dataStart: startOf(source, meter), workspaces: [] },
           { meter, wanted, workspaceIds, reprocess, retry: "all" },
@@ -89,14 +89,14 @@ export async function previewBackfill(
   { now, mostRecords }: { now: number; mostRecords?: number },
 ): Promise<BackfillPreview> {
   const plan = await planBackfill(source, wish, now);
-  const { slices } = plan;
+  const { tasks } = plan;
   const { stored } = source;
-  const isSent = (slice: UsageRequest) => {
-    const capability = `no_${slice.window.stride}` as const;
+  const isSent = (task: UsageRequest) => {
+    const capability = `no_${task.window.stride}` as const;
     if (stored === undefined || !stored.source.capabilities.has(capability)) return true;
     return stored.source.strideRetries.has(capability);
   };
-  const refused = slices.filter((slice) => !isSent(slice));
+  const refused = tasks.filter((task) => !isSent(task));
   const scopes = source.workspaceIds.length * wish.groupings.length;
   const dataStart = startOf(stored?.source ?? { ...source, meters: new Map() }, wish.meter);
   const given = { range: plan.range, dataStart, stride: wish.stride, scopes };
@@ -117,14 +117,14 @@ export async function previewBackfill(
       ),
     ],
     notSent: refused.length,
-    inFlight: stored === undefined ? 0 : await countInFlight(stored, slices),
+    inFlight: stored === undefined ? 0 : await countInFlight(stored, tasks),
     facts:
       stored &&
       (await planFacts(stored.db, {
         ...{ sourceId: stored.source.sourceId, most: mostRecords },
-        windows: windowsByScope(slices.filter(isSent)),
+        windows: windowsByScope(tasks.filter(isSent)),
       })),
-    digest: digestOf(source, wish, slices),
+    digest: digestOf(source, wish, tasks),
   };
 }
 
@@ -132,17 +132,17 @@ export async function previewBackfill(
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: Wish,
-  { range, slices }: BackfillPlan,
+  { range, tasks }: BackfillPlan,
 ): Interval[] {
   const required = range && alignRange(range, stride, dataStart);
   if (required === undefined) return [];
   const planned = new Map<string, Interval[]>();
-  for (const slice of slices) {
-    for (const workspaceId of workspaceIdsOf(slice)) {
-      const key = `${slice.groupBy} ${workspaceId}`;
+  for (const task of tasks) {
+    for (const workspaceId of workspaceIdsOf(task)) {
+      const key = `${task.groupBy} ${workspaceId}`;
       const windows = planned.get(key);
-      if (windows === undefined) planned.set(key, [slice.window]);
-      else windows.push(slice.window);
+      if (windows === undefined) planned.set(key, [task.window]);
+      else windows.push(task.window);
     }
   }
   return groupings.flatMap((groupBy) =>
@@ -152,26 +152,26 @@ function finalParts(
 
 async function countInFlight(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
-  slices: readonly UsageRequest[],
+  tasks: readonly UsageRequest[],
 ): Promise<number> {
-  const parts = await slicesInFlight(db, source.sourceId);
+  const parts = await tasksInFlight(db, source.sourceId);
   if (parts.size === 0) return 0;
   const covered = new Map([...parts].map(([scopeId, some]) => [scopeId, normalize(some)]));
-  return slices.filter((slice) =>
-    scopeIdsOf(slice).every((scopeId) =>
-      covered.get(scopeId)?.some(({ start, end }) => start <= slice.window.start && slice.window.end <= end),
+  return tasks.filter((task) =>
+    scopeIdsOf(task).every((scopeId) =>
+      covered.get(scopeId)?.some(({ start, end }) => start <= task.window.start && task.window.end <= end),
     ),
   ).length;
 }
 
 /** The time of each scope that is fetched. */
-function windowsByScope(slices: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
+function windowsByScope(tasks: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
   const windows = new Map<number, Interval[]>();
-  for (const slice of slices) {
-    for (const scopeId of scopeIdsOf(slice)) {
+  for (const task of tasks) {
+    for (const scopeId of scopeIdsOf(task)) {
       const some = windows.get(scopeId);
-      if (some === undefined) windows.set(scopeId, [slice.window]);
-      else some.push(slice.window);
+      if (some === undefined) windows.set(scopeId, [task.window]);
+      else some.push(task.window);
     }
   }
   return new Map([...windows].map(([scopeId, some]) => [scopeId, normalize(some)]));
@@ -180,7 +180,7 @@ function windowsByScope(slices: readonly UsageRequest[]): ReadonlyMap<number, re
 export function digestOf(
   { slug, workspaceIds }: PreviewedSource,
   wish: Wish,
-  slices: readonly UsageRequest[],
+  tasks: readonly UsageRequest[],
 ): string {
   const { meter, range, stride, groupings, reprocess } = wish;
   const asked = {
@@ -191,10 +191,10 @@ export function digestOf(
     groupings: [...groupings].sort(),
     reprocess,
   };
-  const requests = slices
-    .map((slice) => {
-      const { stride: of, start, end } = slice.window;
-      return `${slice.groupBy} ${of} ${start} ${end} ${[...workspaceIdsOf(slice)].sort().join()}`;
+  const requests = tasks
+    .map((task) => {
+      const { stride: of, start, end } = task.window;
+      return `${task.groupBy} ${of} ${start} ${end} ${[...workspaceIdsOf(task)].sort().join()}`;
     })
     .sort();
   const hash = createHash("sha256").update(

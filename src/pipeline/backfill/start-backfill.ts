@@ -51,19 +51,19 @@ export async function startShown(
   // What it has loaded since may have changed the plan.
   const same = await startedSince(store.db, asked);
   if (same !== undefined) return { outcome: "started", backfillId: same };
-  const { slices } = await planBackfill(source, wish, now);
-  if (digestOf(source, wish, slices) !== shown.digest) {
+  const { tasks } = await planBackfill(source, wish, now);
+  if (digestOf(source, wish, tasks) !== shown.digest) {
     return {
       outcome: "changed",
-      difference: shown.windows && planDifference(shown.windows, windowsOf(slices)),
+      difference: shown.windows && planDifference(shown.windows, windowsOf(tasks)),
     };
   }
-  if (slices.length === 0) {
+  if (tasks.length === 0) {
     throw new UsageError({
       code: "backfill_empty",
       message: "Nothing would be fetched of that range.",
       next: "Its preview says why. Choose another range, or fetch what is final again (--reprocess all).",
     });
   }
-  return { outcome: "started", backfillId: await createBackfill(store, { ...asked, slices, by }) };
+  return { outcome: "started", backfillId: await createBackfill(store, { ...asked, tasks, by }) };
 }

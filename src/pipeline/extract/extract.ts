@@ -5,7 +5,7 @@ import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
-import type { StoredSlice } from "../../store/work/tasks.ts";
+import type { StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { isKeyRefused } from "../source/refusal.ts";
@@ -37,8 +37,8 @@ export const NO_ROWS: RowCounts = {
   unverified: 0,
 };
 
-/** How one slice ended. `followUps` take its place where it was split or planned in a finer stride. */
-export interface SliceResult {
+/** How one task ended. `followUps` take its place where it was split or planned in a finer stride. */
+export interface TaskResult {
   readonly outcome: LoadResult["outcome"] | "split" | "failed" | "not_available";
   readonly requests: number;
   readonly rows: RowCounts;
@@ -46,7 +46,7 @@ export interface SliceResult {
   /** Why it failed, was split or is not available. */
   readonly code?: string;
   readonly message?: string;
-  /** Whether the slice's own scopes keep it as a failure until its time is loaded. */
+  /** Whether the task's own scopes keep it as a failure until its time is loaded. */
   readonly keepsFailure?: boolean;
   /** Set where a passing error outlasted every attempt: the platform may be down. */
   readonly gaveUp?: PlatformError;
@@ -57,31 +57,31 @@ interface ExtractOptions {
   readonly onTransient?: "keep" | "throw";
   /** What is stored is in doubt, so all of it is compared with the answer. */
   readonly isRepair?: boolean | undefined;
-  /** The slice's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
-  readonly row?: StoredSlice;
+  /** The task's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
+  readonly row?: StoredTask;
 }
 
 /**
- * Fetches one slice and replaces its window.
+ * Fetches one task and replaces its window.
  *
  * What cannot be loaded is kept as a failure, split, or planned in a finer stride (docs/architecture.md, rules 8 and
  * 12). Throws only where the source as a whole must stop: a refused key, an aborted signal, a store that fails.
  */
-export async function extractSlice(
+export async function extractTask(
   source: OpenSource,
-  slice: UsageRequest,
+  task: UsageRequest,
   { onTransient = "keep", isRepair, row }: ExtractOptions = {},
-): Promise<SliceResult> {
+): Promise<TaskResult> {
   let requests = 0;
   const onAttempt = () => requests++;
   await source.access.fresh();
-  let last = await loadSlice(source, slice, { onAttempt, isRepair, row });
-  if (last.load?.outcome === "unconfirmed" && slice.meter !== "traces") {
+  let last = await loadTask(source, task, { onAttempt, isRepair, row });
+  if (last.load?.outcome === "unconfirmed" && task.meter !== "traces") {
     // A server may have been updated to one that counts it no more, and answers zero for ever.
-    const counted = await learnMeters(source, new Set([slice.meter]));
-    if (!source.meters.has(slice.meter)) return { ...ENDED, requests };
-    if (!counted.has(slice.meter)) {
-      await takeNextStep(source, slice, { stamp: last.stamp, step: DOUBTFUL });
+    const counted = await learnMeters(source, new Set([task.meter]));
+    if (!source.meters.has(task.meter)) return { ...ENDED, requests };
+    if (!counted.has(task.meter)) {
+      await takeNextStep(source, task, { stamp: last.stamp, step: DOUBTFUL });
       const { outcome, code, message, keep } = DOUBTFUL;
       return { outcome, requests, rows: NO_ROWS, followUps: [], code, message, keepsFailure: keep };
     }
@@ -90,17 +90,17 @@ export async function extractSlice(
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
     const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
     await source.access.renew();
-    last = await loadSlice(source, slice, { onAttempt, isRepair, row, confirms });
+    last = await loadTask(source, task, { onAttempt, isRepair, row, confirms });
   }
   const { stamp, load, refusal } = last;
   if (load !== undefined && load.outcome !== "unconfirmed") {
     source.splitLimit.usable();
-    await forget(source, `no_${slice.window.stride}`);
+    await forget(source, `no_${task.window.stride}`);
     return { outcome: load.outcome, requests, rows: rowsOf(last), followUps: [] };
   }
   if (refusal?.retryable && onTransient === "throw") throw refusal;
-  const step = nextStep(source, slice, last);
-  const followUps = await takeNextStep(source, slice, { stamp, step });
+  const step = nextStep(source, task, last);
+  const followUps = await takeNextStep(source, task, { stamp, step });
   const { outcome, code, message, keep } = step;
   const result = { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
@@ -119,17 +119,17 @@ type Loaded = { readonly stamp: FetchStamp } & (
   | { readonly refusal: PlatformError; readonly load?: never; readonly flaw?: never }
 );
 
-async function loadSlice(
+async function loadTask(
   source: OpenSource,
-  slice: UsageRequest,
+  task: UsageRequest,
   {
     onAttempt,
     row,
     ...given
-  }: { onAttempt: () => void; row: StoredSlice | undefined } & Pick<WholeAnswer, "isRepair" | "confirms">,
+  }: { onAttempt: () => void; row: StoredTask | undefined } & Pick<WholeAnswer, "isRepair" | "confirms">,
 ): Promise<Loaded> {
   const { store, sourceId, settings, log } = source;
-  const admit = withEmailPolicy(slice.groupBy, settings.userEmail);
+  const admit = withEmailPolicy(task.groupBy, settings.userEmail);
   let asked: FetchStamp | undefined;
   const noteAttempt = (stamp: FetchStamp) => {
     asked = stamp;
@@ -138,35 +138,34 @@ async function loadSlice(
   try {
     return await askUsage<Loaded>(
       source,
-      { purpose: "load", request: slice, onAttempt: noteAttempt },
+      { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ stamp }) => {
-        const { answer, flaw } = await collectAnswer(source, slice, { admit });
+        const { answer, flaw } = await collectAnswer(source, task, { admit });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
-        const { meter, groupBy, window } = slice;
+        const { meter, groupBy, window } = task;
         const load = await loadAnswer(store, {
           ...{ sourceId, meter, groupBy, window, stamp, answer, ...given },
-          scopeIds: scopeIdsOf(slice),
+          scopeIds: scopeIdsOf(task),
           settleAfterMs: settings.settleAfterMs,
         });
         const { records } = answer;
         // The measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;
-        log.debug({ slice: describe(slice), fetch: stamp.fetchNumber, ...load }, "slice");
-        const ends =
-          row !== undefined && isSettledBy(load) ? { slice: row, state: "done" as const } : undefined;
+        log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...load }, "task");
+        const ends = row !== undefined && isFinalBy(load) ? { task: row, state: "done" as const } : undefined;
         const result = { stamp, load, records, traces };
-        return { outcome: load.outcome, records, traces, slice: ends, result };
+        return { outcome: load.outcome, records, traces, task: ends, result };
       },
     );
   } catch (error) {
     if (asked === undefined || !(error instanceof PlatformError)) throw error;
-    if (isKeyRefused(error) && !isMeterForbidden(error, slice.meter)) throw error;
+    if (isKeyRefused(error) && !isMeterForbidden(error, task.meter)) throw error;
     return { stamp: asked, refusal: error };
   }
 }
 
-/** Whether nothing is left to be done about the slice. */
-export function isSettledBy({ outcome }: Pick<SliceResult | LoadResult, "outcome">): boolean {
+/** Whether nothing is left to be done about the task. */
+export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">): boolean {
   return outcome === "loaded" || outcome === "discarded";
 }
 
@@ -204,10 +203,10 @@ const DOUBTFUL: NextStep = {
   keep: true,
 };
 
-function nextStep(source: OpenSource, slice: UsageRequest, last: Loaded): NextStep {
+function nextStep(source: OpenSource, task: UsageRequest, last: Loaded): NextStep {
   const maySplit = source.splitLimit.allows();
-  if (last.flaw !== undefined) return afterFlaw(slice, last.flaw, maySplit, source.capabilities);
-  if (last.refusal !== undefined) return afterRefusal(slice, last.refusal, last.stamp.fetchedAt, maySplit);
+  if (last.flaw !== undefined) return afterFlaw(task, last.flaw, maySplit, source.capabilities);
+  if (last.refusal !== undefined) return afterRefusal(task, last.refusal, last.stamp.fetchedAt, maySplit);
   return CONTRADICTED;
 }
 

@@ -13,18 +13,18 @@ import type { OpenSource } from "../source/source.ts";
 import type { NextStep } from "./split.ts";
 
 /**
- * Carries out the next step of a slice that was not loaded: learns a server capability, keeps a failure. Returns the
- * requests that take the slice's place.
+ * Carries out the next step of a task that was not loaded: learns a server capability, keeps a failure. Returns the
+ * requests that take the task's place.
  */
 export async function takeNextStep(
   source: OpenSource,
-  slice: UsageRequest,
+  task: UsageRequest,
   { stamp, step }: { stamp: FetchStamp; step: NextStep },
 ): Promise<UsageRequest[]> {
   const { store, sourceId, log } = source;
   const { code, message, outcome } = step;
   source.splitLimit.refused();
-  log.warn({ slice: describe(slice), code, reason: message, outcome }, "slice not loaded");
+  log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
   if (step.learn !== undefined) {
     source.capabilities.add(step.learn);
     await learnCapability(store.db, { sourceId, capability: step.learn, evidence: message });
@@ -34,7 +34,7 @@ export async function takeNextStep(
     await learnMeter(store.db, { sourceId, meter: step.ends, state: "notAvailable", evidence: message });
   }
   if (step.keep) {
-    const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp };
+    const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp };
     await failScopes(store, { ...failure, state: "failed", code, message });
   }
   return Promise.all(step.parts.map((part) => withScopes(source, part)));
@@ -49,7 +49,7 @@ async function withScopes({ store, sourceId }: OpenSource, part: UnstoredRequest
   return { meter, groupBy, window, members };
 }
 
-/** A slice in a log line. */
+/** A task in a log line. */
 export function describe({ meter, groupBy, window, members }: UsageRequest): object {
   return {
     meter,

@@ -6,12 +6,12 @@ import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
 import { keepStatistics } from "../statistics.ts";
-import { extractSlice, NO_ROWS, type RowCounts, type SliceResult } from "./extract.ts";
+import { extractTask, NO_ROWS, type RowCounts, type TaskResult } from "./extract.ts";
 import { createDownDetector } from "./platform-down.ts";
 import type { OnProgress } from "./sequentially.ts";
 import { isStrideRefused } from "./stride-retry.ts";
 
-/** Slices fetched at once: enough to keep the network and Postgres busy on two cores. */
+/** Tasks fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 
 /** What a run did for one meter, dimension and stride. Figures of different ones are never added together. */
@@ -20,7 +20,7 @@ interface RunCounts {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly rows: RowCounts;
-  /** Slices planned, requests sent, and slices that were not loaded by the reason. */
+  /** Tasks planned, requests sent, and tasks that were not loaded by the reason. */
   readonly planned: number;
   readonly requests: number;
   readonly failed: number;
@@ -28,8 +28,8 @@ interface RunCounts {
   readonly discarded: number;
 }
 
-interface SliceFailure {
-  readonly slice: UsageRequest;
+interface TaskFailure {
+  readonly task: UsageRequest;
   readonly code: string;
   readonly message: string;
 }
@@ -37,61 +37,61 @@ interface SliceFailure {
 export interface RunResult {
   /** In order of meter and dimension, then from the coarsest stride. */
   readonly counts: readonly RunCounts[];
-  readonly failures: readonly SliceFailure[];
+  readonly failures: readonly TaskFailure[];
 }
 
-/** A slice that keeps a failure until those that take its place are loaded. */
+/** A task that keeps a failure until those that take its place are loaded. */
 interface Replanned {
-  readonly slice: UsageRequest;
-  readonly result: SliceResult;
+  readonly task: UsageRequest;
+  readonly result: TaskResult;
   isCounted: boolean;
 }
 
 /**
- * Runs slices in this process, with the slices that take the place of those that were split. `isRepair`: what is stored is in
+ * Runs tasks in this process, with the tasks that take the place of those that were split. `isRepair`: what is stored is in
  * doubt, so all of it is compared with the answers.
  */
 export async function runInline(
   source: OpenSource,
-  slices: readonly UsageRequest[],
+  tasks: readonly UsageRequest[],
   { onProgress = () => {}, isRepair }: { onProgress?: OnProgress; isRepair?: boolean } = {},
 ): Promise<RunResult> {
   const counts = new Map<string, RunCounts>();
-  const failures: SliceFailure[] = [];
+  const failures: TaskFailure[] = [];
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const noteGivenUp = createDownDetector();
-  let [done, total] = [0, slices.length];
+  let [done, total] = [0, tasks.length];
   let stop: unknown;
 
-  const count = (slice: UsageRequest, add: (counts: RunCounts) => RunCounts) => {
-    const key = `${slice.meter} ${slice.groupBy} ${slice.window.stride}`;
-    counts.set(key, add(counts.get(key) ?? nothingOf(slice)));
+  const count = (task: UsageRequest, add: (counts: RunCounts) => RunCounts) => {
+    const key = `${task.meter} ${task.groupBy} ${task.window.stride}`;
+    counts.set(key, add(counts.get(key) ?? nothingOf(task)));
   };
-  const fail = (slice: UsageRequest, { code = "", message = "" }: SliceResult) =>
-    failures.push({ slice, code, message });
-  const work = async (slice: UsageRequest, failed: Replanned | undefined) => {
-    const result = isStrideRefused(source, slice)
-      ? notAvailable(slice)
-      : await extractSlice(source, slice, { isRepair });
-    count(slice, (before) => withResult(before, result));
-    if (result.outcome === "failed") fail(slice, result);
+  const fail = (task: UsageRequest, { code = "", message = "" }: TaskResult) =>
+    failures.push({ task, code, message });
+  const work = async (task: UsageRequest, failed: Replanned | undefined) => {
+    const result = isStrideRefused(source, task)
+      ? notAvailable(task)
+      : await extractTask(source, task, { isRepair });
+    count(task, (before) => withResult(before, result));
+    if (result.outcome === "failed") fail(task, result);
     // Planned in a finer stride that the server does not answer in: the failure stays.
     if (result.outcome === "not_available" && failed !== undefined && !failed.isCounted) {
       failed.isCounted = true;
-      fail(failed.slice, failed.result);
-      count(failed.slice, (before) => ({ ...before, failed: before.failed + 1 }));
+      fail(failed.task, failed.result);
+      count(failed.task, (before) => ({ ...before, failed: before.failed + 1 }));
     }
     noteGivenUp(result.gaveUp);
     total += result.followUps.length;
-    const replanned = result.keepsFailure ? { slice, result, isCounted: false } : failed;
+    const replanned = result.keepsFailure ? { task, result, isCounted: false } : failed;
     for (const followUp of result.followUps) enqueue(followUp, 1, replanned);
   };
-  const enqueue = (slice: UsageRequest, priority: number, failed?: Replanned) =>
+  const enqueue = (task: UsageRequest, priority: number, failed?: Replanned) =>
     void queue.add(
       async () => {
         if (stop !== undefined) return;
         try {
-          await work(slice, failed);
+          await work(task, failed);
         } catch (error) {
           stop ??= error;
         }
@@ -100,30 +100,30 @@ export async function runInline(
       { priority },
     );
 
-  for (const slice of slices) {
-    count(slice, (before) => ({ ...before, planned: before.planned + 1 }));
-    enqueue(slice, 0);
+  for (const task of tasks) {
+    count(task, (before) => ({ ...before, planned: before.planned + 1 }));
+    enqueue(task, 0);
   }
   await queue.onIdle();
   for (const { code, message } of failures) {
     await noteTaskFailed(source.store.db, { runId: source.runId, code, message });
   }
   if (stop !== undefined) throw stop;
-  if (slices.length > 0) {
+  if (tasks.length > 0) {
     await source.access.confirm();
     await keepStatistics(source.store);
   }
   return { counts: [...counts.values()].sort(byMeterDimensionAndStride), failures };
 }
 
-function notAvailable(slice: UsageRequest): SliceResult {
+function notAvailable(task: UsageRequest): TaskResult {
   return {
     outcome: "not_available",
     requests: 0,
     rows: NO_ROWS,
     followUps: [],
     code: "stride_not_available",
-    message: `the server does not answer in ${slice.window.stride} buckets`,
+    message: `the server does not answer in ${task.window.stride} buckets`,
   };
 }
 
@@ -140,7 +140,7 @@ function byMeterDimensionAndStride(a: RunCounts, b: RunCounts): number {
   );
 }
 
-function withResult(counts: RunCounts, { outcome, requests, rows }: SliceResult): RunCounts {
+function withResult(counts: RunCounts, { outcome, requests, rows }: TaskResult): RunCounts {
   return {
     ...counts,
     rows: addRows(counts.rows, rows),

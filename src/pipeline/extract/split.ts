@@ -14,14 +14,14 @@ import type { PlatformError } from "../../errors.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { LearnableMeter } from "../../store/catalog/source-meters.ts";
 
-/** What to do about a slice that could not be loaded. */
+/** What to do about a task that could not be loaded. */
 export interface NextStep {
   readonly outcome: "split" | "failed" | "not_available";
   readonly code: string;
   readonly message: string;
   /** The requests that take its place. */
   readonly parts: readonly UnstoredRequest[];
-  /** Whether the slice's own scopes keep it as a failure, to be asked again later. */
+  /** Whether the task's own scopes keep it as a failure, to be asked again later. */
   readonly keep: boolean;
   readonly learn?: ServerCapability;
   /** What the server counts no more. */
@@ -33,20 +33,20 @@ const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
 
 /** After an answer that is whole but cannot be used (docs/architecture.md, rule 8). `lacks`: what the server is known not to do. */
 export function afterFlaw(
-  slice: UsageRequest,
+  task: UsageRequest,
   flaw: AnswerFlaw,
   maySplit: boolean,
   lacks: ReadonlySet<ServerCapability> = new Set(),
 ): NextStep {
   const { code, message } = flaw;
-  if (flaw.kind === "record") return split(slice, flaw, maySplit);
-  const finer = finerOf(slice);
+  if (flaw.kind === "record") return split(task, flaw, maySplit);
+  const finer = finerOf(task);
   if (finer !== undefined && !lacks.has(`no_${finer}`)) {
-    const parts = over(slice, planWindows(slice.window, finer));
+    const parts = over(task, planWindows(task.window, finer));
     return { outcome: "split", code, message, parts, keep: true };
   }
   // One misplaced bucket is a bad answer. Only an answer in another stride shows that the server has no hours.
-  if (slice.window.stride === "hour" && code === "stride_differs")
+  if (task.window.stride === "hour" && code === "stride_differs")
     return { outcome: "not_available", code, message, parts: [], keep: false, learn: "no_hour" };
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
@@ -59,29 +59,29 @@ function finerOf({ meter, window }: UsageRequest): Stride | undefined {
 
 /** After a refused request, or an answer that failed its schema (docs/architecture.md, rule 12). */
 export function afterRefusal(
-  slice: UsageRequest,
+  task: UsageRequest,
   error: PlatformError,
   now: number,
   maySplit: boolean,
 ): NextStep {
   const { code, message, status, locations } = error;
-  const { start, end, stride } = slice.window;
-  if (slice.meter !== "traces" && isMeterRefused(error))
-    return { outcome: "not_available", code, message, parts: [], keep: false, ends: slice.meter };
+  const { start, end, stride } = task.window;
+  if (task.meter !== "traces" && isMeterRefused(error))
+    return { outcome: "not_available", code, message, parts: [], keep: false, ends: task.meter };
   if (
     end > now &&
     (status === 400 || status === 422) &&
     locations.some((location) => location.includes("end_time"))
   ) {
     const pastEnd = floorToGrid(now, stride === "hour" ? HOUR_MS : DAY_MS);
-    const parts = start < pastEnd ? over(slice, planWindows({ start, end: pastEnd }, stride)) : [];
+    const parts = start < pastEnd ? over(task, planWindows({ start, end: pastEnd }, stride)) : [];
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
   // Without a location the whole answer is foreign, such as an HTML page. A smaller request would get the same.
   // A smaller request has a smaller answer; that of a server which never ends one stops at the split limit.
   const isTooLarge = code === "answer_too_large";
   if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
-    return split(slice, { code, message }, maySplit);
+    return split(task, { code, message }, maySplit);
   }
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
@@ -95,30 +95,30 @@ function isMeterRefused({ status, locations, message, url }: PlatformError): boo
 }
 
 /** By workspace, then by time, down to one bucket: one bad record costs one bucket. */
-function split(slice: UsageRequest, reason: { code: string; message: string }, maySplit: boolean): NextStep {
+function split(task: UsageRequest, reason: { code: string; message: string }, maySplit: boolean): NextStep {
   const { code, message } = reason;
-  const parts = maySplit ? halvesOf(slice) : [];
+  const parts = maySplit ? halvesOf(task) : [];
   if (parts.length === 0) return { outcome: "failed", code, message, parts, keep: true };
   return { outcome: "split", code, message, parts, keep: false };
 }
 
-function halvesOf(slice: UsageRequest): UnstoredRequest[] {
-  const { window, members } = slice;
+function halvesOf(task: UsageRequest): UnstoredRequest[] {
+  const { window, members } = task;
   if (members.length > 1) {
     const half = Math.ceil(members.length / 2);
-    return [members.slice(0, half), members.slice(half)].map((some) => ({ ...slice, members: some }));
+    return [members.slice(0, half), members.slice(half)].map((some) => ({ ...task, members: some }));
   }
   const bucketMs = STRIDE_MS[window.stride];
   const buckets = (window.end - window.start) / bucketMs;
   // The platform would answer half a window of a coarser stride in another stride.
   if (buckets < 2 || bucketMs > DAY_MS) return [];
   const cut = window.start + Math.ceil(buckets / 2) * bucketMs;
-  return over(slice, [
+  return over(task, [
     { ...window, end: cut },
     { ...window, start: cut },
   ]);
 }
 
-function over(slice: UsageRequest, windows: readonly Window[]): UnstoredRequest[] {
-  return windows.map((window) => ({ ...slice, window }));
+function over(task: UsageRequest, windows: readonly Window[]): UnstoredRequest[] {
+  return windows.map((window) => ({ ...task, window }));
 }

@@ -2,7 +2,7 @@ import type { UsageRequest } from "../../domain/planning/request.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /**
- * Whether a slice is dropped since the server does not answer in its stride. Once a day one slice is let through: it
+ * Whether a task is dropped since the server does not answer in its stride. Once a day one task is let through: it
  * uses up the stride's retry.
  */
 export function isStrideRefused(

@@ -5,49 +5,49 @@ import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import {
-  type ClaimedSlice,
-  claimSlice,
-  endSlice,
-  enterSlices,
-  handBackSlice,
-  releaseSlices,
-  type StoredSlice,
+  type ClaimedTask,
+  claimTask,
+  endTask,
+  enterTasks,
+  handBackTask,
+  releaseTasks,
+  type StoredTask,
 } from "../../store/work/tasks.ts";
 import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
-import { extractSlice, isSettledBy, type SliceResult } from "./extract.ts";
+import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
 import { isStrideRefused } from "./stride-retry.ts";
 
-/** A slice that so many workers took and neither ended nor handed back ends every worker that takes it. */
+/** A task that so many workers took and neither ended nor handed back ends every worker that takes it. */
 const POISON_AFTER = 20;
 
 /** Reason of the signal of a job that its own worker kept from renewing its lock. */
 export const LOCK_LOST = "lock_lost";
 
 /**
- * What a worker did about a queue message. `gone`: another worker did the slice, or it was cancelled. `loaded_already`:
- * its time was loaded after it was entered, by another slice or by a worker that ended before it could record that.
+ * What a worker did about a queue message. `gone`: another worker did the task, or it was cancelled. `loaded_already`:
+ * its time was loaded after it was entered, by another task or by a worker that ended before it could record that.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
-  | (SliceResult & { readonly slice: StoredSlice });
+  | (TaskResult & { readonly task: StoredTask });
 
 /**
- * Does the work of one queue message: takes its slice, fetches and loads it. The slice ends in the same statement as the fetch
+ * Does the work of one queue message: takes its task, fetches and loads it. The task ends in the same statement as the fetch
  * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message
  * then stays queued.
  */
 export async function workMessage(
   source: OpenSource,
-  message: { sliceId: number; generation: number; isLastAttempt: boolean },
+  message: { taskId: number; generation: number; isLastAttempt: boolean },
 ): Promise<WorkResult> {
   const { store, signal, gate } = source;
-  const slice = await claimSlice(store.db, message);
-  if (slice === undefined) return { outcome: "gone" };
+  const task = await claimTask(store.db, message);
+  if (task === undefined) return { outcome: "gone" };
   try {
-    return await workSlice(source, slice, message.isLastAttempt);
+    return await workTask(source, task, message.isLastAttempt);
   } catch (error) {
-    const handBack = () => handBackSlice(store.db, slice.sliceId);
+    const handBack = () => handBackTask(store.db, task.taskId);
     if (isHandedBack(error, signal)) await (gate?.onceWritable(handBack) ?? handBack());
     throw error;
   }
@@ -62,54 +62,50 @@ function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean 
   return isKeyRefused(error) || faultOf(error)?.retryable === true;
 }
 
-async function workSlice(
-  source: OpenSource,
-  slice: ClaimedSlice,
-  isLastAttempt: boolean,
-): Promise<WorkResult> {
+async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: boolean): Promise<WorkResult> {
   const { store } = source;
-  if (slice.openClaims > POISON_AFTER) return poison(source, slice);
-  if (isStrideRefused(source, slice)) {
-    await endSlice(store.db, { slice, state: "done", code: "stride_not_available" });
+  if (task.openClaims > POISON_AFTER) return poison(source, task);
+  if (isStrideRefused(source, task)) {
+    await endTask(store.db, { task, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
   // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
   // may also have ended after its load.
-  if (slice.isLoaded) {
-    await endSlice(store.db, { slice, state: "done" });
+  if (task.isLoaded) {
+    await endTask(store.db, { task, state: "done" });
     return { outcome: "loaded_already" };
   }
-  const { runId } = slice;
-  const result = await extractSlice({ ...source, runId }, slice, {
+  const { runId } = task;
+  const result = await extractTask({ ...source, runId }, task, {
     onTransient: isLastAttempt ? "keep" : "throw",
-    row: slice,
+    row: task,
   });
   // Else it ended with its answer.
-  if (!isSettledBy(result)) await endWithFollowUps(store, slice, result);
-  return { ...result, slice };
+  if (!isFinalBy(result)) await endWithFollowUps(store, task, result);
+  return { ...result, task };
 }
 
-async function endWithFollowUps(store: Store, slice: StoredSlice, result: SliceResult): Promise<void> {
+async function endWithFollowUps(store: Store, task: StoredTask, result: TaskResult): Promise<void> {
   await store.transaction(async ({ db }) => {
-    await enterSlices(db, {
-      sourceId: slice.sourceId,
-      backfillId: slice.backfillId,
-      runId: slice.runId,
-      slices: result.followUps,
+    await enterTasks(db, {
+      sourceId: task.sourceId,
+      backfillId: task.backfillId,
+      runId: task.runId,
+      tasks: result.followUps,
     });
     const reason = failureOf(result);
     if (reason === undefined) {
-      await endSlice(db, { slice, state: "done", code: result.code, message: result.message });
+      await endTask(db, { task, state: "done", code: result.code, message: result.message });
       return;
     }
-    await endSlice(db, { slice, state: "failed", ...reason });
+    await endTask(db, { task, state: "failed", ...reason });
     // Last: until the end of the transaction, other tasks of the run that fail wait for it.
-    await noteTaskFailed(db, { runId: slice.runId, ...reason });
+    await noteTaskFailed(db, { runId: task.runId, ...reason });
   });
 }
 
-/** Why a slice failed. An answer that proves no access has no message of its own. */
-function failureOf({ outcome, code, message }: SliceResult): { code: string; message: string } | undefined {
+/** Why a task failed. An answer that proves no access has no message of its own. */
+function failureOf({ outcome, code, message }: TaskResult): { code: string; message: string } | undefined {
   if (outcome === "unverified") return UNVERIFIED;
   if (outcome !== "failed") return undefined;
   return { code: code ?? "failed", message: message || `It failed with ${code ?? "an unnamed error"}.` };
@@ -120,19 +116,19 @@ const UNVERIFIED = {
   message: "The answer had no record of a workspace without proof of access, so it may not mean zero.",
 };
 
-async function poison(source: OpenSource, slice: StoredSlice): Promise<WorkResult> {
-  const code = "slice_poisoned";
+async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult> {
+  const code = "task_poisoned";
   const message = `${POISON_AFTER} workers took it and neither finished it nor handed it back.`;
   const stamp = await drawStamp(source.store.db);
-  const failure = { scopeIds: scopeIdsOf(slice), period: slice.window, stamp, code, message };
+  const failure = { scopeIds: scopeIdsOf(task), period: task.window, stamp, code, message };
   await failScopes(source.store, { ...failure, state: "failed" });
-  await endSlice(source.store.db, { slice, state: "failed", code, message });
-  await noteTaskFailed(source.store.db, { runId: slice.runId, code, message });
-  source.log.error({ code, slice: slice.sliceId }, message);
+  await endTask(source.store.db, { task, state: "failed", code, message });
+  await noteTaskFailed(source.store.db, { runId: task.runId, code, message });
+  source.log.error({ code, task: task.taskId }, message);
   return { outcome: "poisoned" };
 }
 
 /** Gives queue messages back undone: the platform refuses the key. */
-export async function returnMessages(store: Store, sliceIds: readonly number[]): Promise<void> {
-  await releaseSlices(store.db, sliceIds);
+export async function returnMessages(store: Store, taskIds: readonly number[]): Promise<void> {
+  await releaseTasks(store.db, taskIds);
 }

@@ -12,7 +12,7 @@ export interface CheckContext {
   readonly meter: Meter;
   /** Day scopes of the source's workspaces, as they were when the check began. */
   readonly states: readonly ScopeState[];
-  readonly settled: Interval;
+  readonly final: Interval;
   readonly range: Interval;
   /** Findings of earlier checks. They are not asked about again while their numbers are the same. */
   readonly known: readonly Finding[];

@@ -26,7 +26,7 @@ export { REACHES } from "../../domain/planning/control.ts";
 /** What a check says about one meter. */
 interface MeterTotals extends CheckCounts {
   readonly meter: Meter;
-  /** The settled days that the check is about. */
+  /** The final days that the check is about. */
   readonly range: Interval;
   /** Days x scopes in which a difference is left: from a total, or from the export. */
   readonly daysDisproved: number;
@@ -50,7 +50,7 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
 }
 
 /**
- * Checks settled days against totals: their sums against windows of whole weeks, months and years, one request for up to
+ * Checks final days against totals: their sums against windows of whole weeks, months and years, one request for up to
  * a year of days, and the sums of each dimension against the workspace's; of tiers also that they add up to all. Where a total
  * differs, the days are fetched again. If they are equal then, it was a restatement; else the window is kept as a difference
  * with both numbers. Whatever is loaded is checked, each meter by itself.
@@ -81,8 +81,8 @@ export async function checkTotals(
       : await checkTiers(traces.context, longlived.context);
   if (tiers !== undefined) longlived?.parts.push(tiers);
 
-  const settled = { start: Math.min(source.dataStart, ...source.meters.values()), end };
-  const findings = settled.start < end ? await knownFindings(store.db, { sourceId, range: settled }) : [];
+  const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };
+  const findings = final.start < end ? await knownFindings(store.db, { sourceId, range: final }) : [];
   const inRange = findings.filter(({ meter, start, end: to }) => {
     const range = of(meter)?.context.range;
     return range !== undefined && start < range.end && to > range.start;
@@ -112,22 +112,22 @@ export async function checkTotals(
   };
 }
 
-/** Undefined: nothing of the meter is settled, or the server does not count it. */
+/** Undefined: nothing of the meter is final, or the server does not count it. */
 async function contextOf(
   source: OpenSource,
   { meter, reach, end }: { meter: Meter; reach: Reach; end: number },
 ): Promise<CheckContext | undefined> {
   const dataStart = source.meters.get(meter);
   if (dataStart === undefined) return undefined;
-  const settled = { start: dataStart, end };
-  const range = rangeOfReach(reach, settled);
+  const final = { start: dataStart, end };
+  const range = rangeOfReach(reach, final);
   if (range.start >= range.end) return undefined;
   const { sourceId, store } = source;
   const states = await statesOf(source, "day", GROUPINGS, meter);
   // Which side is wrong is not known, so known differences are not fetched again. The widest check does, to end healed ones.
-  const found = reach === "all" ? [] : await knownFindings(store.db, { sourceId, range: settled });
+  const found = reach === "all" ? [] : await knownFindings(store.db, { sourceId, range: final });
   const known = found.filter((one) => one.meter === meter);
-  return { source, meter, states, settled, range, known };
+  return { source, meter, states, final, range, known };
 }
 
 /** What a part of a check did. */

@@ -4,53 +4,53 @@ import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, queryOf } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
-/** The result of comparing slices with their exports. */
-export interface ComparedSlices {
+/** The result of comparing tasks with their exports. */
+export interface ComparedTasks {
   readonly windows: number;
   readonly requests: number;
   /** Distinct keys compared. */
   readonly compared: number;
-  readonly failures: readonly { slice: UsageRequest; code: string; message: string }[];
+  readonly failures: readonly { task: UsageRequest; code: string; message: string }[];
   /** Windows that were not compared: access to the workspace is not proven, or they changed while they were asked for. */
   readonly unverified: number;
   readonly moved: number;
 }
 
-/** Asks for the export of each slice and compares it with the store, one after another: one export is kept at a time. */
-export async function compareSlices(
+/** Asks for the export of each task and compares it with the store, one after another: one export is kept at a time. */
+export async function compareTasks(
   source: OpenSource,
-  slices: readonly UsageRequest[],
+  tasks: readonly UsageRequest[],
   onProgress?: OnProgress,
-): Promise<ComparedSlices> {
+): Promise<ComparedTasks> {
   let [requests, compared, unverified, moved] = [0, 0, 0, 0];
-  const work = async (slice: UsageRequest) => {
-    const compare = () => compareSlice(source, slice, () => requests++);
+  const work = async (task: UsageRequest) => {
+    const compare = () => compareTask(source, task, () => requests++);
     let comparison = await compare();
     // A load that came between the export and the comparison stored something newer, so the export is asked for again.
     if (comparison.outcome === "outdated") comparison = await compare();
     compared += comparison.compared;
     unverified += comparison.unverified.length;
-    // Outdated twice in a row, or no longer settled: the next pass compares it.
-    moved += comparison.outcome === "outdated" ? slice.members.length : comparison.unsettled.length;
+    // Outdated twice in a row, or no longer final: the next pass compares it.
+    moved += comparison.outcome === "outdated" ? task.members.length : comparison.notFinal.length;
   };
-  const failed = await sequentially(source, slices, { work, onProgress });
-  const failures = failed.map(({ one, ...reason }) => ({ slice: one, ...reason }));
-  return { windows: slices.length, requests, compared, failures, unverified, moved };
+  const failed = await sequentially(source, tasks, { work, onProgress });
+  const failures = failed.map(({ one, ...reason }) => ({ task: one, ...reason }));
+  return { windows: tasks.length, requests, compared, failures, unverified, moved };
 }
 
-async function compareSlice(
+async function compareTask(
   source: OpenSource,
-  slice: UsageRequest,
+  task: UsageRequest,
   onAttempt: () => void,
 ): Promise<Comparison> {
   const { store, sourceId, billing, signal, settings } = source;
-  const { meter, groupBy, window } = slice;
-  return askUsage(source, { purpose: "reconcile", request: slice, onAttempt }, async ({ stamp }) => {
-    const exported = await billing.exportCsv(queryOf(slice), { signal });
+  const { meter, groupBy, window } = task;
+  return askUsage(source, { purpose: "reconcile", request: task, onAttempt }, async ({ stamp }) => {
+    const exported = await billing.exportCsv(queryOf(task), { signal });
     const asked = {
       ...{ sourceId, meter, groupBy, window, stamp, whole: exported.whole },
-      workspaceIds: workspaceIdsOf(slice),
-      scopeIds: scopeIdsOf(slice),
+      workspaceIds: workspaceIdsOf(task),
+      scopeIds: scopeIdsOf(task),
       // An address that is not stored cannot be compared.
       withNames: groupBy !== "user" || settings.userEmail === "keep",
     };

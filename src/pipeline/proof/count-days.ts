@@ -32,7 +32,7 @@ export async function countDays(
   for (const { scopeId, coverage } of states) {
     const disproved = intersect(wrong.get(scopeId) ?? [], [range]);
     const proved = subtract(intersect(given.proved.get(scopeId) ?? [], [range]), disproved);
-    const final = coverage.filter((loaded) => loaded.settled);
+    const final = coverage.filter((loaded) => loaded.final);
     days.daysProved += totalMs(proved) / DAY_MS;
     days.daysDisproved += totalMs(disproved) / DAY_MS;
     days.daysNotFinal += totalMs(subtract([range], final)) / DAY_MS;

@@ -39,8 +39,8 @@ export function notCompared(
   const count = { provisional: 0, failed: 0, missing: 0, notKept: 0, notAvailable: 0 };
   for (const state of states) {
     const { coverage, failures } = state;
-    const settled = coverage.filter((loaded) => loaded.settled);
-    const open = subtract(intersect(asked.partsOf(state), [ended]), settled);
+    const final = coverage.filter((loaded) => loaded.final);
+    const open = subtract(intersect(asked.partsOf(state), [ended]), final);
     const failed = intersect(subtract(open, coverage), failures);
     const unloaded = subtract(subtract(open, coverage), failures);
     const missing = intersect(unloaded, kept);

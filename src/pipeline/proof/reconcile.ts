@@ -1,5 +1,5 @@
-import { type CoveredScope, coverSlices } from "../../domain/planning/cover.ts";
-import { planSlices } from "../../domain/planning/plan-tasks.ts";
+import { type CoveredScope, coverTasks } from "../../domain/planning/cover.ts";
+import { planTasks } from "../../domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
 import { intersect, normalize, spanOf } from "../../domain/time/intervals.ts";
@@ -20,7 +20,7 @@ import { type RunResult, runInline } from "../extract/run-inline.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type ComparedSlices, compareSlices } from "./compare-tasks.ts";
+import { type ComparedTasks, compareTasks } from "./compare-tasks.ts";
 import { type NotCompared, notCompared } from "./not-compared.ts";
 
 export interface ReconcileRequest {
@@ -34,7 +34,7 @@ export interface ReconcileRequest {
 }
 
 /** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
-export interface StrideResult extends ComparedSlices {
+export interface StrideResult extends ComparedTasks {
   readonly meter: Meter;
   readonly stride: Stride;
   /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
@@ -71,7 +71,7 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
 const MOST_NAMED = 1000;
 
 /**
- * Reconciles what is stored with the platform's CSV export: settled buckets only. With `repair`, the JSON and then the
+ * Reconciles what is stored with the platform's CSV export: final buckets only. With `repair`, the JSON and then the
  * export of what differs are asked for again, in the fewest windows that cover it. A stale count is replaced. Where the
  * platform's two answers differ still, the count of the JSON stays and the difference is kept.
  */
@@ -153,7 +153,7 @@ interface Parts {
   readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
-  /** The time to compare with the export. What of it is not settled is left out. */
+  /** The time to compare with the export. What of it is not final is left out. */
   readonly partsOf: (state: ScopeState) => readonly Interval[];
 }
 
@@ -168,19 +168,19 @@ export async function reconcileParts(
   const states = await statesOf(source, stride, groupings, meter);
   const scopes = states.map((state) => ({
     ...state,
-    settled: intersect(
-      state.coverage.filter((loaded) => loaded.settled && isAvailable),
+    final: intersect(
+      state.coverage.filter((loaded) => loaded.final && isAvailable),
       partsOf(state),
     ),
   }));
   const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
-  const slices = planSlices({
+  const tasks = planTasks({
     meter,
-    scopes: scopes.map((scope) => ({ ...scope, missing: scope.settled })),
+    scopes: scopes.map((scope) => ({ ...scope, missing: scope.final })),
     wanted: [{ stride, range }],
     dataStart: startOf(source, meter),
   });
-  const first = await compareSlices(source, slices, onProgress);
+  const first = await compareTasks(source, tasks, onProgress);
   const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
   // From here on, what the tables say after the work.
   const scopeIds = scopes.map((scope) => scope.scopeId);
@@ -218,26 +218,26 @@ async function repairOpen(
     scopes,
     stride,
     range,
-  }: { scopes: readonly (ScopeState & { settled: Interval[] })[]; stride: Stride; range: Interval },
-): Promise<{ repaired: Repaired; compared: ComparedSlices } | undefined> {
+  }: { scopes: readonly (ScopeState & { final: Interval[] })[]; stride: Stride; range: Interval },
+): Promise<{ repaired: Repaired; compared: ComparedTasks } | undefined> {
   const { db } = source.store;
   const scopeIds = scopes.map((scope) => scope.scopeId);
   const all = await bucketsOf(db, { scopeIds, range, states: ["open"] });
   const open = Map.groupBy(all, (one) => one.scopeId);
-  const slices: UsageRequest[] = coverSlices(
+  const tasks: UsageRequest[] = coverTasks(
     scopes.flatMap((scope): CoveredScope[] => {
       const buckets = open.get(scope.scopeId)?.map(({ bucketStart }) => bucketStart);
-      return buckets === undefined ? [] : [{ ...scope, buckets, within: normalize(scope.settled) }];
+      return buckets === undefined ? [] : [{ ...scope, buckets, within: normalize(scope.final) }];
     }),
     stride,
   );
-  if (slices.length === 0) return undefined;
+  if (tasks.length === 0) return undefined;
   const since = await storeNow(db);
-  const run = await runInline(source, slices, { isRepair: true });
-  const compared = await compareSlices(source, slices);
+  const run = await runInline(source, tasks, { isRepair: true });
+  const compared = await compareTasks(source, tasks);
   const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
   const isAsked = (one: { scopeId: number; bucketStart: number }) =>
-    slices.some(
+    tasks.some(
       ({ window, members }) =>
         one.bucketStart >= window.start &&
         one.bucketStart < window.end &&

@@ -1,4 +1,4 @@
-import { planSlices } from "../../domain/planning/plan-tasks.ts";
+import { planTasks } from "../../domain/planning/plan-tasks.ts";
 import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
@@ -6,7 +6,7 @@ import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { runInline } from "../extract/run-inline.ts";
 import type { OpenSource } from "../source/source.ts";
 
-/** Fetches days of some scopes of a meter again, in the fewest windows that cover them. `restated`: settled counts that changed. */
+/** Fetches days of some scopes of a meter again, in the fewest windows that cover them. `restated`: final counts that changed. */
 export async function refetchDays(
   source: OpenSource,
   states: readonly ScopeState[],
@@ -14,13 +14,13 @@ export async function refetchDays(
   meter: Meter = "traces",
 ) {
   const byScope = Map.groupBy(days, (one) => one.scopeId);
-  const slices = planSlices({
+  const tasks = planTasks({
     meter,
     scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),
     wanted: [{ stride: "day", range: spanOf(days) }],
     dataStart: source.meters.get(meter) ?? source.dataStart,
   });
-  const { counts, failures } = await runInline(source, slices, { isRepair: true });
+  const { counts, failures } = await runInline(source, tasks, { isRepair: true });
   return {
     requests: counts.reduce((sum, one) => sum + one.requests, 0),
     restated: counts.reduce((sum, one) => sum + one.rows.restated, 0),

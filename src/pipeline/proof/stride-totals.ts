@@ -18,9 +18,9 @@ import { fetchTotals } from "./window-totals.ts";
 
 /** Checks the sums of days against windows of weeks, months and years. */
 export async function checkStrides(context: CheckContext, onProgress?: OnProgress) {
-  const { source, meter, states, settled, range } = context;
+  const { source, meter, states, final, range } = context;
   const known = context.known.filter((one) => one.kind === "stride_total");
-  const requests = requestsOver(meter, states, controlWindows(range, settled));
+  const requests = requestsOver(meter, states, controlWindows(range, final));
   const first = await compareAll(source, requests, onProgress);
   const isNew = (one: TotalDifference) => explain(one, known) === undefined;
   const doubtful = first.differences.filter(isNew);
@@ -55,7 +55,7 @@ export async function checkStrides(context: CheckContext, onProgress?: OnProgres
   };
 }
 
-/** Requests for each window, of the scopes whose time is settled all over it. */
+/** Requests for each window, of the scopes whose time is final all over it. */
 function requestsOver(
   meter: Meter,
   states: readonly ScopeState[],
@@ -63,8 +63,8 @@ function requestsOver(
 ): UsageRequest[] {
   return windows.flatMap((window) => {
     const fit = states.filter(({ coverage }) => {
-      const settled = coverage.filter((loaded) => loaded.settled);
-      return subtract([window], settled).length === 0;
+      const final = coverage.filter((loaded) => loaded.final);
+      return subtract([window], final).length === 0;
     });
     return GROUPINGS.flatMap((groupBy) => {
       const members = fit

@@ -17,7 +17,7 @@ import { fetchTotals } from "./window-totals.ts";
 
 interface Pair extends TierPair {
   /** Where both are final. */
-  readonly settled: readonly Interval[];
+  readonly final: readonly Interval[];
 }
 
 /**
@@ -26,7 +26,7 @@ interface Pair extends TierPair {
  * with more long-lived traces than traces as `tier_exceeds` alone. Nothing is changed by guess: which number is wrong is not known.
  */
 export async function checkTiers(traces: CheckContext, longlived: CheckContext) {
-  const { source, range, settled } = longlived;
+  const { source, range, final } = longlived;
   const { store } = source;
   const pairs = pairsOf(traces.states, longlived.states);
   const known = (kind: FindingKind) => longlived.known.filter((one) => one.kind === kind);
@@ -65,10 +65,10 @@ export async function checkTiers(traces: CheckContext, longlived: CheckContext) 
   const isMeant = (one: TotalDifference) =>
     !exceeding.some((other) => other.scopeId === one.scopeId && intersect([other], [one]).length > 0) &&
     explain(one, known("tier_total")) === undefined;
-  const requests = controlWindows(range, settled).flatMap((window) =>
+  const requests = controlWindows(range, final).flatMap((window) =>
     requestsFor({
       ...{ meter: "shortlived", groupBy: "workspace", window },
-      members: pairs.filter((pair) => subtract([window], pair.settled).length === 0),
+      members: pairs.filter((pair) => subtract([window], pair.final).length === 0),
     }),
   );
   const first = await compareAll(longlived, pairs, requests);
@@ -125,12 +125,12 @@ export async function checkTiers(traces: CheckContext, longlived: CheckContext) 
 function pairsOf(all: readonly ScopeState[], longlived: readonly ScopeState[]): Pair[] {
   const byWorkspace = (states: readonly ScopeState[]) =>
     states.filter(({ groupBy }) => groupBy === "workspace");
-  const isSettled = ({ settled }: { settled: boolean }) => settled;
+  const isFinal = ({ final }: { final: boolean }) => final;
   return byWorkspace(longlived).flatMap(({ workspaceId, scopeId, coverage }) => {
     const other = byWorkspace(all).find((one) => one.workspaceId === workspaceId);
     if (other === undefined) return [];
-    const settled = intersect(coverage.filter(isSettled), other.coverage.filter(isSettled));
-    return [{ workspaceId, scopeId, allScopeId: other.scopeId, settled }];
+    const final = intersect(coverage.filter(isFinal), other.coverage.filter(isFinal));
+    return [{ workspaceId, scopeId, allScopeId: other.scopeId, final }];
   });
 }
 

@@ -14,7 +14,7 @@ const LEAST_LIMIT_MS = 1000;
 export interface RetryDeps {
   readonly log: Logger;
   readonly clock: Clock;
-  /** How often a request is tried within one slice: 1 where the queue tries again. */
+  /** How often a request is tried within one task: 1 where the queue tries again. */
   readonly attempts: number;
   /** Called with a 429's pause before it is waited for, since the limit is the whole key's. Default: no other process waits. */
   readonly holdBack?: (ms: number) => Promise<void>;

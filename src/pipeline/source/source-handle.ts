@@ -61,7 +61,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
   };
 }
 
-/** The same source for slices from the queue, which applies the rate limit and the retries itself. */
+/** The same source for tasks from the queue, which applies the rate limit and the retries itself. */
 export function withinQueue(handle: SourceHandle): SourceHandle {
   const through = (source: OpenSource): OpenSource => {
     const { holdBack: _, ...rest } = source;

@@ -1,6 +1,6 @@
-/** A slice in the queue. A stale message, whose generation is over, does nothing. `routine` work goes before backfills. */
+/** A task in the queue. A stale message, whose generation is over, does nothing. `routine` work goes before backfills. */
 export interface QueueMessage {
-  readonly sliceId: number;
+  readonly taskId: number;
   readonly generation: number;
   readonly routine: boolean;
 }
@@ -14,9 +14,9 @@ export interface FetchQueue {
   remove(ids: readonly string[]): Promise<number>;
 }
 
-/** The id of a message in the queue. It differs each time the slice is enqueued. */
-export function messageId({ sliceId, generation }: Pick<QueueMessage, "sliceId" | "generation">): string {
-  return `${sliceId}-${generation}`;
+/** The id of a message in the queue. It differs each time the task is enqueued. */
+export function messageId({ taskId, generation }: Pick<QueueMessage, "taskId" | "generation">): string {
+  return `${taskId}-${generation}`;
 }
 
 /** Whether `messageId` gave an id. Messages of a person or of another release are left alone. */

@@ -1,4 +1,4 @@
-import { type PlannedScope, planSlices } from "../../domain/planning/plan-tasks.ts";
+import { type PlannedScope, planTasks } from "../../domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { ALL_TIME, intersect, spanOf, subtract } from "../../domain/time/intervals.ts";
 import {
@@ -32,7 +32,7 @@ export interface PlanRequest {
   readonly groupings?: readonly GroupBy[];
   /** Platform ids; default: all workspaces of the source. */
   readonly workspaceIds?: readonly string[];
-  /** `missing` leaves out settled time without a failure; `all` asks for everything again. */
+  /** `missing` leaves out final time without a failure; `all` asks for everything again. */
   readonly reprocess: "missing" | "all";
   /** Failures to ask about again: those that are due (default), or all. A person does not wait for a retry time. */
   readonly retry?: "due" | "all";
@@ -40,7 +40,7 @@ export interface PlanRequest {
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
-/** The slices to fetch: what is required, but for settled time, time in flight and failures that are not asked about. */
+/** The tasks to fetch: what is required, but for final time, time in flight and failures that are not asked about. */
 export async function planSource(
   source: Pick<OpenSource, "sourceId" | "store" | "meters"> & {
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
@@ -61,9 +61,9 @@ export async function planSource(
       within: wholeDaysOf(wanted),
     });
     const free = inFlight === undefined ? scopes : scopes.map((scope) => withoutInFlight(scope, inFlight));
-    planned.push(planSlices({ meter, scopes: free, wanted, dataStart }));
+    planned.push(planTasks({ meter, scopes: free, wanted, dataStart }));
   }
-  // Never as arguments of a call: a large customer's first plan has more slices than a call takes.
+  // Never as arguments of a call: a large customer's first plan has more tasks than a call takes.
   return planned.flat();
 }
 
@@ -96,7 +96,7 @@ export function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride
 }
 
 /** The same from the states of a meter's scopes, which were read already. `dataStart`: where the meter begins. */
-export function slicesFrom(
+export function tasksFrom(
   states: readonly ScopeState[],
   source: {
     readonly dataStart: number;
@@ -118,7 +118,7 @@ export function slicesFrom(
       const done = reprocess === "all" ? [] : doneParts(state, retry);
       return { ...state, missing: subtract([ALL_TIME], done) };
     });
-  return planSlices({ meter, scopes, wanted, dataStart: source.dataStart });
+  return planTasks({ meter, scopes, wanted, dataStart: source.dataStart });
 }
 
 /** The strides themselves and every finer one, which hold the parts of time that do not fit. */
@@ -128,18 +128,18 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
   return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
 }
 
-/** A failure over settled time is asked about too: until it is, nobody knows whether the stored count still holds. */
+/** A failure over final time is asked about too: until it is, nobody knows whether the stored count still holds. */
 function doneParts({ coverage, failures }: ScopeState, retry: "due" | "all"): Interval[] {
   const isAsked = (failure: ScopeState["failures"][number]) => retry === "all" || failure.due;
-  const settled = subtract(
-    coverage.filter((loaded) => loaded.settled),
+  const final = subtract(
+    coverage.filter((loaded) => loaded.final),
     failures.filter(isAsked),
   );
-  return [...settled, ...failures.filter((failure) => !isAsked(failure))];
+  return [...final, ...failures.filter((failure) => !isAsked(failure))];
 }
 
 /**
- * The slices for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too
+ * The tasks for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too
  * short for its stride's tier is asked about together with loaded time before it, close to the data start after it.
  */
 export async function planRetries(
@@ -170,7 +170,7 @@ export async function planRetries(
         return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
       });
     const everywhere = strides.map((stride) => ({ stride, range: ALL_TIME }));
-    retries.push(planSlices({ meter, scopes, wanted: everywhere, dataStart }));
+    retries.push(planTasks({ meter, scopes, wanted: everywhere, dataStart }));
   }
   return retries.flat();
 }

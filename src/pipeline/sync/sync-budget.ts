@@ -1,5 +1,5 @@
 import type { SourceConfig } from "../../config/config.ts";
-import { planSlices } from "../../domain/planning/plan-tasks.ts";
+import { planTasks } from "../../domain/planning/plan-tasks.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
@@ -13,7 +13,7 @@ import { sharesOf } from "../source/rate-shares.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
-/** Requests of one sync once all settled time is loaded, and how many the rate limit allows until the next sync. */
+/** Requests of one sync once all final time is loaded, and how many the rate limit allows until the next sync. */
 export interface SyncBudget {
   readonly needed: number;
   /** What of it each meter but traces of all tiers adds. */
@@ -38,25 +38,25 @@ export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
 }
 
 /**
- * What time that is not settled costs each sync. Where the rate limit allows less, a sync is not done when the next one
+ * What time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the next one
  * begins: plans grow, and old windows are left with the share that `takeSlicesToQueue` keeps for them.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaces, meters } = source;
-  const notSettled = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
+  const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
   const scopes = workspaces.flatMap(({ workspaceId }) =>
     GROUPINGS.flatMap((groupBy) =>
       (["day", "hour"] as const).map((stride) => ({
         ...{ workspaceId, groupBy, stride },
         // Only counted: no scope is looked up.
         scopeId: 0,
-        missing: [notSettled],
+        missing: [notFinal],
       })),
     ),
   );
   const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => ({
     meter,
-    requests: planSlices({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
+    requests: planTasks({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
   }));
   const added = planned.filter(({ meter }) => meter !== "traces");
   const needed = planned.reduce((sum, { requests }) => sum + requests, 0);

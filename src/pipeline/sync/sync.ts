@@ -3,27 +3,27 @@ import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { retryAfterOutage } from "../../store/load/outage.ts";
-import { enterSlices, slicesInFlight } from "../../store/work/tasks.ts";
+import { enterTasks, tasksInFlight } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
 /**
- * Enters the slices of a sync: days for all time, hours for as long as they are kept. The platform has just answered
- * first contact, so failures of an outage are due at once. `entered`: slices that were not in flight already. `askedAgain`:
+ * Enters the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just answered
+ * first contact, so failures of an outage are due at once. `entered`: tasks that were not in flight already. `askedAgain`:
  * parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource) {
   const { sourceId, store, log, runId } = source;
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
-  const inFlight = await slicesInFlight(store.db, sourceId);
+  const inFlight = await tasksInFlight(store.db, sourceId);
   const enter = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
-    const slices = await planRoutine({ ...source, meters }, { wanted, inFlight });
-    return { planned: slices.length, entered: await enterSlices(store.db, { sourceId, runId, slices }) };
+    const tasks = await planRoutine({ ...source, meters }, { wanted, inFlight });
+    return { planned: tasks.length, entered: await enterTasks(store.db, { sourceId, runId, tasks }) };
   };
   const due = await metersToLearn(source);
   const first = await enter((meter) => !due.has(meter));
@@ -35,7 +35,7 @@ export async function planSync(source: OpenSource) {
   return { planned: first.planned + rest.planned, entered: first.entered + rest.entered, askedAgain };
 }
 
-/** What one sync fetches: the wanted time that is not settled, and failures that are due, wherever they are. */
+/** What one sync fetches: the wanted time that is not final, and failures that are due, wherever they are. */
 export async function planRoutine(
   source: OpenSource,
   given: { wanted: readonly Want[]; inFlight?: ReadonlyMap<number, readonly Interval[]> },

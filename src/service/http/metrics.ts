@@ -46,7 +46,7 @@ export function createMetrics(
   const showReplica = replica && registerReplica(registry);
   const queueJobs = new Gauge({
     name: "usage_etl_queue_jobs",
-    help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_slices.",
+    help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_tasks.",
     labelNames: ["queue", "state"],
     registers,
   });

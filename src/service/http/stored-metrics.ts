@@ -13,10 +13,10 @@ export function registerStored(registry: Registry): (stored: Stored | undefined,
     new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
   const scope = ["group_by", "stride"];
   const gauges = {
-    due: gauge("due_slices", "Fetch tasks that wait or are queued.", "state"),
+    due: gauge("due_tasks", "Fetch tasks that wait or are queued.", "state"),
     oldest: gauge("oldest_due_seconds", "Age of the oldest fetch task that waits or is queued."),
     loaded: gauge("last_success_timestamp_seconds", "Time of the last load.", ...scope),
-    final: gauge("settled_until_timestamp_seconds", "End of final time.", ...scope),
+    final: gauge("final_until_timestamp_seconds", "End of final time.", ...scope),
     failures: gauge("failed_parts", "Ranges kept as failed or unverified.", "state"),
     open: gauge("reconciliation_open_differences", "Open differences from the export."),
     unresolved: gauge(
@@ -32,7 +32,7 @@ export function registerStored(registry: Registry): (stored: Stored | undefined,
       "last_totals_check_timestamp_seconds",
       "Time of the last check of final days against totals that had no failure.",
     ),
-    changes: gauge("settled_changes_last_day", "Final counts that changed in the last day."),
+    changes: gauge("final_changes_last_day", "Final counts that changed in the last day."),
     refused: gauge("source_refused", "1 while the platform refuses the key."),
     lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
     withdrawn: gauge(
@@ -59,7 +59,7 @@ export function registerStored(registry: Registry): (stored: Stored | undefined,
     // An alert on this gauge says why the others are missing.
     up.set(isUp ? 1 : 0);
     if (stored === undefined) return;
-    for (const { slices, ...labels } of stored.due) gauges.due.set(labels, slices);
+    for (const { tasks, ...labels } of stored.due) gauges.due.set(labels, tasks);
     for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
       gauges.lost.set({ source }, access.lostWorkspaces);
       gauges.withdrawn.set({ source }, access.withdrawnZeros);
@@ -67,16 +67,16 @@ export function registerStored(registry: Registry): (stored: Stored | undefined,
       gauges.open.set({ source }, openDifferences);
       gauges.refused.set({ source }, refused ? 1 : 0);
     }
-    for (const { source, groupBy, stride, fetchedAt, settledUntil } of stored.freshness) {
+    for (const { source, groupBy, stride, fetchedAt, finalUntil } of stored.freshness) {
       const labels = { source, group_by: groupBy, stride };
       gauges.loaded.set(labels, fetchedAt);
-      if (settledUntil !== null) gauges.final.set(labels, settledUntil);
+      if (finalUntil !== null) gauges.final.set(labels, finalUntil);
     }
     for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
     for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
     for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
     for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
-    for (const { source, changes } of stored.settledChanges) gauges.changes.set({ source }, changes);
+    for (const { source, changes } of stored.finalChanges) gauges.changes.set({ source }, changes);
     for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
     for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
       gauges.probeDifference.set({ source, group_by: groupBy }, difference);

@@ -10,7 +10,7 @@ export type AlertKind =
   | "control_total"
   | "provider_total"
   | "usage_limit"
-  | "settled_changed"
+  | "final_changed"
   | "stale"
   | "refused"
   | "access_lost"
@@ -32,7 +32,7 @@ export interface AlertFacts {
   /** Months of workspaces of which the billing provider has another total, after a second request. */
   readonly providerTotals: Found;
   /** Restatements of the last day that no alert has reported, and the number of the newest one (0: none). */
-  readonly settledChanges: number;
+  readonly finalChanges: number;
   readonly newestRestatement: number;
   readonly changedLately: boolean;
   /** Seconds since the last load; without any load, since the source was registered. */
@@ -59,7 +59,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.control_difference d join usage.every_scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
-      r.untold::integer as "settledChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
+      r.untold::integer as "finalChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
       r.newest is not null as "changedLately",
       extract(epoch from now() - coalesce(
         (select max(v.fetched_at) from usage.coverage v join usage.scope c using (scope_id) where c.source_id = s.source_id),
@@ -73,7 +73,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     join (${unpricedBySource()}) u using (source_id)
     cross join lateral (
       select coalesce(max(newest), 0) as newest from usage.alert a
-      where a.source_id = s.source_id and a.kind = 'settled_changed'
+      where a.source_id = s.source_id and a.kind = 'final_changed'
     ) told
     cross join lateral (
       select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest

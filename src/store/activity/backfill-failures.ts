@@ -30,12 +30,12 @@ export async function failureGroups(
   const { rows } = await sql<FailureGroup>`
     with failed as materialized (
       select coalesce(code, 'failed') as code, coalesce(message, '') as message, group_by, stride, period_start, period_end,
-             workspace_ids, finished_at, slice_id,
-             row_number() over (partition by coalesce(code, 'failed') order by period_start, group_by, slice_id) as n
-      from usage.slice where backfill_id = ${backfillId} and state = 'failed'
+             workspace_ids, finished_at, task_id,
+             row_number() over (partition by coalesce(code, 'failed') order by period_start, group_by, task_id) as n
+      from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed'
     )
     select code, count(*)::integer as tasks,
-           coalesce((array_agg(message order by finished_at, slice_id) filter (where message <> ''))[1], 'It failed with ' || code || '.')
+           coalesce((array_agg(message order by finished_at, task_id) filter (where message <> ''))[1], 'It failed with ' || code || '.')
              as message,
            json_agg(json_build_object(
              'groupBy', group_by, 'stride', stride, 'workspaceIds', workspace_ids,
@@ -59,7 +59,7 @@ export async function tasksBeside(db: Database, backfillId: number): Promise<Tas
     select count(*) filter (where s.backfill_id is null)::integer as routine,
            count(*) filter (where s.backfill_id <> ${backfillId} and o.state <> 'paused')::integer as others
     from usage.backfill b
-    join usage.slice s on s.source_id = b.source_id and s.state in ('waiting', 'queued')
+    join usage.fetch_task s on s.source_id = b.source_id and s.state in ('waiting', 'queued')
     left join usage.backfill o on o.backfill_id = s.backfill_id
     where b.backfill_id = ${backfillId}
   `.execute(db);

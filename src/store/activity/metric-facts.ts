@@ -3,7 +3,7 @@ import { METER, METERS } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
 interface MetricFacts {
-  readonly due: readonly { source: string; state: string; slices: number }[];
+  readonly due: readonly { source: string; state: string; tasks: number }[];
   readonly sources: readonly {
     source: string;
     oldestDueSeconds: number;
@@ -18,7 +18,7 @@ interface MetricFacts {
     groupBy: string;
     stride: string;
     fetchedAt: number;
-    settledUntil: number | null;
+    finalUntil: number | null;
   }[];
   readonly failures: readonly { source: string; state: string; parts: number }[];
   readonly differences: readonly {
@@ -30,7 +30,7 @@ interface MetricFacts {
   }[];
   readonly reconciled: readonly { source: string; at: number }[];
   readonly checked: readonly { source: string; at: number }[];
-  readonly settledChanges: readonly { source: string; changes: number }[];
+  readonly finalChanges: readonly { source: string; changes: number }[];
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
   /** The last compared probe of each source. Delay in seconds; null if not all of it was billed. */
   readonly probes: readonly {
@@ -57,15 +57,15 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
     select
       (select coalesce(json_agg(x), '[]') from (
-        select s.slug as source, w.state, count(*)::integer as slices
-        from usage.slice w join usage.source s using (source_id)
+        select s.slug as source, w.state, count(*)::integer as tasks
+        from usage.fetch_task w join usage.source s using (source_id)
         where w.state in ('waiting', 'queued') group by 1, 2
       ) x) as due,
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, s.refused_at is not null as refused,
                coalesce((
                  select extract(epoch from now() - min(w.created_at))::integer
-                 from usage.slice w left join usage.backfill b using (backfill_id)
+                 from usage.fetch_task w left join usage.backfill b using (backfill_id)
                  where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
                ), 0) as "oldestDueSeconds",
                (select count(*)::integer from usage.reconciliation_difference d join usage.every_scope c using (scope_id)
@@ -80,7 +80,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
       (select coalesce(json_agg(x), '[]') from (
         select f.source_id as source, f.group_by as "groupBy", f.stride,
                extract(epoch from f.fetched_at)::bigint as "fetchedAt",
-               extract(epoch from f.settled_until)::bigint as "settledUntil"
+               extract(epoch from f.final_until)::bigint as "finalUntil"
         from reporting.data_freshness f
       ) x) as freshness,
       (select coalesce(json_agg(x), '[]') from (
@@ -109,7 +109,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         left join usage.series x using (scope_id)
         left join usage.restatement r on r.series_id = x.series_id and r.restated_at > now() - interval '1 day'
         group by 1
-      ) x) as "settledChanges",
+      ) x) as "finalChanges",
       (select coalesce(json_agg(x), '[]') from (
         select s.slug as source, extract(epoch from max(r.reconciled_at))::bigint as at
         from usage.reconciled r join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1

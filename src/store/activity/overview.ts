@@ -60,7 +60,7 @@ export interface SourceStatus {
     groupBy: string;
     stride: string;
     loadedUntil: string;
-    settledUntil: string | null;
+    finalUntil: string | null;
   }[];
   readonly failures: readonly FailureGroup[];
   /** Differences of every meter. */
@@ -100,7 +100,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
              select json_agg(json_build_object(
                'groupBy', f.group_by, 'stride', f.stride, -- A day under way is loaded until it was asked for, not until it ends.
                'loadedUntil', to_char(least(f.loaded_until, f.fetched_at) at time zone 'UTC', ${ISO}),
-               'settledUntil', to_char(f.settled_until at time zone 'UTC', ${ISO}))
+               'finalUntil', to_char(f.final_until at time zone 'UTC', ${ISO}))
                order by usage.dimension_position(f.group_by), array_position(array['day', 'hour'], f.stride))
              from reporting.data_freshness f where f.source_id = s.slug
            ), '[]') as freshness,

@@ -66,7 +66,7 @@ export async function planFacts(
     from (
       select count(*) filter (where x.backfill_id is null)::integer as "routineTasks",
              count(*) filter (where x.backfill_id is not null)::integer as "backfillTasks"
-      from usage.slice x left join usage.backfill b using (backfill_id)
+      from usage.fetch_task x left join usage.backfill b using (backfill_id)
       where x.source_id = ${sourceId} and x.state in ('waiting', 'queued') and b.state is distinct from 'paused'
     ) w
   `.execute(db);

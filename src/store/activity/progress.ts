@@ -25,7 +25,7 @@ export async function sourceProgress(db: Database): Promise<SourceProgress[]> {
       select count(*) filter (where w.state = 'waiting')::integer as waiting,
              count(*) filter (where w.state = 'queued')::integer as queued,
              extract(epoch from now() - min(w.created_at))::integer as "oldestSeconds"
-      from usage.slice w left join usage.backfill b using (backfill_id)
+      from usage.fetch_task w left join usage.backfill b using (backfill_id)
       where w.source_id = s.source_id and w.state in ('waiting', 'queued') and b.state is distinct from 'paused'
     ) w
     order by s.slug

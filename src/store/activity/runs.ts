@@ -104,9 +104,9 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
                (array_agg(x.message order by x.finished_at desc) filter (where x.state = 'failed'))[1] as message
         -- Two parts, since each has an index of its own.
         from (
-          select state, code, message, finished_at from usage.slice where backfill_id = r.backfill_id
+          select state, code, message, finished_at from usage.fetch_task where backfill_id = r.backfill_id
           union all
-          select state, code, message, finished_at from usage.slice
+          select state, code, message, finished_at from usage.fetch_task
           where r.backfill_id is null and backfill_id is null and run_id = r.run_id
         ) x
       ) t

@@ -32,7 +32,7 @@ export async function dataStartOf(db: Database, slug: string): Promise<string | 
 export function dataStartAfterContact(sourceId: number, configured: string): RawBuilder<string> {
   const loaded = sql`from usage.coverage v join usage.scope c using (scope_id) where c.source_id = ${sourceId}`;
   return sql<string>`case
-    when exists (select ${loaded}) or exists (select from usage.slice where source_id = ${sourceId})
+    when exists (select ${loaded}) or exists (select from usage.fetch_task where source_id = ${sourceId})
       then least(data_start, ${configured}::date,
                  (select (min(v.period_start) at time zone 'UTC')::date ${loaded} and c.stride = 'day'))
     else ${configured}::date end`;
@@ -116,7 +116,7 @@ export async function moveDataStart(
       )
       .execute(db);
     await sql`
-      delete from usage.slice
+      delete from usage.fetch_task
       where source_id = ${sourceId} and backfill_id is null
         and period_start < ${to}::date::timestamp at time zone 'UTC'
     `.execute(db);
@@ -136,7 +136,7 @@ async function refuseUnfinished(
     });
   }
   const { rows } = await sql<{ id: number }>`
-    select backfill_id as id from usage.slice
+    select backfill_id as id from usage.fetch_task
     where source_id = ${sourceId} and backfill_id is not null and state in ('waiting', 'queued')
       and period_start < ${to}::date::timestamp at time zone 'UTC'
     limit 1

@@ -4,7 +4,7 @@ import type { Database } from "../db/database.ts";
 /** Tables by series, then by scope, each before those it refers to. */
 const BY_SERIES = ["hourly_record", "dated_record", "monthly_total", "restatement"] as const;
 const BY_SCOPE = [
-  ...(["coverage", "failure", "settlement", "withdrawal", "reconciled", "matched_total"] as const),
+  ...(["coverage", "failure", "became_final", "withdrawal", "reconciled", "matched_total"] as const),
   ...(["reconciliation_difference", "control_difference"] as const),
 ];
 
@@ -44,20 +44,20 @@ async function forgetTasks(
 ): Promise<void> {
   const ids = sql`${[...scopeIds]}::integer[]`;
   await sql`
-    delete from usage.slice
+    delete from usage.fetch_task
     where source_id = ${sourceId} and scope_ids && ${ids} and (backfill_id is null or scope_ids <@ ${ids})
   `.execute(db);
   await sql`
-    update usage.slice s
+    update usage.fetch_task s
     set scope_ids = left_over.scope_ids, workspace_ids = left_over.workspace_ids, leased_until = null,
         state = case when s.state = 'queued' then 'waiting' else s.state end
-    from usage.slice t
+    from usage.fetch_task t
     cross join lateral (
       select array_agg(u.scope_id order by u.n) as scope_ids, array_agg(u.workspace_id order by u.n) as workspace_ids
       from unnest(t.scope_ids, t.workspace_ids) with ordinality u (scope_id, workspace_id, n)
       where u.scope_id <> all (${ids})
     ) left_over
-    where t.slice_id = s.slice_id and t.source_id = ${sourceId} and t.scope_ids && ${ids}
+    where t.task_id = s.task_id and t.source_id = ${sourceId} and t.scope_ids && ${ids}
   `.execute(db);
 }
 

@@ -84,7 +84,7 @@ const OF_SOURCE = [
     "source_fact",
     "source_meter",
     "price",
-    "slice",
+    "fetch_task",
     "run",
     "backfill",
     "probe",
@@ -195,7 +195,7 @@ async function refuseInUse(
     select from usage.fetch
     where source_id = ${sourceId} and outcome = 'running' and fetched_at > now() - interval '10 minutes'
     union all
-    select from usage.slice where source_id = ${sourceId} and open_claims > 0 and leased_until > now()
+    select from usage.fetch_task where source_id = ${sourceId} and open_claims > 0 and leased_until > now()
     limit 1
   `.execute(db);
   if (rows.length === 0) return;

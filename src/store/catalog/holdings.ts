@@ -34,7 +34,7 @@ export async function holdingsOf(
            (select count(*)::integer from usage.failure where scope_id = ${scopes}) as failures,
            ((select count(*) from usage.reconciliation_difference where scope_id = ${scopes})
              + (select count(*) from usage.control_difference where scope_id = ${scopes}))::integer as differences,
-           (select count(*)::integer from usage.slice
+           (select count(*)::integer from usage.fetch_task
             where scope_ids && ${[...of.scopeIds]}::integer[] or source_id = ${sourceId}) as "fetchTasks",
            (select count(*)::integer from usage.price
             where workspace_id = ${workspaces} or source_id = ${sourceId}) as prices,

@@ -43,7 +43,7 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
         select scope_id, coalesce(c.parts, '{}') - coalesce(f.asked, '{}') + coalesce(f.held, '{}') as parts
         from (
           select scope_id, range_agg(${period}) as parts
-          from usage.coverage join scope using (scope_id) where settled group by scope_id
+          from usage.coverage join scope using (scope_id) where final group by scope_id
         ) c
         -- A failure over final time too: until it is asked about, nobody knows whether the stored count still holds.
         full join (

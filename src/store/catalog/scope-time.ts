@@ -13,7 +13,7 @@ export interface ScopeTime {
 /** The columns of coverage that everything but its digests is about. */
 export type CoverageRow = Pick<
   Selectable<Coverage>,
-  "scope_id" | "period_start" | "period_end" | "settled" | "fetch_number" | "fetched_at"
+  "scope_id" | "period_start" | "period_end" | "final" | "fetch_number" | "fetched_at"
 >;
 
 /** SQL condition: the row belongs to one of the scopes and overlaps the period. */
@@ -45,7 +45,7 @@ export function toIntervals(parts: JsonParts): Interval[] {
 
 /** Tables whose rows each hold a part of one scope's time, with the columns that say something about each part of that part. */
 const COLUMNS = {
-  coverage: ["settled", "fetch_number", "fetched_at", "digest_epoch"],
+  coverage: ["final", "fetch_number", "fetched_at", "digest_epoch"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],
   reconciled: ["fetch_number", "reconciled_at"],
   matched_total: ["total_start", "total_end", "fetch_number", "matched_at"],
@@ -89,7 +89,7 @@ export function toLoadedInterval(row: CoverageRow): LoadedInterval & { scopeId: 
     scopeId: row.scope_id,
     start: row.period_start.getTime(),
     end: row.period_end.getTime(),
-    settled: row.settled,
+    final: row.final,
     fetchNumber: row.fetch_number,
     fetchedAt: row.fetched_at.getTime(),
   };

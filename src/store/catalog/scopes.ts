@@ -19,7 +19,7 @@ interface Scope {
 /** A scope with its loaded time, and with the intervals that failed: those that are due may be retried. */
 export interface ScopeState extends Scope {
   /** Sorted, disjoint and not touching, of final and of provisional time each. */
-  readonly coverage: (Interval & { readonly settled: boolean })[];
+  readonly coverage: (Interval & { readonly final: boolean })[];
   readonly failures: (FailedInterval & { readonly due: boolean })[];
 }
 
@@ -118,15 +118,15 @@ export async function scopeStates(
   );
   const isWanted = sql<boolean>`scope_id = any (${[...states.keys()]}::integer[])`;
   // Postgres joins what adjoins: of a large customer it holds a quarter of a million intervals.
-  const { rows: loaded } = await sql<{ scopeId: number; settled: boolean; parts: JsonParts }>`
-    select scope_id as "scopeId", settled, ${partsAsJson(sql`parts`)} as parts
+  const { rows: loaded } = await sql<{ scopeId: number; final: boolean; parts: JsonParts }>`
+    select scope_id as "scopeId", final, ${partsAsJson(sql`parts`)} as parts
     from (
-      select scope_id, settled, range_agg(tstzrange(period_start, period_end)) as parts
+      select scope_id, final, range_agg(tstzrange(period_start, period_end)) as parts
       from usage.coverage where ${isWanted} and ${overlaps} group by 1, 2
     ) c
   `.execute(db);
-  for (const { scopeId, settled, parts } of loaded) {
-    for (const part of toIntervals(parts)) states.get(scopeId)?.coverage.push({ ...part, settled });
+  for (const { scopeId, final, parts } of loaded) {
+    for (const part of toIntervals(parts)) states.get(scopeId)?.coverage.push({ ...part, final });
   }
   const failures = await db
     .selectFrom("failure")

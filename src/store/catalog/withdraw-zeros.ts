@@ -24,7 +24,7 @@ const MESSAGE =
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
  *
  * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the
- * settlement log: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions of
+ * log of final days: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions of
  * traces of all tiers.
  */
 export async function withdrawZeros(
@@ -68,23 +68,23 @@ export async function withdrawZeros(
       where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_doubted and not isempty(l.parts)
       returning c.*, l.whole, l.parts
     ), kept as (
-      insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
-      select scope_id, lower(part), upper(part), settled, fetch_number, fetched_at
+      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at)
+      select scope_id, lower(part), upper(part), final, fetch_number, fetched_at
       from removed cross join lateral unnest(whole - parts) part
     ), logged as (
-      delete from usage.settlement t
-      using (select scope_id, range_agg(parts) as parts from removed where settled group by scope_id) z
+      delete from usage.became_final t
+      using (select scope_id, range_agg(parts) as parts from removed where final group by scope_id) z
       where t.scope_id = z.scope_id and tstzrange(t.period_start, t.period_end) && z.parts
-      returning t.scope_id, t.settled_at, tstzmultirange(tstzrange(t.period_start, t.period_end)) as whole, z.parts
+      returning t.scope_id, t.final_at, tstzmultirange(tstzrange(t.period_start, t.period_end)) as whole, z.parts
     ), still_logged as (
-      insert into usage.settlement (scope_id, period_start, period_end, settled_at)
-      select scope_id, lower(part), upper(part), settled_at from logged cross join lateral unnest(whole - parts) part
+      insert into usage.became_final (scope_id, period_start, period_end, final_at)
+      select scope_id, lower(part), upper(part), final_at from logged cross join lateral unnest(whole - parts) part
     ), history as (
-      insert into usage.withdrawal (scope_id, period_start, period_end, settled, settled_at, withdrawn_at)
-      select scope_id, lower(part), upper(part), true, settled_at, ${at}
+      insert into usage.withdrawal (scope_id, period_start, period_end, final, final_at, withdrawn_at)
+      select scope_id, lower(part), upper(part), true, final_at, ${at}
       from logged cross join lateral unnest(whole * parts) part
       union all
-      select r.scope_id, lower(part), upper(part), r.settled, null, ${at}
+      select r.scope_id, lower(part), upper(part), r.final, null, ${at}
       from removed r
       left join (select scope_id, range_agg(whole) as parts from logged group by scope_id) l using (scope_id)
       cross join lateral unnest(r.parts - coalesce(l.parts, '{}')) part

@@ -124,7 +124,7 @@ export async function cellFacts(
   const { rows } = await sql<CellFacts>`
     select
       (select coalesce(json_agg(x), '[]') from (
-        select ${part("v")}, v.settled as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
+        select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
                case when f.fetch_number is not null then json_build_object(
                  'groupBy', f.group_by, 'stride', f.stride, 'from', ${iso("f.period_start")}, 'to', ${iso("f.period_end")},
                  'workspaces', f.workspaces, 'records', f.records, 'traces', f.traces, 'runId', f.run_id
@@ -179,11 +179,11 @@ export async function cellFacts(
       (select coalesce(json_agg(x), '[]') from (
         select w.group_by as "groupBy", w.stride, ${iso("w.period_start")} as "from", ${iso("w.period_end")} as "to", w.state,
                w.backfill_id as "backfillId"
-        from usage.slice w join usage.source s using (source_id)
+        from usage.fetch_task w join usage.source s using (source_id)
         where s.slug = ${source} and w.state in ('waiting', 'queued') and w.period_start < ${end} and w.period_end > ${start}
           and ${workspaceId} = any (w.workspace_ids)
           and w.scope_ids && ${[...scopeIds]}::integer[]
-        order by w.slice_id limit ${MOST}
+        order by w.task_id limit ${MOST}
       ) x) as tasks,
       (select coalesce(json_agg(x), '[]') from (
         select ${part("w")}, ${iso("w.withdrawn_at")} as "withdrawnAt"

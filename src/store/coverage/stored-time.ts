@@ -18,7 +18,7 @@ export async function storedTime(
   return intervalsOf(
     db,
     sql`
-      select case when settled then 'final' else 'provisional' end as what, scope_id, period_start, period_end
+      select case when final then 'final' else 'provisional' end as what, scope_id, period_start, period_end
       from usage.coverage where ${scopes}
       union all
       select state, scope_id, period_start, period_end from usage.failure where ${scopes}
@@ -47,7 +47,7 @@ export async function loadedWithin(
   return intervalsOf(
     db,
     sql`
-      select distinct case when c.settled then 'final' else 'provisional' end as what, c.scope_id, c.period_start, c.period_end
+      select distinct case when c.final then 'final' else 'provisional' end as what, c.scope_id, c.period_start, c.period_end
       from unnest(
         ${wanted.map(({ scopeId }) => scopeId)}::integer[],
         ${wanted.map(({ start }) => new Date(start).toISOString())}::timestamptz[],

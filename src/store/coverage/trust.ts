@@ -64,7 +64,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     with asked as (
       select i.scope_id,
              range_agg(daterange((t.period_start at time zone 'UTC')::date, (t.period_end at time zone 'UTC')::date)) as days
-      from usage.slice t
+      from usage.fetch_task t
       left join usage.backfill b using (backfill_id)
       cross join unnest(t.scope_ids) i (scope_id)
       where t.state in ('waiting', 'queued') and t.stride = 'day' and b.state is distinct from 'paused'

@@ -51,6 +51,13 @@ export interface Backfill {
   workspaces: number;
 }
 
+export interface BecameFinal {
+  final_at: Timestamp;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+}
+
 export interface BillingPeriod {
   ends_at: Timestamp;
   first_read_at: Timestamp;
@@ -163,10 +170,10 @@ export interface Coverage {
   digest_epoch: number | null;
   fetch_number: number;
   fetched_at: Timestamp;
+  final: boolean;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  settled: boolean;
 }
 
 export interface DatedRecord {
@@ -237,6 +244,28 @@ export interface Fetch {
   workspaces: number;
 }
 
+export interface FetchTask {
+  attempts: Generated<number>;
+  backfill_id: number | null;
+  code: string | null;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+  generation: Generated<number>;
+  group_by: string;
+  leased_until: Timestamp | null;
+  message: string | null;
+  open_claims: Generated<number>;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  run_id: number | null;
+  scope_ids: number[];
+  source_id: number;
+  state: Generated<string>;
+  stride: string;
+  task_id: Generated<number>;
+  workspace_ids: string[];
+}
+
 export interface Heartbeat {
   beat_at: Timestamp;
   process: string;
@@ -256,7 +285,7 @@ export interface LateChange {
   source_id: number;
   stride: string;
   traces_moved: number;
-  was_settled: boolean;
+  was_final: boolean;
 }
 
 export interface MatchedTotal {
@@ -440,39 +469,10 @@ export interface Series {
   series_id: Generated<number>;
 }
 
-export interface Settlement {
-  period_end: Timestamp;
-  period_start: Timestamp;
-  scope_id: number;
-  settled_at: Timestamp;
-}
-
 export interface Sku {
   measure: Generated<string>;
   name: string;
   sku_id: Generated<number>;
-}
-
-export interface Slice {
-  attempts: Generated<number>;
-  backfill_id: number | null;
-  code: string | null;
-  created_at: Generated<Timestamp>;
-  finished_at: Timestamp | null;
-  generation: Generated<number>;
-  group_by: string;
-  leased_until: Timestamp | null;
-  message: string | null;
-  open_claims: Generated<number>;
-  period_end: Timestamp;
-  period_start: Timestamp;
-  run_id: number | null;
-  scope_ids: number[];
-  slice_id: Generated<number>;
-  source_id: number;
-  state: Generated<string>;
-  stride: string;
-  workspace_ids: string[];
 }
 
 export interface Source {
@@ -524,11 +524,11 @@ export interface UsageLimit {
 }
 
 export interface Withdrawal {
+  final: boolean;
+  final_at: Timestamp | null;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  settled: boolean;
-  settled_at: Timestamp | null;
   withdrawn_at: Timestamp;
 }
 
@@ -543,6 +543,7 @@ export interface Workspace {
 export interface DB {
   alert: Alert;
   backfill: Backfill;
+  became_final: BecameFinal;
   bill_part: BillPart;
   billing_period: BillingPeriod;
   closed_charge: ClosedCharge;
@@ -560,6 +561,7 @@ export interface DB {
   every_scope: EveryScope;
   failure: Failure;
   fetch: Fetch;
+  fetch_task: FetchTask;
   heartbeat: Heartbeat;
   hourly_record: HourlyRecord;
   late_change: LateChange;
@@ -579,9 +581,7 @@ export interface DB {
   restatement: Restatement;
   run: Run;
   series: Series;
-  settlement: Settlement;
   sku: Sku;
-  slice: Slice;
   source: Source;
   source_fact: SourceFact;
   source_meter: SourceMeter;

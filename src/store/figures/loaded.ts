@@ -80,10 +80,10 @@ export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<Lo
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.hour_failure f on f.scope_id = c.hour_scope_id
     cross join lateral (
-      select coalesce(range_agg(p.part), '{}') as loaded, coalesce(range_agg(p.part) filter (where p.settled), '{}') as final,
+      select coalesce(range_agg(p.part), '{}') as loaded, coalesce(range_agg(p.part) filter (where p.final), '{}') as final,
              tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span
       from (
-        select tstzrange(v.period_start, v.period_end) as part, v.settled from usage.coverage v where v.scope_id = c.hour_scope_id
+        select tstzrange(v.period_start, v.period_end) as part, v.final from usage.coverage v where v.scope_id = c.hour_scope_id
       ) p
     ) t
     order by w.dimension_id collate "C"`;

@@ -30,7 +30,7 @@ export async function readOverlapped(
   const window = sql`tstzrange(${new Date(period.start)}::timestamptz, ${new Date(period.end)}::timestamptz)`;
   const whole = sql`tstzrange(c.period_start, c.period_end)`;
   const { rows } = await sql<{ epoch: number } & (OverlappedRow | { scope_id: null })>`
-    select e.last_value as epoch, c.scope_id, c.period_start, c.period_end, c.settled, c.fetch_number, c.fetched_at,
+    select e.last_value as epoch, c.scope_id, c.period_start, c.period_end, c.final, c.fetch_number, c.fetched_at,
            case when c.digest_epoch = e.last_value then usage.digest_part(c.digest, ${whole}, ${whole} * ${window}) end as digest
     from usage.digest_epoch e
     left join (select * from usage.coverage where ${overlaps({ scopeIds, period })}) c on true

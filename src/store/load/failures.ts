@@ -11,7 +11,7 @@ interface NotedFailure extends ScopeTime {
   readonly message: string;
 }
 
-/** Keeps a failed slice, under the same lock that loads take. */
+/** Keeps a failed task, under the same lock that loads take. */
 export async function failScopes(store: Store, failure: NotedFailure): Promise<void> {
   await store.transaction(async ({ db }) => {
     await noteFailures(db, { ...failure, scopeIds: await lockScopes(db, failure.scopeIds) });

@@ -4,7 +4,7 @@ import type { Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
-import { endingOf, type SliceEnd } from "../work/tasks.ts";
+import { endingOf, type TaskEnd } from "../work/tasks.ts";
 
 export type FetchPurpose = "load" | "reconcile" | "probe";
 
@@ -42,7 +42,7 @@ export async function beginFetch(db: Database, fetch: FetchStart): Promise<Fetch
   return { fetchNumber: row.fetch_number, fetchedAt: row.fetched_at.getTime() };
 }
 
-/** A number and time for a request without a slice, such as a listing. */
+/** A number and time for a request without a task, such as a listing. */
 export async function drawStamp(db: Database): Promise<FetchStamp> {
   const { rows } = await sql<{ number: number; at: Date }>`
     select nextval('usage.fetch_number') as number, clock_timestamp() as at
@@ -59,18 +59,18 @@ export interface FetchEnd {
   readonly status?: number | undefined;
   readonly records?: number;
   readonly traces?: number;
-  /** The slice whose work is done with it. */
-  readonly slice?: SliceEnd | undefined;
+  /** The task whose work is done with it. */
+  readonly task?: TaskEnd | undefined;
 }
 
-/** Keeps how a fetch ended, and ends its slice, by one statement: each round trip costs a slice about as much as a small load does. */
+/** Keeps how a fetch ended, and ends its task, by one statement: each round trip costs a task about as much as a small load does. */
 export async function finishFetch(
   db: Database,
   { fetchNumber }: Pick<FetchStamp, "fetchNumber">,
   end: FetchEnd,
 ): Promise<void> {
-  const { slice } = end;
-  await (slice === undefined ? db : db.with("ended_slice", (own) => endingOf(own, slice)))
+  const { task } = end;
+  await (task === undefined ? db : db.with("ended_task", (own) => endingOf(own, task)))
     .updateTable("fetch")
     .set({
       outcome: end.outcome,
@@ -114,7 +114,7 @@ export async function liftFetchNumbers(store: Store): Promise<void> {
   });
 }
 
-/** Postgres's clock, in epoch milliseconds. No other clock decides what is due or settled. */
+/** Postgres's clock, in epoch milliseconds. No other clock decides what is due or final. */
 export async function storeNow(db: Database): Promise<number> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   return (rows[0] as { now: Date }).now.getTime();

@@ -8,9 +8,9 @@ export const AGE_CLASSES_HOURS: readonly number[] = [
   ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
 ];
 
-/** The late changes of one age class, separately for settled and provisional buckets. */
+/** The late changes of one age class, separately for final and provisional buckets. */
 export interface LateChange {
-  readonly was_settled: boolean;
+  readonly was_final: boolean;
   readonly age_hours: number;
   readonly changes: number;
   readonly traces_moved: number;
@@ -25,13 +25,13 @@ export async function countLateChanges(
   if (late.length === 0) return;
   await sql`
     insert into usage.late_change as l
-      (source_id, observed_on, group_by, stride, was_settled, age_hours, changes, traces_moved)
+      (source_id, observed_on, group_by, stride, was_final, age_hours, changes, traces_moved)
     select ${where.sourceId}, (${new Date(where.observedAt)}::timestamptz at time zone 'UTC')::date, ${where.groupBy},
            ${where.stride}, n.*
     from json_to_recordset(${JSON.stringify(late)}::json)
-      n (was_settled boolean, age_hours integer, changes bigint, traces_moved bigint)
-    order by n.was_settled, n.age_hours
-    on conflict (source_id, observed_on, group_by, stride, was_settled, age_hours) do update
+      n (was_final boolean, age_hours integer, changes bigint, traces_moved bigint)
+    order by n.was_final, n.age_hours
+    on conflict (source_id, observed_on, group_by, stride, was_final, age_hours) do update
     set changes = l.changes + excluded.changes, traces_moved = l.traces_moved + excluded.traces_moved
   `.execute(db);
 }

@@ -80,13 +80,13 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
                ORDER BY scope_id
              ) AS "fullyDeleted"
       FROM ${change}`,
-    // Runs before coverage is replaced: only the old coverage says what was settled.
+    // Runs before coverage is replaced: only the old coverage says what was final.
     keepRestatements: `
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
       SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, (SELECT usage.load_instant())
       FROM ${change} c
       JOIN usage.series s ON s.series_id = c.series_id
-      JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.settled
+      JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.final
         AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
       WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
       ORDER BY c.series_id, c.bucket_start`,
@@ -99,7 +99,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       WHERE c.new_traces > 0
         AND EXISTS (
           SELECT FROM usage.withdrawal w
-          WHERE w.scope_id = s.scope_id AND w.settled
+          WHERE w.scope_id = s.scope_id AND w.final
             AND ${instant("c.bucket_start")} >= w.period_start AND ${instant("c.bucket_start")} < w.period_end
         )
         AND NOT EXISTS (
@@ -110,7 +110,7 @@ function statements(name: string, bucketType: "timestamptz" | "date"): RecordTab
       ORDER BY c.series_id, c.bucket_start`,
     // A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing.
     lateChanges: `
-      SELECT v.settled AS was_settled,
+      SELECT v.final AS was_final,
              ($2::integer[])[1 + width_bucket(extract(epoch FROM $1::timestamptz - b.bucket_end) / 3600, $2::numeric[])] AS age_hours,
              count(*) AS changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint AS traces_moved
       FROM ${change} c

@@ -13,7 +13,7 @@ import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import { noteSettlement } from "./became-final.ts";
+import { noteFinalDays } from "./became-final.ts";
 import { AnswerDigests, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
@@ -119,7 +119,7 @@ async function replaceWindow(
   const digests = new AnswerDigests(window, scopeIds);
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
   const { rows: withdrawn } = await sql`
-    select from usage.withdrawal where settled and ${overlaps({ scopeIds: proven, period: window })} limit 1
+    select from usage.withdrawal where final and ${overlaps({ scopeIds: proven, period: window })} limit 1
   `.execute(db);
   let isKnown = false;
   let counts: typeof NOTHING = NOTHING;
@@ -162,7 +162,7 @@ async function replaceWindow(
     const unchanged = digests.rows - inserted - updated;
     counts = { ...NOTHING, inserted, updated, retired, unchanged, restated };
   }
-  const hasSettled = await replaceCoverage(db, whole, {
+  const hasFinal = await replaceCoverage(db, whole, {
     scopeIds: proven,
     replaced,
     digests,
@@ -170,7 +170,7 @@ async function replaceWindow(
     isKnown,
   });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
-  if (hasSettled && window.stride === "day") await noteSettlement(db, proven);
+  if (hasFinal && window.stride === "day") await noteFinalDays(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
   return { outcome: "loaded", ...counts, unverified };

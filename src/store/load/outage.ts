@@ -10,7 +10,7 @@ const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_
 const FOREIGN = ["answer_invalid", "redirect_refused"];
 /** So many foreign answers in a row may be chance. */
 const BY_CHANCE = 3;
-/** The first attempt of a slice that gave up is at most this old: eight attempts with pauses of up to two minutes. */
+/** The first attempt of a task that gave up is at most this old: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
 /** Failures that one sync looks at. The next sync takes the others. */
 const MOST = 1000;
@@ -19,13 +19,13 @@ const MOST = 1000;
  * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of
  * docs/architecture.md). Returns how many failures are due.
  *
- * An outage caused a failure if the source answered nothing between the first and the last attempt of its slice. If it
- * answered other requests meanwhile, the failure belongs to the slice and keeps its time. All failures of an outage are
+ * An outage caused a failure if the source answered nothing between the first and the last attempt of its task. If it
+ * answered other requests meanwhile, the failure belongs to the task and keeps its time. All failures of an outage are
  * due once any request has been answered since. Until then, each sync retries one of them, so that a platform that is
  * still down does not get all requests at once.
  *
  * A foreign answer is treated like none. It comes at once, also to one request among others: the first three count as an
- * outage whatever else was answered. After them, any answer of the minutes before shows that the slice itself is at fault.
+ * outage whatever else was answered. After them, any answer of the minutes before shows that the task itself is at fault.
  */
 export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
   const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null

@@ -15,7 +15,7 @@ interface Replacing {
   readonly isKnown: boolean;
 }
 
-/** Enters the window's loaded intervals in place of what they overlap. Returns whether it now has settled time. */
+/** Enters the window's loaded intervals in place of what they overlap. Returns whether it now has final time. */
 export async function replaceCoverage(
   db: Database,
   { window, stamp, settleAfterMs }: WholeAnswer,
@@ -23,13 +23,13 @@ export async function replaceCoverage(
 ): Promise<boolean> {
   const intervals = scopeIds.flatMap((scopeId) => {
     const before = replaced.filter((row) => row.scope_id === scopeId);
-    const settledBefore = before.filter((row) => row.settled).map(toLoadedInterval);
-    return loadedIntervalsOf(window, stamp, { settleAfterMs, settledBefore }).map((interval) => ({
+    const finalBefore = before.filter((row) => row.final).map(toLoadedInterval);
+    return loadedIntervalsOf(window, stamp, { settleAfterMs, finalBefore }).map((interval) => ({
       ...{ ...interval, scopeId },
       isStored: before.some((row) => isSameTime(toLoadedInterval(row), interval)),
     }));
   });
-  const hasSettled = intervals.some(({ settled }) => settled);
+  const hasFinal = intervals.some(({ final }) => final);
   if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
     // Only who says it, and when, is new: nothing is written that an index or a digest would have to follow.
     await db
@@ -37,25 +37,25 @@ export async function replaceCoverage(
       .set({ fetch_number: stamp.fetchNumber, fetched_at: new Date(stamp.fetchedAt) })
       .where(overlaps({ scopeIds, period: window }))
       .execute();
-    return hasSettled;
+    return hasFinal;
   }
   if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds, period: window });
-  const rows = intervals.map(({ scopeId, start, end, settled, fetchNumber, fetchedAt }) => ({
+  const rows = intervals.map(({ scopeId, start, end, final, fetchNumber, fetchedAt }) => ({
     scope_id: scopeId,
     period_start: new Date(start),
     period_end: new Date(end),
-    settled,
+    final,
     fetch_number: fetchNumber,
     fetched_at: new Date(fetchedAt),
     digest: digests.of(scopeId, { start, end }) ?? null,
     digest_epoch: epoch,
   }));
   await db.insertInto("coverage").values(rows).execute();
-  return hasSettled;
+  return hasFinal;
 }
 
-type Settled = { readonly start: number; readonly end: number; readonly settled: boolean };
+type Final = { readonly start: number; readonly end: number; readonly final: boolean };
 
-function isSameTime(one: Settled, other: Settled): boolean {
-  return one.start === other.start && one.end === other.end && one.settled === other.settled;
+function isSameTime(one: Final, other: Final): boolean {
+  return one.start === other.start && one.end === other.end && one.final === other.final;
 }

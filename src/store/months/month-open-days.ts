@@ -152,7 +152,7 @@ export async function openDays(
       where e.entity_id = any (${required.map(({ entityId }) => entityId)}::integer[])
     ), loaded as materialized (
       select c.scope_id, range_agg(tstzrange(c.period_start, c.period_end)) as parts,
-             range_agg(tstzrange(c.period_start, c.period_end)) filter (where c.settled) as final
+             range_agg(tstzrange(c.period_start, c.period_end)) filter (where c.final) as final
       from usage.coverage c join own using (scope_id)
       where c.period_start < ${end} and c.period_end > ${start} group by c.scope_id
     ), failing as materialized (

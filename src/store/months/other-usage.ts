@@ -47,7 +47,7 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
       select true as is_loaded, sum(f.days)::integer as "finalDays", sum(r.days)::integer as "reconciledDays",
              sum(d.differences)::integer as differences
       from usage.every_scope c
-      cross join lateral (select ${days} as days from usage.coverage t where ${overlaps} and t.settled) f
+      cross join lateral (select ${days} as days from usage.coverage t where ${overlaps} and t.final) f
       cross join lateral (select ${days} as days from usage.reconciled t where ${overlaps}) r
       cross join lateral (
         select (select count(*) from usage.reconciliation_difference e

@@ -25,7 +25,7 @@ export interface Comparison extends KeptDifferences {
   /** Not compared: scopes without rows in the export and without proof of access to their workspace. */
   readonly unverified: readonly number[];
   /** Not compared: scopes whose window is no longer all final. */
-  readonly unsettled: readonly number[];
+  readonly notFinal: readonly number[];
 }
 
 const NOTHING = { compared: 0, open: 0, platformDisagrees: 0, repaired: 0, withdrawn: 0, closed: 0 };
@@ -67,10 +67,10 @@ async function compareBuckets(
     const { rows, traces } = stage;
     // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
-    const { isOutdated, isClean, settled } = await coverageOf(transaction, exported);
-    if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], unsettled: [] };
+    const { isOutdated, isClean, final } = await coverageOf(transaction, exported);
+    if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], notFinal: [] };
     const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
-    const compared = proven.filter((id) => settled.has(id));
+    const compared = proven.filter((id) => final.has(id));
     const within = { window, stamp, scopeIds: compared, whole };
     let equalRecords = 0;
     if (stage.content !== undefined && buckets !== undefined) {
@@ -99,24 +99,24 @@ async function compareBuckets(
       rows,
       traces,
       unverified,
-      unsettled: proven.filter((id) => !settled.has(id)),
+      notFinal: proven.filter((id) => !final.has(id)),
     };
   });
 }
 
 /**
  * `isOutdated`: something in the window was loaded after the export was requested. `isClean`: no difference is open in it.
- * `settled`: scopes for which all of it is final.
+ * `final`: scopes for which all of it is final.
  */
 async function coverageOf(
   { client }: Transaction,
   { scopeIds, window, stamp }: ExportedWindow,
-): Promise<{ isOutdated: boolean; isClean: boolean; settled: Set<number> }> {
+): Promise<{ isOutdated: boolean; isClean: boolean; final: Set<number> }> {
   const { rows } = await client.query<{
     scope_id: number;
     outdated: boolean;
     clean: boolean;
-    settled: boolean;
+    final: boolean;
   }>(
     `SELECT scope_id, bool_or(fetch_number > $4) AS outdated,
             NOT EXISTS (
@@ -124,8 +124,8 @@ async function coverageOf(
               WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
                 AND d.bucket_start >= $2 AND d.bucket_start < $3
             ) AS clean,
-            coalesce(sum(extract(epoch FROM least(period_end, $3) - greatest(period_start, $2))) FILTER (WHERE settled), 0)
-              = extract(epoch FROM $3::timestamptz - $2::timestamptz) AS settled
+            coalesce(sum(extract(epoch FROM least(period_end, $3) - greatest(period_start, $2))) FILTER (WHERE final), 0)
+              = extract(epoch FROM $3::timestamptz - $2::timestamptz) AS final
      FROM usage.coverage c
      WHERE scope_id = ANY ($1::integer[]) AND period_start < $3 AND period_end > $2
      GROUP BY scope_id`,
@@ -134,6 +134,6 @@ async function coverageOf(
   return {
     isClean: rows.every((row) => row.clean),
     isOutdated: rows.some((row) => row.outdated),
-    settled: new Set(rows.filter((row) => row.settled).map((row) => row.scope_id)),
+    final: new Set(rows.filter((row) => row.final).map((row) => row.scope_id)),
   };
 }

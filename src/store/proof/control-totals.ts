@@ -29,7 +29,7 @@ export interface TotalDifference extends Interval {
 
 /**
  * Compares totals with the sums of the stored days over the same parts of time, in one set-based statement. `compared`: the
- * scopes that are settled over all of the time, and were not loaded again after the totals were requested.
+ * scopes that are final over all of the time, and were not loaded again after the totals were requested.
  */
 export async function compareTotals(
   store: Store,
@@ -45,15 +45,15 @@ export async function compareTotals(
   return store.transaction(async ({ db }) => {
     // Loads of these scopes wait, so that coverage and records belong to the same moment.
     await lockScopes(db, asked.scopeIds);
-    const { rows: settled } = await sql<{ scope_id: number }>`
+    const { rows: final } = await sql<{ scope_id: number }>`
       select scope_id from usage.coverage
       where ${overlaps({ scopeIds: asked.scopeIds, period: { start: from, end: to } })}
-        and settled and fetch_number < ${asked.stamp.fetchNumber}
+        and final and fetch_number < ${asked.stamp.fetchNumber}
       group by scope_id
       having sum(least(period_end, ${new Date(to)}) - greatest(period_start, ${new Date(from)}))
         = ${new Date(to)}::timestamptz - ${new Date(from)}::timestamptz
     `.execute(db);
-    const compared = settled.map((row) => row.scope_id).sort((a, b) => a - b);
+    const compared = final.map((row) => row.scope_id).sort((a, b) => a - b);
     const { rows } = await sql<Omit<TotalDifference, "start" | "end"> & { part: number }>`
       with part as (
         select n::integer as part, (p.from at time zone 'UTC')::date as first, (p.to at time zone 'UTC')::date as after
@@ -131,13 +131,13 @@ async function markMatched(
   `.execute(db);
 }
 
-/** A settled day on which the sum by a dimension differs from the sum by workspace. */
+/** A final day on which the sum by a dimension differs from the sum by workspace. */
 export interface GroupingDifference extends TotalDifference {
   /** The scope by workspace; `scopeId` is the one by the dimension. */
   readonly totalScopeId: number;
 }
 
-/** The settled days of these day scopes of one meter on which the sum by project, user or key differs from the sum by workspace. */
+/** The final days of these day scopes of one meter on which the sum by project, user or key differs from the sum by workspace. */
 export async function compareGroupings(
   store: Store,
   {
@@ -161,9 +161,9 @@ export async function compareGroupings(
          SELECT pair.*, m.measure, d::date AS usage_date
          FROM pair
          CROSS JOIN unnest($4::text[]) m (measure)
-         JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.settled
+         JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.final
          JOIN usage.coverage b
-           ON b.scope_id = pair.total_scope_id AND b.settled
+           ON b.scope_id = pair.total_scope_id AND b.final
           AND b.period_start < a.period_end AND b.period_end > a.period_start
          CROSS JOIN LATERAL generate_series(
            greatest(a.period_start, b.period_start, $2) AT TIME ZONE 'UTC',

@@ -43,7 +43,7 @@ type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | num
 export interface WantedDifferences {
   readonly source: string;
   readonly says?: Sayer | undefined;
-  /** Whether to leave out differences that are settled. Restatements are always listed. */
+  /** Whether to leave out differences that are final. Restatements are always listed. */
   readonly onlyLeft: boolean;
   /** Days that the differences are about, ISO, half-open. */
   readonly from?: string | undefined;

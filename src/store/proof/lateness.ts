@@ -8,7 +8,7 @@ export async function latenessOf(
   { sourceId, days }: { sourceId: number; days: number },
 ): Promise<LatenessClass[]> {
   const { rows } = await sql<LatenessClass>`
-    select age_hours as "ageHours", was_settled as "wasSettled", sum(changes)::bigint as changes,
+    select age_hours as "ageHours", was_final as "wasFinal", sum(changes)::bigint as changes,
            sum(traces_moved)::bigint as "tracesMoved"
     from usage.late_change
     where source_id = ${sourceId} and group_by = 'workspace' and stride = 'day'

@@ -152,7 +152,7 @@ async function storedMonths(
     from own
     cross join lateral (
       select range_agg(daterange((v.period_start at time zone 'UTC')::date, (v.period_end at time zone 'UTC')::date)) as days
-      from usage.coverage v where v.scope_id = own.scope_id and v.settled
+      from usage.coverage v where v.scope_id = own.scope_id and v.final
     ) final
     cross join lateral (
       select coalesce(sum(r.traces), 0)::bigint as traces

@@ -18,9 +18,9 @@ interface AskedDays {
 
 interface Judging {
   readonly stride: "day" | "hour";
-  /** Comparisons from before it prove nothing; it may depend on the day `settled.start`. */
+  /** Comparisons from before it prove nothing; it may depend on the day `final.start`. */
   readonly since: RawBuilder<Date>;
-  /** Which days to judge: parts of time, of the CTEs of `settledDays`. Default: all that are settled. */
+  /** Which days to judge: parts of time, of the CTEs of `finalDays`. Default: all that are final. */
   readonly only?: RawBuilder<unknown>;
 }
 
@@ -30,14 +30,14 @@ const NOT_PLAINLY_PROVEN = sql`f.parts - coalesce(p.parts, '{}') + coalesce(l.pa
 const EVER = sql<Date>`'-infinity'::timestamptz`;
 
 /**
- * The CTE `judged`: the settled days (UTC) of each scope of a stride.
+ * The CTE `judged`: the final days (UTC) of each scope of a stride.
  *
  * A day is `proven` if whole exports were compared with all of it since `since`. A restatement ends that by itself, of a day and
  * of the hours of a day (`usage.end_proof`); the number of the day's newest one says the same of hours compared meanwhile. A day is
  * `answered` if the rest of it consists of buckets on which the platform contradicts itself: no further request repairs
  * those.
  */
-function settledDays(
+function finalDays(
   { sourceId, meter = "traces", range }: AskedDays,
   { stride, since, only = sql`f.parts` }: Judging,
 ) {
@@ -52,7 +52,7 @@ function settledDays(
     ), final as (
       select v.scope_id, range_agg(tstzrange(v.period_start, v.period_end)) as parts
       from usage.coverage v join own using (scope_id)
-      where v.settled and v.period_start < ${to} and v.period_end > ${from}
+      where v.final and v.period_start < ${to} and v.period_end > ${from}
       group by v.scope_id
     ), near as materialized (
       select r.* from usage.reconciled r join own using (scope_id) where r.period_start < ${to} and r.period_end > ${from}
@@ -75,7 +75,7 @@ function settledDays(
         select scope_id, date_trunc('day', bucket_start, 'UTC') from left_over
       ) w using (scope_id)
       group by own.scope_id
-    ), settled as (
+    ), final_day as (
       select distinct own.*, day.start, day.start + interval '24 hours' as "end"
       from own join final f using (scope_id) left join compared_part p using (scope_id) left join looked_at l using (scope_id)
       cross join lateral unnest((${only}) * tstzmultirange(tstzrange(${from}, ${to}))) part
@@ -84,10 +84,10 @@ function settledDays(
       ) day (start)
       where f.parts @> tstzrange(day.start, day.start + interval '24 hours') and day.start >= ${from}
     ), asked as materialized (
-      select settled.*, whole.newest, ${since} as since
-      from settled
+      select final_day.*, whole.newest, ${since} as since
+      from final_day
       left join restated whole
-        on whole.group_by = settled.group_by and whole.workspace_id = settled.workspace_id and whole.start = settled.start
+        on whole.group_by = final_day.group_by and whole.workspace_id = final_day.workspace_id and whole.start = final_day.start
     ), compared as (
       select a.scope_id, a.start,
              sum(extract(epoch from least(r.period_end, a."end") - greatest(r.period_start, a.start))) as seconds
@@ -126,11 +126,11 @@ export interface UnreconciledDay {
 }
 
 /**
- * The settled days of each dimension and workspace that are not proven by the platform's export: a difference is left, or
+ * The final days of each dimension and workspace that are not proven by the platform's export: a difference is left, or
  * there was no comparison since the last restatement. In order of day, dimension and workspace.
  */
 export async function unreconciledDays(db: Database, asked: AskedDays): Promise<UnreconciledDay[]> {
-  const days = settledDays(asked, { stride: "day", since: EVER, only: NOT_PLAINLY_PROVEN });
+  const days = finalDays(asked, { stride: "day", since: EVER, only: NOT_PLAINLY_PROVEN });
   const { rows } = await sql<UnreconciledDay>`
     with ${days}
     select (extract(epoch from j.start) * 1000)::bigint as day, j.group_by as "groupBy", w.external_id as "workspaceId",
@@ -154,14 +154,14 @@ interface ScopeDay {
  * caught up. Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
-  const monthFinal = sql<Date>`(date_trunc('month', settled.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+  const monthFinal = sql<Date>`(date_trunc('month', final.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
     + ${MONTH_FINAL_AFTER}::interval`;
   const since = sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else ${EVER} end`;
   return due(db, asked, { stride: "day", since });
 }
 
 /**
- * The same for hours. They are compared once they are settled, and again after a restatement of them or of their day. Hours from
+ * The same for hours. They are compared once they are final, and again after a restatement of them or of their day. Hours from
  * before `keptFrom` are due only where their day was restated, or a difference is open.
  */
 export async function hoursDue(db: Database, asked: AskedDays & { keptFrom: number }): Promise<ScopeDay[]> {
@@ -175,7 +175,7 @@ async function due(
 ): Promise<ScopeDay[]> {
   const keptFrom = new Date(compared.keptFrom ?? asked.range.start);
   const { rows } = await sql<{ scope_id: number; start: Date }>`
-    with ${settledDays(asked, compared)}
+    with ${finalDays(asked, compared)}
     select j.scope_id, j.start
     from judged j join usage.workspace w on w.entity_id = j.workspace_id
     where (has_open or not answered and (is_restated or j.start >= ${keptFrom})) and (w.unlisted_since is null or w.is_deleted)

@@ -54,7 +54,7 @@ async function sumTiers(store: Store, { pairs, parts, stamp }: Asked): Promise<T
         from side s
         join usage.coverage v using (scope_id)
         join part p on v.period_start < p."to" and v.period_end > p."from"
-        where v.settled and v.fetch_number < ${stamp?.fetchNumber ?? Number.MAX_SAFE_INTEGER}
+        where v.final and v.fetch_number < ${stamp?.fetchNumber ?? Number.MAX_SAFE_INTEGER}
         group by s.scope_id, p.part, p."from", p."to"
         having sum(least(v.period_end, p."to") - greatest(v.period_start, p."from")) = p."to" - p."from"
       ), total as (

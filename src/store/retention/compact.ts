@@ -16,7 +16,7 @@ const LEFT_ALONE_BELOW = 1 / 16;
 const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
- * Merges adjoining settled intervals that were fetched so long ago that no answer can still arrive for them. Without
+ * Merges adjoining final intervals that were fetched so long ago that no answer can still arrive for them. Without
  * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch
  * number, the oldest fetch time, and the digests of its parts where each has one.
  * Returns by how many intervals coverage has shrunk.
@@ -25,7 +25,7 @@ export async function compactCoverage(
   store: Store,
   { sourceId, olderThanDays }: { sourceId: number; olderThanDays: number },
 ): Promise<number> {
-  const isOld = sql`c.settled and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
+  const isOld = sql`c.final and c.fetched_at < now() - make_interval(days => ${olderThanDays})`;
   const { rows } = await sql<{ scope_id: number }>`
     select c.scope_id from usage.coverage c join usage.every_scope s using (scope_id)
     where s.source_id = ${sourceId} and ${isOld}
@@ -66,7 +66,7 @@ export async function compactCoverage(
         ), entered as (
           -- Reads what is removed, so that no new row meets an old one that it overlaps.
           insert into usage.coverage
-            (scope_id, period_start, period_end, settled, fetch_number, fetched_at, digest, digest_epoch)
+            (scope_id, period_start, period_end, final, fetch_number, fetched_at, digest, digest_epoch)
           select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at, digest, digest_epoch from removed
           returning 1
         )

@@ -10,7 +10,7 @@ import { affected, inBatches } from "./prune.ts";
 export async function pruneHistory(
   store: Store,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },
-): Promise<{ restatements: number; settlements: number; lateChanges: number }> {
+): Promise<{ restatements: number; finalRanges: number; lateChanges: number }> {
   const { rows: cuts } = await sql<{ cut: string }>`
     update usage.source s
     set history_since = greatest(history_since, now() - make_interval(days => ${keepDays}))
@@ -18,7 +18,7 @@ export async function pruneHistory(
     returning history_since::text as cut
   `.execute(store.db);
   const cut = cuts[0]?.cut;
-  if (cut === undefined) return { restatements: 0, settlements: 0, lateChanges: 0 };
+  if (cut === undefined) return { restatements: 0, finalRanges: 0, lateChanges: 0 };
   const restatements = await inBatches(
     store.db,
     (limit) => sql`
@@ -31,14 +31,14 @@ export async function pruneHistory(
   );
   const { rows: merged } = await sql<{ fewer: number }>`
     with old as (
-      delete from usage.settlement t using usage.every_scope p
-      where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.settled_at < ${cut}::timestamptz
+      delete from usage.became_final t using usage.every_scope p
+      where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.final_at < ${cut}::timestamptz
       returning t.*
     ), merged as (
-      insert into usage.settlement (scope_id, period_start, period_end, settled_at)
-      select scope_id, lower(part), upper(part), settled_at
+      insert into usage.became_final (scope_id, period_start, period_end, final_at)
+      select scope_id, lower(part), upper(part), final_at
       from (
-        select scope_id, max(settled_at) as settled_at, range_agg(tstzrange(period_start, period_end)) as parts
+        select scope_id, max(final_at) as final_at, range_agg(tstzrange(period_start, period_end)) as parts
         from old group by scope_id
       ) o
       cross join lateral unnest(parts) part
@@ -53,5 +53,5 @@ export async function pruneHistory(
   const late = await sql`
     delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
   `.execute(store.db);
-  return { restatements, settlements: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
+  return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
 }

@@ -19,14 +19,14 @@ export async function pruneFetches(db: Database, { sourceId, keepDays }: Kept): 
   );
 }
 
-/** Removes the slices of backfills that finished long ago. The backfill's own row stays. */
-export async function pruneSlices(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
+/** Removes the tasks of backfills that finished long ago. The backfill's own row stays. */
+export async function pruneTasks(db: Database, { sourceId, keepDays }: Kept): Promise<number> {
   return inBatches(
     db,
     (limit) => sql`
-      delete from usage.slice
-      where slice_id in (
-        select s.slice_id from usage.slice s join usage.backfill b using (backfill_id)
+      delete from usage.fetch_task
+      where task_id in (
+        select s.task_id from usage.fetch_task s join usage.backfill b using (backfill_id)
         where s.source_id = ${sourceId} and b.finished_at < now() - make_interval(days => ${keepDays}) limit ${limit}
       )`,
   );

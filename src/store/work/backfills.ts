@@ -9,7 +9,7 @@ import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "./operator-actions.ts";
 import { beginRun } from "./runs.ts";
-import { enterSlices } from "./tasks.ts";
+import { enterTasks } from "./tasks.ts";
 
 export interface Backfill {
   readonly backfillId: number;
@@ -39,19 +39,19 @@ interface NewBackfill
   extends Pick<Backfill, "meter" | "stride" | "groupings" | "workspaceIds" | "reprocess"> {
   readonly sourceId: number;
   readonly range: Interval;
-  readonly slices: readonly UsageRequest[];
+  readonly tasks: readonly UsageRequest[];
   readonly by: Actor;
   /** When its preview was shown, epoch milliseconds by Postgres's clock: the same that was started since is this one. */
   readonly shownAt?: number;
 }
 
 /**
- * Enters a backfill with all its slices, and who gave the order, in one transaction. A backfill without slices is done at once.
+ * Enters a backfill with all its tasks, and who gave the order, in one transaction. A backfill without tasks is done at once.
  * Returns its id, or that of the same backfill that was started since its preview was shown: a form that is sent twice, and
  * two people with the same preview, start one.
  */
 export async function createBackfill(store: Store, wanted: NewBackfill): Promise<number> {
-  const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, slices } = wanted;
+  const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks } = wanted;
   return store.transaction(async ({ db }) => {
     if (wanted.shownAt !== undefined) {
       // Two that come at once: the second one waits here, and sees the first.
@@ -68,12 +68,12 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
         period_end: new Date(range.end),
         // Not when the transaction began: it may have waited for the same one.
         created_at: sql<Date>`clock_timestamp()`,
-        ...(slices.length === 0 ? { state: "done", finished_at: sql<Date>`clock_timestamp()` } : {}),
+        ...(tasks.length === 0 ? { state: "done", finished_at: sql<Date>`clock_timestamp()` } : {}),
       })
       .returning("backfill_id")
       .executeTakeFirstOrThrow();
     const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId: backfill_id });
-    await enterSlices(db, { sourceId, backfillId: backfill_id, runId, slices });
+    await enterTasks(db, { sourceId, backfillId: backfill_id, runId, tasks });
     const detail = `backfill ${backfill_id}: ${describeAsked(wanted)}`;
     await recordAction(db, wanted.by, { sourceId, action: "backfill.start", detail });
     return backfill_id;
@@ -82,16 +82,16 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
 
 /** What was asked for, in one line. */
 export function describeAsked(asked: Omit<NewBackfill, "sourceId" | "by" | "shownAt">): string {
-  const { meter, range, stride, groupings, workspaceIds, reprocess, slices } = asked;
+  const { meter, range, stride, groupings, workspaceIds, reprocess, tasks } = asked;
   const [from, to] = [range.start, range.end].map(shortInstant);
   const of = meter === "traces" ? "" : `${meter}, `;
-  return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${slices.length} fetch tasks`;
+  return `${of}${from} to ${to} by ${stride}, ${groupings.join(", ")}, ${workspaceIds.length} workspaces, ${reprocess}, ${tasks.length} fetch tasks`;
 }
 
 /** The newest backfill that was started since then and asks for the same. */
 export async function startedSince(
   db: Database,
-  wanted: Omit<NewBackfill, "slices" | "by"> & { readonly shownAt: number },
+  wanted: Omit<NewBackfill, "tasks" | "by"> & { readonly shownAt: number },
 ): Promise<number | undefined> {
   const { sourceId, meter, range, stride, groupings, workspaceIds, reprocess, shownAt } = wanted;
   const [wantedGroupings, wantedIds] = [sql`${[...groupings]}::text[]`, sql`${[...workspaceIds]}::text[]`];
@@ -117,7 +117,7 @@ interface Listed {
   readonly most?: number;
 }
 
-/** Backfills with their progress, counted from their slices. The newest comes first. */
+/** Backfills with their progress, counted from their tasks. The newest comes first. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   const { rows } = await sql<Backfill>`
@@ -125,7 +125,7 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
            b.refused_message as refused,
            -- A backfill of an earlier release does not name its workspaces.
            coalesce(b.workspace_ids, array(
-             select distinct unnest(w.workspace_ids) from usage.slice w where w.backfill_id = b.backfill_id
+             select distinct unnest(w.workspace_ids) from usage.fetch_task w where w.backfill_id = b.backfill_id
            )) as "workspaceIds",
            to_char(b.period_start at time zone 'UTC', ${ISO}) as "from", to_char(b.period_end at time zone 'UTC', ${ISO}) as "to",
            to_char(b.created_at at time zone 'UTC', ${ISO}) as "createdAt",
@@ -143,7 +143,7 @@ export async function listBackfills(db: Database, listed: Listed = {}): Promise<
              count(*) filter (where w.state = 'done')::integer as done,
              count(*) filter (where w.state = 'failed')::integer as failed,
              count(*) filter (where w.state in ('waiting', 'queued'))::integer as waiting
-      from usage.slice w where w.backfill_id = b.backfill_id
+      from usage.fetch_task w where w.backfill_id = b.backfill_id
     ) w
     order by b.backfill_id desc
   `.execute(db);
@@ -163,7 +163,7 @@ export async function backfillOf(db: Database, backfillId: number): Promise<Back
   });
 }
 
-export interface FailedSlice {
+export interface FailedTask {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly from: string;
@@ -173,21 +173,21 @@ export interface FailedSlice {
   readonly message: string;
 }
 
-export async function failedSlices(db: Database, backfillId: number): Promise<FailedSlice[]> {
-  const { rows } = await sql<FailedSlice>`
+export async function failedTasks(db: Database, backfillId: number): Promise<FailedTask[]> {
+  const { rows } = await sql<FailedTask>`
     select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
            to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds",
            coalesce(code, 'failed') as code,
            -- A task that an earlier release ended may have no message.
            coalesce(nullif(message, ''), 'It failed with ' || coalesce(code, 'an error without a name') || '.') as message
-    from usage.slice where backfill_id = ${backfillId} and state = 'failed' order by slice_id
+    from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed' order by task_id
   `.execute(db);
   return rows;
 }
 
 /**
- * Marks running backfills without unfinished slices as done, and returns their ids. They are locked first: without that, a
- * backfill whose failed slices wait again meanwhile would be done with slices that nobody enqueues.
+ * Marks running backfills without unfinished tasks as done, and returns their ids. They are locked first: without that, a
+ * backfill whose failed tasks wait again meanwhile would be done with tasks that nobody enqueues.
  */
 export async function finishBackfills(store: Store): Promise<number[]> {
   const candidates = await unfinishedWithoutWork(store.db);
@@ -212,7 +212,7 @@ async function unfinishedWithoutWork(db: Database, among?: readonly number[]): P
     select b.backfill_id from usage.backfill b
     where b.state = 'running' and (${among === undefined} or b.backfill_id = any (${[...(among ?? [])]}::integer[]))
       and not exists (
-        select from usage.slice s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
+        select from usage.fetch_task s where s.backfill_id = b.backfill_id and s.state in ('waiting', 'queued')
       )
     order by 1
   `.execute(db);

@@ -48,7 +48,7 @@ const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled", retry: "
 const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Promise<number>>> = {
   cancel: async (db, backfillId) => {
     const cancelled = await sql`
-      update usage.slice set state = 'cancelled', leased_until = null, finished_at = now()
+      update usage.fetch_task set state = 'cancelled', leased_until = null, finished_at = now()
       where backfill_id = ${backfillId} and state in ('waiting', 'queued')
     `.execute(db);
     await sql`
@@ -57,9 +57,9 @@ const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Pro
     return countOf(cancelled);
   },
   pause: async (db, backfillId) => {
-    // Queued slices are taken back. A slice that a worker holds runs to its end.
+    // Queued tasks are taken back. A task that a worker holds runs to its end.
     await sql`
-      update usage.slice set state = 'waiting', leased_until = null
+      update usage.fetch_task set state = 'waiting', leased_until = null
       where backfill_id = ${backfillId} and state = 'queued' and attempts = 0
     `.execute(db);
     return moveTo(db, { backfillId, state: "paused" });
@@ -75,7 +75,7 @@ async function moveTo(
 ): Promise<number> {
   const { rows } = await sql<{ tasks: number }>`
     with moved as (update usage.backfill set state = ${state} where backfill_id = ${backfillId})
-    select count(*)::integer as tasks from usage.slice where backfill_id = ${backfillId} and state in ('waiting', 'queued')
+    select count(*)::integer as tasks from usage.fetch_task where backfill_id = ${backfillId} and state in ('waiting', 'queued')
   `.execute(db);
   return rows[0]?.tasks ?? 0;
 }
@@ -90,7 +90,7 @@ function countOf({ numAffectedRows }: QueryResult<unknown>): number {
  */
 async function retryFailed(db: Database, backfillId: number): Promise<number> {
   const waiting = await sql`
-    update usage.slice
+    update usage.fetch_task
     set state = 'waiting', code = null, message = null, finished_at = null, attempts = 0, open_claims = 0, created_at = now()
     where backfill_id = ${backfillId} and state = 'failed'
   `.execute(db);

@@ -7,51 +7,51 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 
-/** A slice as a row of the table. */
-export interface StoredSlice extends UsageRequest {
-  readonly sliceId: number;
+/** A task as a row of the table. */
+export interface StoredTask extends UsageRequest {
+  readonly taskId: number;
   readonly sourceId: number;
   readonly backfillId: number | undefined;
-  /** Undefined for a slice that an earlier release entered. */
+  /** Undefined for a task that an earlier release entered. */
   readonly runId: number | undefined;
-  /** How often it was enqueued. A queue message is (slice id, generation). */
+  /** How often it was enqueued. A queue message is (task id, generation). */
   readonly generation: number;
   /** Claims that neither ended nor were handed back, this one included. */
   readonly openClaims: number;
 }
 
-/** A slice that a worker has taken. */
-export interface ClaimedSlice extends StoredSlice {
-  /** The whole time of the slice was fetched after the slice was entered, so it needs no request. */
+/** A task that a worker has taken. */
+export interface ClaimedTask extends StoredTask {
+  /** The whole time of the task was fetched after the task was entered, so it needs no request. */
   readonly isLoaded: boolean;
 }
 
-/** How long a slice may wait in the queue, or run without a sign of life, before it is requeued. */
+/** How long a task may wait in the queue, or run without a sign of life, before it is requeued. */
 export const LEASE = sql`interval '10 minutes'`;
 
-/** Enters slices to be enqueued. A slice of the routine that exists already stays as it is. Returns how many are new. */
-export async function enterSlices(
+/** Enters tasks to be enqueued. A task of the routine that exists already stays as it is. Returns how many are new. */
+export async function enterTasks(
   db: Database,
   work: {
     sourceId: number;
     backfillId?: number | undefined;
     runId?: number | undefined;
-    slices: readonly UsageRequest[];
+    tasks: readonly UsageRequest[];
   },
 ): Promise<number> {
   let entered = 0;
   // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
-  for (let first = 0; first < work.slices.length; first += 500) {
-    const rows = work.slices.slice(first, first + 500).map((slice) => ({
-      group_by: slice.groupBy,
-      stride: slice.window.stride,
-      period_start: new Date(slice.window.start).toISOString(),
-      period_end: new Date(slice.window.end).toISOString(),
-      scope_ids: scopeIdsOf(slice),
-      workspace_ids: workspaceIdsOf(slice),
+  for (let first = 0; first < work.tasks.length; first += 500) {
+    const rows = work.tasks.slice(first, first + 500).map((task) => ({
+      group_by: task.groupBy,
+      stride: task.window.stride,
+      period_start: new Date(task.window.start).toISOString(),
+      period_end: new Date(task.window.end).toISOString(),
+      scope_ids: scopeIdsOf(task),
+      workspace_ids: workspaceIdsOf(task),
     }));
     const result = await sql`
-      insert into usage.slice (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+      insert into usage.fetch_task (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
              r.scope_ids, r.workspace_ids
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
@@ -67,14 +67,14 @@ export async function enterSlices(
 
 /**
  * The time of each scope that is in flight: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres joins
- * it: a large customer's first load has hundreds of thousands of slices.
+ * it: a large customer's first load has hundreds of thousands of tasks.
  */
-export async function slicesInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
+export async function tasksInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
   const { rows } = await sql<{ scopeId: number; parts: JsonParts }>`
     select scope_id as "scopeId", ${partsAsJson(sql`parts`)} as parts
     from (
       select u.scope_id, range_agg(tstzrange(s.period_start, s.period_end)) as parts
-      from usage.slice s left join usage.backfill b using (backfill_id) cross join unnest(s.scope_ids) u (scope_id)
+      from usage.fetch_task s left join usage.backfill b using (backfill_id) cross join unnest(s.scope_ids) u (scope_id)
       where s.source_id = ${sourceId}
         and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
       group by u.scope_id
@@ -83,24 +83,24 @@ export async function slicesInFlight(db: Database, sourceId: number): Promise<Ma
   return new Map(rows.map(({ scopeId, parts }) => [scopeId, toIntervals(parts)]));
 }
 
-/** Kind and tier of a slice's scopes, which share them. None: they were forgotten. */
+/** Kind and tier of a task's scopes, which share them. None: they were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
-  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.every_scope c where c.scope_id = any (slice.scope_ids)
+  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.every_scope c where c.scope_id = any (fetch_task.scope_ids)
 )`;
 
 /** Coverage as it was when the claim began: a load that ends meanwhile costs a request that was not needed. */
 const IS_LOADED = sql<boolean>`coalesce((
-  select bool_and(c.loaded @> tstzrange(slice.period_start, slice.period_end))
-  from unnest(slice.scope_ids) u (scope_id)
+  select bool_and(c.loaded @> tstzrange(fetch_task.period_start, fetch_task.period_end))
+  from unnest(fetch_task.scope_ids) u (scope_id)
   cross join lateral (
     select coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
     from usage.coverage v
-    where v.scope_id = u.scope_id and v.fetched_at >= slice.created_at
-      and v.period_start < slice.period_end and v.period_end > slice.period_start
+    where v.scope_id = u.scope_id and v.fetched_at >= fetch_task.created_at
+      and v.period_start < fetch_task.period_end and v.period_end > fetch_task.period_start
   ) c
 ), false)`;
 
-/** One value; undefined for a slice of a newer release, which counts what this one does not know. */
+/** One value; undefined for a task of a newer release, which counts what this one does not know. */
 function sharedMeter(found: readonly string[][] | null): Meter | undefined {
   if (found === null) return "traces";
   const [kind = "", tier = ""] = found[0] ?? [];
@@ -108,22 +108,22 @@ function sharedMeter(found: readonly string[][] | null): Meter | undefined {
 }
 
 /**
- * Takes a slice for a worker. Undefined if the queue message is stale: the slice is done, requeued or cancelled, or a newer
+ * Takes a task for a worker. Undefined if the queue message is stale: the task is done, requeued or cancelled, or a newer
  * release's.
  */
-export async function claimSlice(
+export async function claimTask(
   db: Database,
-  claim: { sliceId: number; generation: number },
-): Promise<ClaimedSlice | undefined> {
+  claim: { taskId: number; generation: number },
+): Promise<ClaimedTask | undefined> {
   const row = await db
-    .updateTable("slice")
+    .updateTable("fetch_task")
     .set({
       open_claims: sql<number>`open_claims + 1`,
-      // Releases before `open_claims` read this. Pausing a backfill does too: 0 where no worker holds the slice.
+      // Releases before `open_claims` read this. Pausing a backfill does too: 0 where no worker holds the task.
       attempts: sql<number>`attempts + 1`,
       leased_until: sql<Date>`now() + ${LEASE}`,
     })
-    .where("slice_id", "=", claim.sliceId)
+    .where("task_id", "=", claim.taskId)
     .where("generation", "=", claim.generation)
     .where("state", "=", "queued")
     .returningAll()
@@ -132,12 +132,12 @@ export async function claimSlice(
   const meter = row && sharedMeter(row.meters);
   if (row === undefined) return undefined;
   if (meter === undefined) {
-    await handBackSlice(db, row.slice_id);
+    await handBackTask(db, row.task_id);
     return undefined;
   }
   const { period_start: start, period_end: end } = row;
   return {
-    sliceId: row.slice_id,
+    taskId: row.task_id,
     sourceId: row.source_id,
     backfillId: row.backfill_id ?? undefined,
     runId: row.run_id ?? undefined,
@@ -154,42 +154,42 @@ export async function claimSlice(
   };
 }
 
-/** Takes a claim back: its worker lives, and another one may do the slice, under this generation or a later one. */
-export async function handBackSlice(db: Database, sliceId: number): Promise<void> {
+/** Takes a claim back: its worker lives, and another one may do the task, under this generation or a later one. */
+export async function handBackTask(db: Database, taskId: number): Promise<void> {
   await sql`
-    update usage.slice set open_claims = greatest(open_claims - 1, 0), attempts = greatest(attempts - 1, 0)
-    where slice_id = ${sliceId} and state in ('waiting', 'queued')
+    update usage.fetch_task set open_claims = greatest(open_claims - 1, 0), attempts = greatest(attempts - 1, 0)
+    where task_id = ${taskId} and state in ('waiting', 'queued')
   `.execute(db);
 }
 
-/** How a slice ends: by which worker, and why. */
-export interface SliceEnd {
-  readonly slice: Pick<StoredSlice, "sliceId" | "generation" | "backfillId">;
+/** How a task ends: by which worker, and why. */
+export interface TaskEnd {
+  readonly task: Pick<StoredTask, "taskId" | "generation" | "backfillId">;
   readonly state: "done" | "failed";
   readonly code?: string | undefined;
   readonly message?: string | undefined;
 }
 
-/** Ends a slice. A slice of the routine is removed; a slice of a backfill stays as done or failed, with its reason. */
-export async function endSlice(db: Database, end: SliceEnd): Promise<void> {
+/** Ends a task. A task of the routine is removed; a task of a backfill stays as done or failed, with its reason. */
+export async function endTask(db: Database, end: TaskEnd): Promise<void> {
   await endingOf(db, end).execute();
 }
 
 /**
- * The statement that ends a slice, so that another one can carry it. It compares the row itself, never an answer about it: where a
- * requeue holds the row, Postgres waits and compares again, and a slice that has another generation by then goes on.
+ * The statement that ends a task, so that another one can carry it. It compares the row itself, never an answer about it: where a
+ * requeue holds the row, Postgres waits and compares again, and a task that has another generation by then goes on.
  */
-export function endingOf(db: Pick<Database, "deleteFrom" | "updateTable">, end: SliceEnd) {
-  const { sliceId, generation, backfillId } = end.slice;
+export function endingOf(db: Pick<Database, "deleteFrom" | "updateTable">, end: TaskEnd) {
+  const { taskId, generation, backfillId } = end.task;
   if (backfillId === undefined) {
     return db
-      .deleteFrom("slice")
-      .where("slice_id", "=", sliceId)
+      .deleteFrom("fetch_task")
+      .where("task_id", "=", taskId)
       .where("generation", "=", generation)
       .where("state", "=", "queued");
   }
   return db
-    .updateTable("slice")
+    .updateTable("fetch_task")
     .set({
       state: end.state,
       code: end.code ?? null,
@@ -197,46 +197,46 @@ export function endingOf(db: Pick<Database, "deleteFrom" | "updateTable">, end: 
       leased_until: null,
       finished_at: sql<Date>`now()`,
     })
-    .where("slice_id", "=", sliceId)
+    .where("task_id", "=", taskId)
     .where("generation", "=", generation)
     .where("state", "=", "queued");
 }
 
-/** Puts slices back to waiting, to be enqueued again under a new generation. */
-export async function releaseSlices(db: Database, sliceIds: readonly number[]): Promise<void> {
+/** Puts tasks back to waiting, to be enqueued again under a new generation. */
+export async function releaseTasks(db: Database, taskIds: readonly number[]): Promise<void> {
   await sql`
-    update usage.slice set state = 'waiting', leased_until = null
-    where slice_id = any (${[...sliceIds]}::bigint[]) and state = 'queued'
+    update usage.fetch_task set state = 'waiting', leased_until = null
+    where task_id = any (${[...taskIds]}::bigint[]) and state = 'queued'
   `.execute(db);
 }
 
-/** How long after Postgres committed that slices are queued their messages may not be in Redis yet. */
+/** How long after Postgres committed that tasks are queued their messages may not be in Redis yet. */
 const UNDER_WAY = sql`interval '10 seconds'`;
 
 /**
- * The slices that are queued according to Postgres. `expired` ones have outlived their lease; those that are `underWay` were
+ * The tasks that are queued according to Postgres. `expired` ones have outlived their lease; those that are `underWay` were
  * queued or gave a sign of life just now.
  */
-export async function queuedSlices(db: Database, sourceId: number) {
+export async function queuedTasks(db: Database, sourceId: number) {
   const { rows } = await sql<{
-    sliceId: number;
+    taskId: number;
     generation: number;
     expired: boolean;
     underWay: boolean;
   }>`
-    select slice_id as "sliceId", generation, leased_until < now() as expired,
+    select task_id as "taskId", generation, leased_until < now() as expired,
            leased_until > now() + ${LEASE} - ${UNDER_WAY} as "underWay"
-    from usage.slice where source_id = ${sourceId} and state = 'queued'
+    from usage.fetch_task where source_id = ${sourceId} and state = 'queued'
   `.execute(db);
   return rows;
 }
 
-/** The number of waiting and of queued slices of the routine. Those of a paused backfill would wait for ever. */
-export async function routineSlices(db: Database, sourceId: number) {
+/** The number of waiting and of queued tasks of the routine. Those of a paused backfill would wait for ever. */
+export async function routineTasks(db: Database, sourceId: number) {
   const { rows } = await sql<{ waiting: number; queued: number }>`
     select count(*) filter (where state = 'waiting')::integer as waiting,
            count(*) filter (where state = 'queued')::integer as queued
-    from usage.slice where source_id = ${sourceId} and backfill_id is null
+    from usage.fetch_task where source_id = ${sourceId} and backfill_id is null
   `.execute(db);
   return rows[0] as { waiting: number; queued: number };
 }

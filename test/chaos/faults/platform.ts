@@ -130,7 +130,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     allowed: { failures: true },
     forS: 15,
     withinS: 45,
-    // Settled days would keep what the platform said, until a reconciliation.
+    // Final days would keep what the platform said, until a reconciliation.
     withoutBackfill: true,
     withoutHistory: true,
     begin: answers("doubled", 2),

@@ -9,7 +9,7 @@ import type { World } from "../world/world.ts";
 
 const NEXT = {
   migration: "9999_next_release",
-  sql: "ALTER TABLE usage.slice ADD COLUMN note text; SELECT pg_sleep(2);",
+  sql: "ALTER TABLE usage.fetch_task ADD COLUMN note text; SELECT pg_sleep(2);",
   views: "CREATE OR REPLACE VIEW reporting.next_release AS SELECT 1 AS one;",
 };
 

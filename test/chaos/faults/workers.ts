@@ -35,7 +35,7 @@ const KILLED_FOR_MS = 600_000;
 /** The most claims of one fetch task that neither ended nor were handed back. */
 async function mostClaims(world: World): Promise<number> {
   const [row] = await world.sql<{ most: number | null }>(
-    "SELECT max(open_claims)::integer AS most FROM usage.slice",
+    "SELECT max(open_claims)::integer AS most FROM usage.fetch_task",
   );
   return row?.most ?? 0;
 }

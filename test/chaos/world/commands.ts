@@ -7,11 +7,11 @@ import type { World } from "./world.ts";
 
 /** Commands that people run meanwhile, and whether the tables bear out what they said. */
 
-const SETTLED_DAYS_AGO = 4;
+const FINAL_DAYS_AGO = 4;
 const PATIENCE_MS = 120_000;
 
 export async function runCommand(world: World, rolls: Dice): Promise<Event> {
-  const days = Math.round((world.range.end - world.range.start) / DAY_MS) - SETTLED_DAYS_AGO;
+  const days = Math.round((world.range.end - world.range.start) / DAY_MS) - FINAL_DAYS_AGO;
   const first = rolls.below(days - 1);
   const from = day(world, first);
   const to = day(world, first + 1 + rolls.below(days - first - 1));
@@ -36,7 +36,7 @@ function day({ range }: World, index: number): string {
   return new Date(range.start + index * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Exit code 0 of these says that every settled day of the range is loaded. */
+/** Exit code 0 of these says that every final day of the range is loaded. */
 async function contradiction(
   world: World,
   [name]: readonly string[],

@@ -20,7 +20,7 @@ export interface Fault {
   /** What must have happened meanwhile, as a condition in SQL. Else the row has proved nothing. */
   readonly mustHappen?: string;
   readonly options?: (() => Promise<WorldOptions>) | WorldOptions;
-  /** Default: a backfill of all that is settled runs meanwhile. */
+  /** Default: a backfill of all that is final runs meanwhile. */
   readonly withoutBackfill?: true;
   /** Default: usage changes until the fault is over. Here `begin` changes it, since it waits for figures that stand still. */
   readonly withoutChanges?: true;

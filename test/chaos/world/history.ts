@@ -98,7 +98,7 @@ export interface Recorder {
 
 const LOOK_EVERY_MS = 700;
 
-/** Notes each change of the world, and looks at the figures of unsettled days again and again: each time one snapshot of Postgres. */
+/** Notes each change of the world, and looks at the figures of days that are not final again and again: each time one snapshot of Postgres. */
 export function record(world: World, file?: string): Recorder {
   const events: Event[] = [];
   const answered = new Map<string, number>();
@@ -157,7 +157,7 @@ export function record(world: World, file?: string): Recorder {
 
 const RECENT_DAYS = 3;
 
-/** Figures of unsettled days, zeros left out. */
+/** Figures of days that are not final, zeros left out. */
 function figuresOf(standin: Standin, { range, workspaceIds }: World) {
   const start = Math.floor(range.end / DAY_MS) * DAY_MS - RECENT_DAYS * DAY_MS;
   const days = { start, end: Math.ceil(range.end / DAY_MS) * DAY_MS };

@@ -24,8 +24,8 @@ async function whatIsLeft(world: World): Promise<string[]> {
   const left = differences(await inStore(world, ["hour", "day"]), expected);
   const [stored] = await world.sql<Record<string, number>>(`
     SELECT (SELECT count(*) FROM usage.failure)::integer AS failures,
-           (SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued') AND created_at < now() - interval '30 s')::integer
-             AS "slices that wait for 30 s",
+           (SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued') AND created_at < now() - interval '30 s')::integer
+             AS "tasks that wait for 30 s",
            (SELECT count(*) FROM usage.backfill WHERE state = 'running')::integer AS "running backfills",
            (SELECT count(*) FROM reporting.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional'))::integer
              AS "days that are not loaded"`);
@@ -74,8 +74,8 @@ export interface Allowed {
 export async function checkEverything(world: World, allowed: Allowed = {}): Promise<void> {
   const [odd] = await world.sql<{ restatements: number; poisoned: number; failed: number }>(`
     SELECT (SELECT count(*) FROM usage.restatement)::integer AS restatements,
-           (SELECT count(*) FROM usage.slice WHERE code = 'slice_poisoned')::integer AS poisoned,
-           (SELECT count(*) FROM usage.slice WHERE state = 'failed')::integer AS failed`);
+           (SELECT count(*) FROM usage.fetch_task WHERE code = 'task_poisoned')::integer AS poisoned,
+           (SELECT count(*) FROM usage.fetch_task WHERE state = 'failed')::integer AS failed`);
   const failedJobs = await world.keys.zcard("{usage-etl}:fetch-default:failed");
   const found = allowed.failures === true ? { ...odd, failed: 0, failedJobs: 0 } : { ...odd, failedJobs };
   expect(found).toEqual({ restatements: 0, poisoned: 0, failed: 0, failedJobs: 0 });

@@ -36,11 +36,11 @@ export interface World {
   readonly keys: Redis;
   /** The clock of every process, epoch milliseconds. */
   now(): number;
-  /** More traces of a stream in an hour that is not settled. */
+  /** More traces of a stream in an hour that is not final. */
   change(): void;
   /** Called after each change. */
   onChange: () => void;
-  /** Fetches hours of the last days again, settled or not, in the background: dozens of fetch tasks. */
+  /** Fetches hours of the last days again, final or not, in the background: dozens of fetch tasks. */
   enterBackfill(): Promise<number>;
   /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;

@@ -70,7 +70,7 @@ test("each change of a final count sends an alert, and a day without one ends it
   };
   await change(3);
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
-  expect(heard[0]?.alerts).toMatchObject([{ alert: "settled_changed", count: 4 }]);
+  expect(heard[0]?.alerts).toMatchObject([{ alert: "final_changed", count: 4 }]);
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await change(1);
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
@@ -224,7 +224,7 @@ test("a lost workspace sends an alert with its withdrawn zeros, and its return e
   // Its zeros were shown as final, so what they became is a change of final counts.
   expect(await raise()).toEqual({ told: 1, cleared: 1 });
   expect(heard[1]?.alerts).toMatchObject([
-    { alert: "settled_changed", state: "firing" },
+    { alert: "final_changed", state: "firing" },
     { alert: "access_lost", state: "cleared" },
   ]);
 });

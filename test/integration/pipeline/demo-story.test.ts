@@ -64,7 +64,7 @@ async function shown({ sql }: Bench) {
       `SELECT count(*) > 0 AS priced FROM reporting.usage_month_close_cost WHERE ${of} AND closed_cost > 0`,
     ),
     backfills: await sql(`SELECT state, count(*) AS count FROM usage.backfill GROUP BY 1`),
-    waiting: await sql(`SELECT count(*) > 0 AS waits FROM usage.slice WHERE state = 'waiting'`),
+    waiting: await sql(`SELECT count(*) > 0 AS waits FROM usage.fetch_task WHERE state = 'waiting'`),
   };
 }
 
@@ -101,14 +101,14 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
     by: { name: null, role: "operator", via: "command" },
   });
   expect(next).toMatchObject({ state: "open" });
-  // In the first days of a month, the one before it has not settled, and what fails lies in it.
+  // In the first days of a month, the one before it has not final, and what fails lies in it.
   const month = DateTime.fromISO(differing, { zone: "utc" }).startOf("month");
-  const settled = month.plus({ months: 1 }).toMillis() + source.settings.settleAfterMs;
+  const final = month.plus({ months: 1 }).toMillis() + source.settings.settleAfterMs;
   expect(new Set(next.state === "open" ? next.open.map(({ reason }) => reason) : [])).toEqual(
     new Set([
       "platform_disagrees",
       ...(month.hasSame(DateTime.fromISO(story.failing, { zone: "utc" }), "month") ? ["failed"] : []),
-      ...(settled > bench.today ? ["provisional"] : []),
+      ...(final > bench.today ? ["provisional"] : []),
     ]),
   );
 

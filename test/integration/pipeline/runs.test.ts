@@ -9,7 +9,7 @@ import { planSync } from "../../../src/pipeline/sync/sync.ts";
 import { listRuns, requestsOfRun } from "../../../src/store/activity/runs.ts";
 import {
   createBackfill,
-  failedSlices,
+  failedTasks,
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
@@ -84,7 +84,7 @@ test("a backfill never says done alone where a fetch task failed, and each faile
   const { sourceId, store } = source;
   const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
   const groupings = ["project" as const];
-  const slices = await planSource(source, {
+  const tasks = await planSource(source, {
     ...{ wanted: [{ stride: "day", range }], groupings, reprocess: "all" },
     workspaceIds: [lost.id],
   });
@@ -93,13 +93,13 @@ test("a backfill never says done alone where a fetch task failed, and each faile
     meter: "traces",
     ...wanted,
     reprocess: "all",
-    slices,
+    tasks,
     by: ADA,
   });
   await workAll(source);
   await finishBackfills(store);
 
-  expect(await failedSlices(store.db, backfillId)).toMatchObject([
+  expect(await failedTasks(store.db, backfillId)).toMatchObject([
     { code: "workspace_unverified", message: expect.stringMatching(/proof of access/) },
   ]);
   expect(describeBackfills(await listBackfills(store.db))).toMatch(/^ *1 +done, 1 failed /m);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { enqueueSlices } from "../../../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks } from "../../../src/pipeline/sync/enqueue.ts";
 import { start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from "../../support/service.ts";
@@ -8,7 +8,7 @@ import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from ".
 /** Backfills on demand, by several processes through the queue. */
 
 const LONG = 360_000;
-/** What `enqueueSlices` keeps in Redis, and a few more: done in Postgres, not yet removed from Redis. */
+/** What `enqueueTasks` keeps in Redis, and a few more: done in Postgres, not yet removed from Redis. */
 const MOST_IN_REDIS = 1_010;
 
 interface Shown {
@@ -18,7 +18,7 @@ interface Shown {
   readonly done: number;
   readonly failed: number;
   readonly waiting: number;
-  readonly failedSlices: { groupBy: string; from: string; code: string; message: string }[];
+  readonly failedTasks: { groupBy: string; from: string; code: string; message: string }[];
   readonly range: { groupBy: string; status: string; buckets: number }[];
 }
 
@@ -29,7 +29,7 @@ async function backfill(bench: ServiceBench, ...args: string[]) {
   return { code, stderr, said: (Array.isArray(said) ? said[0] : said) as Shown };
 }
 
-test("two workers share a backfill of 1,200 slices, and Redis holds 1,000 at most", {
+test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most", {
   timeout: LONG,
 }, async () => {
   const bench = await setupService({ days: 80, environment: { USAGE_SYNC_EVERY: "PT10M" } });
@@ -55,13 +55,13 @@ test("two workers share a backfill of 1,200 slices, and Redis holds 1,000 at mos
   isOver = true;
   await sampling;
   expect(code).toBe(0);
-  expect(said).toMatchObject({ state: "done", failed: 0, waiting: 0, failedSlices: [] });
+  expect(said).toMatchObject({ state: "done", failed: 0, waiting: 0, failedTasks: [] });
   expect(said.total).toBeGreaterThan(1_100);
   expect(said.done).toBe(said.total);
   expect(Math.max(...held)).toBeGreaterThan(500);
   expect(Math.max(...held)).toBeLessThanOrEqual(MOST_IN_REDIS);
   for (const worker of workers) {
-    expect(jobsDone(worker, "extract-slice")).toBeGreaterThan(said.total / 10);
+    expect(jobsDone(worker, "extract")).toBeGreaterThan(said.total / 10);
   }
 });
 
@@ -77,9 +77,9 @@ test("several processes that enqueue at once keep to 1,000 messages together", {
   const queue = await bench.openQueue("fetch");
   const sourceId = await bench.value<number>("SELECT source_id FROM usage.source");
   await Promise.all(
-    Array.from({ length: 6 }, () => enqueueSlices(bench.store, { sourceId, queue: fetchQueueOf(queue) })),
+    Array.from({ length: 6 }, () => enqueueTasks(bench.store, { sourceId, queue: fetchQueueOf(queue) })),
   );
-  expect(await bench.count("SELECT count(*) FROM usage.slice WHERE state = 'queued'")).toBe(1_000);
+  expect(await bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'queued'")).toBe(1_000);
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);
 });
 
@@ -94,13 +94,13 @@ test("a backfill of time that a sync is loading ends when all of it is loaded, a
   });
   await bench.serve();
   // The sync has entered all days; a few of its fetch tasks are under way.
-  await poll(async () => (await bench.count("SELECT count(*) FROM usage.slice")) > 0, {
+  await poll(async () => (await bench.count("SELECT count(*) FROM usage.fetch_task")) > 0, {
     deadlineMs: 30_000,
     everyMs: 50,
   });
-  const inFlight = await bench.count("SELECT count(*) FROM usage.slice WHERE stride = 'day'");
+  const inFlight = await bench.count("SELECT count(*) FROM usage.fetch_task WHERE stride = 'day'");
   const id = await bench.enterBackfill("--from", daysAgo(40), "--to", daysAgo(0));
-  const entered = await bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id = ${id}`);
+  const entered = await bench.count(`SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id}`);
   // On a slow machine some days are loaded by now, so they need no task of the backfill.
   expect(entered).toBeGreaterThan(inFlight / 2);
   bench.standin.faults.clear();
@@ -131,7 +131,7 @@ test("waiting for a backfill ends with 5 if the platform refuses the key, and th
   const bench = await setupService({ days: 20, workspaces: 1 });
   const args = ["backfill", "--from", daysAgo(20), "--to", daysAgo(0), "--wait"];
   const waiting = start(args, bench.environment);
-  const entered = "SELECT count(*) FROM usage.slice WHERE backfill_id IS NOT NULL";
+  const entered = "SELECT count(*) FROM usage.fetch_task WHERE backfill_id IS NOT NULL";
   await poll(async () => (await bench.count(entered)) > 0, { deadlineMs: 30_000, everyMs: 50 });
   bench.standin.access.revoked = true;
   await bench.serve();
@@ -161,13 +161,13 @@ test("a paused backfill stops, a resumed one goes on, a cancelled one stays canc
   );
   const id = String(entered.said.backfillId);
   const done = () =>
-    bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state = 'done'`);
+    bench.count(`SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id} AND state = 'done'`);
   const grownBeyond = (before: number) =>
     poll(async () => (await done()) > before, { deadlineMs: 60_000, everyMs: 100 });
   await grownBeyond(0);
 
   expect(await backfill(bench, "pause", id)).toMatchObject({ code: 0, said: { state: "paused" } });
-  const queued = `SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state = 'queued'`;
+  const queued = `SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id} AND state = 'queued'`;
   await poll(async () => (await bench.count(queued)) === 0, { deadlineMs: 30_000, everyMs: 100 });
   const stood = await done();
   await syncsGoOn(service, 2);

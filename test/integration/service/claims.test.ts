@@ -18,7 +18,7 @@ async function serveHanging() {
 
 async function openClaims(bench: ServiceBench, count: number): Promise<void> {
   const claims = async () =>
-    Number(await bench.count("SELECT coalesce(sum(open_claims), 0) FROM usage.slice"));
+    Number(await bench.count("SELECT coalesce(sum(open_claims), 0) FROM usage.fetch_task"));
   const running = () => bench.count("SELECT count(*) FROM usage.fetch WHERE outcome = 'running'");
   await poll(async () => (await claims()) === count && (await running()) >= 4, {
     deadlineMs: 90_000,
@@ -36,13 +36,13 @@ test("SIGTERM hands the claims of running fetch tasks back, SIGKILL leaves them 
 }, async () => {
   const { bench, service } = await serveHanging();
   expect((await end(service, "SIGTERM")).code).toBe(0);
-  expect(await bench.count("SELECT sum(open_claims) FROM usage.slice")).toBe(0);
-  expect(await bench.count("SELECT sum(attempts) FROM usage.slice")).toBe(0);
+  expect(await bench.count("SELECT sum(open_claims) FROM usage.fetch_task")).toBe(0);
+  expect(await bench.count("SELECT sum(attempts) FROM usage.fetch_task")).toBe(0);
 
   const next = await bench.serve();
   await openClaims(bench, 4);
   await end(next, "SIGKILL");
-  expect(await bench.count("SELECT sum(open_claims) FROM usage.slice")).toBe(4);
+  expect(await bench.count("SELECT sum(open_claims) FROM usage.fetch_task")).toBe(4);
   bench.standin.faults.clear();
   await bench.serve();
   await bench.loaded();

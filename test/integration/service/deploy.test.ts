@@ -9,7 +9,7 @@ import { ask, daysAgo, logOf, setupService } from "../../support/service.ts";
 // It only adds, as migrations do, and keeps its locks for a while, as one on large tables does.
 const NEXT = {
   migration: "9999_next_release",
-  sql: `ALTER TABLE usage.slice ADD COLUMN note text;
+  sql: `ALTER TABLE usage.fetch_task ADD COLUMN note text;
     ALTER TABLE usage.coverage ADD COLUMN note text NOT NULL DEFAULT 'none';
     CREATE TABLE usage.next_release (id integer PRIMARY KEY);
     SELECT pg_sleep(2);`,
@@ -35,13 +35,13 @@ test("the previous release goes on loading while the next one migrates, and both
   expect(early.stderr).toContain(NEXT.migration);
 
   await bench.enterBackfill("--from", daysAgo(28), "--to", daysAgo(4), "--stride", "hour");
-  const done = () => bench.count("SELECT count(*) FROM usage.slice WHERE state = 'done'");
+  const done = () => bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'done'");
   await poll(async () => (await done()) > 20, { deadlineMs: 60_000, everyMs: 50 });
   const migrated = await usageEtl(["migrate", "--json"], bench.environment, { release });
   expect(migrated.code).toBe(0);
   expect(JSON.parse(migrated.stdout)).toMatchObject({ applied: [NEXT.migration], newer: [] });
   const before = await done();
-  const left = "SELECT count(*) FROM usage.slice WHERE state IN ('waiting', 'queued')";
+  const left = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
   expect(await bench.count(left)).toBeGreaterThan(0);
 
   // On the newer schema: the running one, one that starts, and the next release beside them.

@@ -102,7 +102,7 @@ test("fetch messages wait for a worker unless their queue is empty, paused or li
   const { queues } = await setup();
   const { fetch } = queues.of("default");
   expect(await isFetchWaiting(fetch)).toBe(false);
-  await fetch.add("extract-slice", {}, { priority: 1 });
+  await fetch.add("extract", {}, { priority: 1 });
   expect(await isFetchWaiting(fetch)).toBe(true);
   await fetch.pause();
   expect(await isFetchWaiting(fetch)).toBe(false);
@@ -145,8 +145,8 @@ test("a job that comes every few seconds is logged at level info only where it d
   } as unknown as JobContext;
   const handle = createHandler(context, { onTaken: () => {}, onDone: () => {}, onWork: () => () => {} });
   for (const [name, data] of [
-    ["feed", {}],
-    ["sweep", {}],
+    ["enqueue", {}],
+    ["requeue", {}],
     ["prune", { keepDays: 1 }],
   ] as const)
     await handle({ name, id: "1", data } as never);
@@ -167,7 +167,7 @@ test("a job that comes every few seconds is logged at level info only where it d
     .insertInto("backfill")
     .values({ ...backfill, ...period } as never)
     .execute();
-  await handle({ name: "sweep", id: "1", data: {} } as never);
+  await handle({ name: "requeue", id: "1", data: {} } as never);
   expect(logged).toMatchObject([
     { level: "debug", fed: 0 },
     { level: "debug", fed: 0, requeued: 0 },
@@ -198,14 +198,14 @@ test("a job's work begins and ends once, whatever comes of it", async () => {
     const job = {
       name,
       id: "1",
-      data: name === "feed" ? {} : { sliceId: 1, generation: 1 },
+      data: name === "enqueue" ? {} : { taskId: 1, generation: 1 },
       attemptsMade: 0,
     };
     await expect(handle(job as never)).rejects.toBeDefined();
   };
-  await run("extract-slice", new Error("broken"));
-  await run("extract-slice", new RateLimitError());
+  await run("extract", new Error("broken"));
+  await run("extract", new RateLimitError());
   await run("unknown", undefined);
-  await run("feed", new Error("broken"));
+  await run("enqueue", new Error("broken"));
   expect({ running, ended }).toEqual({ running: 2, ended: 2 });
 });

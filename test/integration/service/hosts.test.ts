@@ -45,8 +45,10 @@ test.skipIf(reason !== undefined)(
     const range = ["--from", daysAgo(22), "--to", daysAgo(8), "--stride", "hour"];
     await bench.enterBackfill(...range);
     const count = (states: string) =>
-      bench.count(`SELECT count(*) FROM usage.slice WHERE backfill_id IS NOT NULL AND state IN (${states})`);
-    const jobsOf = (worker: typeof gone) => jobsDone(worker, "extract-slice");
+      bench.count(
+        `SELECT count(*) FROM usage.fetch_task WHERE backfill_id IS NOT NULL AND state IN (${states})`,
+      );
+    const jobsOf = (worker: typeof gone) => jobsDone(worker, "extract");
     await poll(async () => (await count("'done'")) > 30, { deadlineMs: 60_000, everyMs: 50 });
     expect(jobsOf(gone)).toBeGreaterThan(0);
 

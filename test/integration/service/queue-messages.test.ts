@@ -2,17 +2,17 @@ import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
 import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
-import { enqueueSlices, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { steerBackfill } from "../../../src/store/work/steer-backfill.ts";
-import { enterSlices } from "../../../src/store/work/tasks.ts";
+import { enterTasks } from "../../../src/store/work/tasks.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
-/** Queue messages in Redis compared with queued slices in Postgres. No worker runs but the one that a test starts. */
+/** Queue messages in Redis compared with queued tasks in Postgres. No worker runs but the one that a test starts. */
 
 const DAY_MS = 86_400_000;
 
-/** A backfill of some 2,000 slices. */
+/** A backfill of some 2,000 tasks. */
 async function setupBackfill() {
   const bench = await setupService({ days: 130 });
   const range = ["--from", daysAgo(125), "--to", daysAgo(5), "--stride", "hour"];
@@ -26,7 +26,7 @@ async function setupBackfill() {
     store,
     sourceId,
     bullQueue,
-    enqueue: () => enqueueSlices(store, { sourceId, queue }),
+    enqueue: () => enqueueTasks(store, { sourceId, queue }),
     requeue: () => requeueLost(store, { sourceId, queue }),
     steer: (action: "pause" | "resume" | "cancel") =>
       steerBackfill(store, { backfillId, action, by: { name: "ada", role: "operator", via: "command" } }),
@@ -65,12 +65,12 @@ test("however many hosts find that more waits, the queue is filled once in two s
   for (const now of [4_000, 4_001, 5_999, 6_000, 7_500]) await enqueueSoon(control, now);
   const jobs = await control.getJobs(["delayed"]);
   expect(jobs.map(({ id, name, opts }) => [id, name, opts.delay]).sort()).toEqual([
-    ["feed-6000", "feed", 2_000],
-    ["feed-8000", "feed", 2_000],
+    ["feed-6000", "enqueue", 2_000],
+    ["feed-8000", "enqueue", 2_000],
   ]);
 });
 
-test("a slice whose message is missing is enqueued again, but not while the message may still be on its way", async () => {
+test("a task whose message is missing is enqueued again, but not while the message may still be on its way", async () => {
   const { store, bullQueue, enqueue, requeue, inRedis } = await setupBackfill();
   await enqueue();
   await bullQueue.obliterate({ force: true });
@@ -78,7 +78,7 @@ test("a slice whose message is missing is enqueued again, but not while the mess
   const older = (seconds: number) =>
     store.transaction(({ client }) =>
       client.query(
-        `UPDATE usage.slice SET leased_until = now() + interval '10 minutes' - interval '${seconds} s'
+        `UPDATE usage.fetch_task SET leased_until = now() + interval '10 minutes' - interval '${seconds} s'
          WHERE state = 'queued'`,
       ),
     );
@@ -90,7 +90,7 @@ test("a slice whose message is missing is enqueued again, but not while the mess
   expect(await inRedis()).toBe(1_000);
 });
 
-test("messages of running and routine slices stay in the queue, and so do foreign jobs", async () => {
+test("messages of running and routine tasks stay in the queue, and so do foreign jobs", async () => {
   const { bench, store, sourceId, bullQueue, enqueue, requeue, steer, inRedis } = await setupBackfill();
   await enqueue();
   const connection = workerConnection(redisServerOf({ url: bench.redisUrl }));
@@ -107,9 +107,9 @@ test("messages of running and routine slices stay in the queue, and so do foreig
   await steer("cancel");
   const day = Math.floor(Date.now() / DAY_MS - 2) * DAY_MS;
   const window = { stride: "day", start: day, end: day + DAY_MS } as const;
-  await enterSlices(store.db, {
+  await enterTasks(store.db, {
     sourceId,
-    slices: [{ meter: "traces", groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
+    tasks: [{ meter: "traces", groupBy: "workspace", window, members: [{ scopeId: 1, workspaceId: "w" }] }],
   });
   expect(await enqueue()).toEqual({ fed: 1 });
   await bullQueue.add("made by hand", {}, { jobId: "made-by-hand" });

@@ -51,9 +51,7 @@ test.each([
     await lateUsageArrives(bench);
 
     // No fetch task has used an attempt, and Postgres holds what the platform exports.
-    expect(
-      logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract-slice"),
-    ).toEqual([]);
+    expect(logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract")).toEqual([]);
     const range = ["--from", daysAgo(5), "--to", daysAgo(4), "--stride", "day"];
     const reconciled = await usageEtl(["reconcile", ...range, "--json"], bench.environment);
     expect([reconciled.code, reconciled.stderr]).toEqual([0, expect.any(String)]);

@@ -153,12 +153,10 @@ test("the service goes on with a rotated user and password of REDIS_URL_FILE, an
   await goesOn();
   await poll(async () => (await ask(service, "/readyz")).status === 200, { deadlineMs: 30_000 });
 
-  const unfinished = `SELECT count(*) FROM usage.slice WHERE backfill_id = ${id} AND state <> 'done'`;
+  const unfinished = `SELECT count(*) FROM usage.fetch_task WHERE backfill_id = ${id} AND state <> 'done'`;
   await poll(async () => (await bench.count(unfinished)) === 0, { deadlineMs: 120_000, everyMs: 200 });
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
-  expect(logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract-slice")).toEqual(
-    [],
-  );
+  expect(logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract")).toEqual([]);
   expect(service.process.exitCode).toBeNull();
   for (const secret of ["first-password", "second-password"]) {
     expect(service.said.stdout + service.said.stderr).not.toContain(secret);

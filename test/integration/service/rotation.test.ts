@@ -92,9 +92,9 @@ test("a rotated password and a rotated key stop the service only until their fil
   expect((await ask(service, "/readyz")).status).toBe(200);
 
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
-  expect(await bench.count("SELECT count(*) FROM usage.slice WHERE state = 'failed'")).toBe(0);
+  expect(await bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'failed'")).toBe(0);
   // One that is under way counts as one.
-  expect(await bench.count("SELECT coalesce(max(attempts), 0) FROM usage.slice")).toBeLessThan(2);
+  expect(await bench.count("SELECT coalesce(max(attempts), 0) FROM usage.fetch_task")).toBeLessThan(2);
   expect(service.process.exitCode).toBeNull();
   const output = service.said.stdout + service.said.stderr;
   for (const secret of ["first-password", "second-password", key, "rotated-key-1234567890"]) {

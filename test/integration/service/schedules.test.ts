@@ -43,7 +43,7 @@ test("a correct schedule is left alone, a changed one is replaced, an unknown on
     restored: 1,
     removed: 0,
   });
-  expect(Number((await queue.getJobScheduler("plan-round"))?.every)).toBe(60_000);
+  expect(Number((await queue.getJobScheduler("sync"))?.every)).toBe(60_000);
   await queue.upsertJobScheduler("job-of-an-older-release", { every: 1000 }, { name: "gone", data: {} });
   expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
     restored: 0,
@@ -63,10 +63,10 @@ test("one command tells whether all schedules are there, no other is, and no nex
   expect(after - before).toBe(2);
   expect(await arePresent(schedules.slice(1))).toBe(false);
   expect(await arePresent(schedulesOf({ ...SETTINGS, probeEveryMs: 60_000 }))).toBe(false);
-  await queue.removeJobScheduler("sweep");
+  await queue.removeJobScheduler("requeue");
   expect(await arePresent()).toBe(false);
   await restoreSchedules(queue, schedules);
-  await connection.zadd(queue.toKey("repeat"), Date.now() + 30_000, "sweep");
+  await connection.zadd(queue.toKey("repeat"), Date.now() + 30_000, "requeue");
   expect(await arePresent()).toBe(false);
 });
 
@@ -141,7 +141,7 @@ test("a process whose clock is an hour ahead takes no job and moves no schedule,
   const right = await bench.serve();
   await bench.loaded();
   await syncsGoOn(right, 2);
-  expect(jobsDone(wrong, "plan-round") + jobsDone(wrong, "feed") + jobsDone(wrong, "extract-slice")).toBe(0);
+  expect(jobsDone(wrong, "sync") + jobsDone(wrong, "enqueue") + jobsDone(wrong, "extract")).toBe(0);
   expect(logOf(wrong).filter(({ code }) => code === "clock_off")).toHaveLength(1);
   const health = await Promise.all([ask(wrong, "/livez"), ask(wrong, "/readyz"), ask(right, "/readyz")]);
   expect(health.map(({ status }) => status)).toEqual([200, 503, 200]);

@@ -91,7 +91,7 @@ test.each([
     await poll(() => bench.standin.requests.count > asked + 2, { deadlineMs: 30_000 });
     lose(proxy);
     // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away.
-    const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract-slice").length;
+    const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract").length;
     const before = ended(atRest) + ended(fetching);
     await poll(() => ended(atRest) + ended(fetching) > before + 2, { deadlineMs: 30_000 });
     const ends = await Promise.all([atRest, fetching].map((one) => end(one, "SIGTERM")));

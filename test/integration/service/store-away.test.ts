@@ -113,8 +113,8 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
     // One answer for each place of the worker may be under way.
     const before = bench.standin.requests.count;
     // It comes every ten seconds, and fails or not.
-    const sweeps = said({ name: "sweep" });
-    await poll(() => said({ name: "sweep" }) >= sweeps + 2, { deadlineMs: 60_000, everyMs: 50 });
+    const sweeps = said({ name: "requeue" });
+    await poll(() => said({ name: "requeue" }) >= sweeps + 2, { deadlineMs: 60_000, everyMs: 50 });
     expect(bench.standin.requests.count - before).toBeLessThanOrEqual(4);
     const health = await ask(service, "/readyz");
     expect([health.status, await health.json()]).toMatchObject([
@@ -154,7 +154,7 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
   }
 
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
-  const claims = "SELECT sum(open_claims) FROM usage.slice WHERE state = 'waiting'";
+  const claims = "SELECT sum(open_claims) FROM usage.fetch_task WHERE state = 'waiting'";
   expect(await bench.count(claims)).toBe(0);
   const codes = logOf(service).flatMap(({ code }) => (typeof code === "string" ? [code] : []));
   expect(codes).not.toContain("failed");

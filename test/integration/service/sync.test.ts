@@ -32,7 +32,7 @@ test("the service syncs by itself, shows late usage and health, and ends cleanly
   expect(metrics).toContain('usage_etl_queue_jobs{queue="fetch-default",state="waiting"} ');
   expect(metrics).toMatch(/usage_etl_rows_total\{source="default",outcome="inserted"\} [1-9]/);
   expect(metrics).toContain(
-    'usage_etl_settled_until_timestamp_seconds{source="default",group_by="user",stride="day"} ',
+    'usage_etl_final_until_timestamp_seconds{source="default",group_by="user",stride="day"} ',
   );
   expect(metrics).not.toContain(bench.standin.apiKey);
 
@@ -59,7 +59,7 @@ test("a Redis that is emptied during the first load changes no total, and nobody
   expect(await disturbed.value(SUMS)).toBe(await undisturbed.value(SUMS));
 });
 
-test("another worker fetches the slices of one that was killed with SIGKILL", { timeout: LONG }, async () => {
+test("another worker fetches the tasks of one that was killed with SIGKILL", { timeout: LONG }, async () => {
   const bench = await setupService({
     days: 20,
     environment: { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" },
@@ -93,7 +93,7 @@ test("a refused key stops the source and is recorded, and another key clears it"
   expect(await bench.value("SELECT refused_code FROM usage.source")).toBeNull();
 });
 
-test("a 429 stops the source for the time it names and fails no slice", { timeout: LONG }, async () => {
+test("a 429 stops the source for the time it names and fails no task", { timeout: LONG }, async () => {
   const bench = await setupService({ days: 3, workspaces: 2 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: "1" },
@@ -109,9 +109,9 @@ test("a 429 stops the source for the time it names and fails no slice", { timeou
 test("a job whose data does not parse fails with its reason, and the others go on", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const queue = await bench.openQueue("fetch");
-  await queue.add("extract-slice", { slice: "an older release's" }, { jobId: "old" });
+  await queue.add("extract", { task: "an older release's" }, { jobId: "old" });
   await queue.add("no-such-job", {}, { jobId: "unknown" });
-  await fetchQueueOf(queue).add([{ sliceId: 999_999, generation: 1, routine: true }]);
+  await fetchQueueOf(queue).add([{ taskId: 999_999, generation: 1, routine: true }]);
   const service = await bench.serve();
   await bench.loaded();
   await poll(() => logOf(service).filter((line) => line.msg === "job failed").length >= 2, {
@@ -119,5 +119,5 @@ test("a job whose data does not parse fails with its reason, and the others go o
   });
   const failed = logOf(service).filter((line) => line.msg === "job failed");
   expect(new Set(failed.map(({ code }) => code))).toEqual(new Set(["job_data_invalid", "job_unknown"]));
-  expect(failed.find(({ code }) => code === "job_data_invalid")?.reason).toContain("extract-slice");
+  expect(failed.find(({ code }) => code === "job_data_invalid")?.reason).toContain("extract");
 });

@@ -43,7 +43,7 @@ function attributeOf(span: Span | undefined, key: string): string | undefined {
   return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
 }
 
-test("the fetch of a slice is a span, child of the span that enqueued it", {
+test("the fetch of a task is a span, child of the span that enqueued it", {
   timeout: 60_000,
 }, async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
@@ -54,7 +54,7 @@ test("the fetch of a slice is a span, child of the span that enqueued it", {
   const worked = () => spans.find((span) => span.kind === CONSUMER && span.name.includes("fetch-default"));
   const work = (await poll(worked, { deadlineMs: 10_000 })) as Span;
   expect(work).toMatchObject({ scope: "usage-etl", status: {} });
-  expect(attributeOf(work, "bullmq.job.name")).toBe("extract-slice");
+  expect(attributeOf(work, "bullmq.job.name")).toBe("extract");
   expect(attributeOf(work, "bullmq.job.id")).toMatch(/^\d+-\d+$/);
 
   const enqueueing = (await poll(() => spans.find((span) => span.spanId === work.parentSpanId), {
@@ -64,7 +64,7 @@ test("the fetch of a slice is a span, child of the span that enqueued it", {
   expect(attributeOf(enqueueing, "bullmq.queue.name")).toBe("fetch-default");
   // Scheduled jobs have spans too, and no span holds the key.
   const control = spans.filter((span) => span.kind === CONSUMER && span.name.includes("control-default"));
-  expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("plan-round");
+  expect(control.map((span) => attributeOf(span, "bullmq.job.name"))).toContain("sync");
   expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSlices } from "../../../src/domain/planning/plan-tasks.ts";
+import { planTasks } from "../../../src/domain/planning/plan-tasks.ts";
 import { workspaceIdsOf } from "../../../src/domain/planning/request.ts";
 import { ALL_TIME, subtract } from "../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
@@ -161,10 +161,10 @@ test("overlapping windows in any order, some lost, end in the platform's records
         ...state,
         missing: subtract(
           [ALL_TIME],
-          state.coverage.filter((part) => part.settled),
+          state.coverage.filter((part) => part.final),
         ),
       }));
-      return planSlices({ meter: "traces", scopes, wanted, dataStart: FIRST_DAY });
+      return planTasks({ meter: "traces", scopes, wanted, dataStart: FIRST_DAY });
     };
     for (const [i, request] of (await required()).entries()) {
       const { groupBy, window } = request;

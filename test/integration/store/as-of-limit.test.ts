@@ -69,7 +69,7 @@ async function standing(traces: number, rewrite = (text: string) => text) {
     {
       rewrite,
       async before({ text, backend }) {
-        if (/insert into usage\.settlement/i.test(text)) isStamped = true;
+        if (/insert into usage\.became_final/i.test(text)) isStamped = true;
         if (text !== "COMMIT" || !isStamped) return;
         reached.resolve(backend);
         await gate.promise;
@@ -179,7 +179,7 @@ test("a load takes its lock before it draws its instant", async () => {
   const released = await clock();
   await bundle.reader.query("SELECT pg_advisory_unlock_all()");
   await running;
-  expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [released])).toBe(true);
+  expect(await one(bundle.reader, "SELECT final_at > $1 FROM usage.became_final", [released])).toBe(true);
 });
 
 describe("a load that ends while a query runs", () => {
@@ -251,7 +251,7 @@ test.each(["project", "workspace"])(
     const at = await clock();
     await secondAfter(at);
     const pruning = await connect();
-    await pruning.query("BEGIN; LOCK TABLE usage.settlement");
+    await pruning.query("BEGIN; LOCK TABLE usage.became_final");
     const query = one(reader, `SELECT count(*) FROM reporting.usage_${by}_daily_as_of($1)`, [at]);
     void query.catch(() => {});
     await poll(() =>
@@ -278,9 +278,9 @@ describe("a stamp that is not a load's of this release", () => {
     expect(await asOf(before)).toBe(5);
   });
 
-  test("of settled time that had none is under the lock as well, and stamps that prune keeps are not touched", async () => {
+  test("of final time that had none is under the lock as well, and stamps that prune keeps are not touched", async () => {
     await load(5);
-    await bundle.reader.query("DELETE FROM usage.settlement");
+    await bundle.reader.query("DELETE FROM usage.became_final");
     const before = await clock();
     await bundle.store.transaction(async ({ db }) => {
       await healSettlement(db, bundle.sourceId);
@@ -293,10 +293,10 @@ describe("a stamp that is not a load's of this release", () => {
         ),
       ).toBe(1);
     });
-    expect(await one(bundle.reader, "SELECT settled_at > $1 FROM usage.settlement", [before])).toBe(true);
+    expect(await one(bundle.reader, "SELECT final_at > $1 FROM usage.became_final", [before])).toBe(true);
     await bundle.reader.query(
-      "WITH old AS (DELETE FROM usage.settlement RETURNING *) INSERT INTO usage.settlement SELECT scope_id, period_start, period_end, '2026-04-01Z' FROM old",
+      "WITH old AS (DELETE FROM usage.became_final RETURNING *) INSERT INTO usage.became_final SELECT scope_id, period_start, period_end, '2026-04-01Z' FROM old",
     );
-    expect(await one(bundle.reader, "SELECT settled_at = '2026-04-01Z' FROM usage.settlement")).toBe(true);
+    expect(await one(bundle.reader, "SELECT final_at = '2026-04-01Z' FROM usage.became_final")).toBe(true);
   });
 });

@@ -7,13 +7,13 @@ import { history } from "./model/histories.ts";
 import { History } from "./model/history.ts";
 import { setupSource, setupStore } from "./setup.ts";
 
-// An as-of query returns exactly what was settled at the instant, whatever happened afterwards.
+// An as-of query returns exactly what was final at the instant, whatever happened afterwards.
 
 const numRuns = Number(process.env.MODEL_RUNS ?? 30);
 const timeout = 60_000 + numRuns * 4_000;
 
-/** What is settled now, read from records and coverage alone. */
-const SETTLED_NOW = `
+/** What is final now, read from records and coverage alone. */
+const FINAL_NOW = `
   SELECT s.scope_id, x.entity_id, r.bucket_start::text AS usage_date, r.traces::text
   FROM usage.coverage c
   JOIN usage.scope s USING (scope_id)
@@ -21,9 +21,9 @@ const SETTLED_NOW = `
   JOIN usage.dated_record r
     ON r.series_id = x.series_id
    AND r.bucket_start >= (c.period_start AT TIME ZONE 'UTC')::date AND r.bucket_start < (c.period_end AT TIME ZONE 'UTC')::date
-  WHERE c.settled AND s.stride = 'day' AND r.traces > 0
+  WHERE c.final AND s.stride = 'day' AND r.traces > 0
   ORDER BY 1, 2, 3`;
-const SETTLED_DAYS = (table: string, where: string) => `
+const FINAL_DAYS = (table: string, where: string) => `
   SELECT t.scope_id, day::text
   FROM usage.${table} t
   JOIN usage.scope s USING (scope_id)
@@ -31,7 +31,7 @@ const SETTLED_DAYS = (table: string, where: string) => `
   WHERE s.stride = 'day' AND ${where}
   ORDER BY 1, 2`;
 
-test("an as-of query returns what was settled at the instant, for any instant of any history", {
+test("an as-of query returns what was final at the instant, for any instant of any history", {
   timeout,
 }, async () => {
   const bundle = await setupStore();
@@ -44,8 +44,8 @@ test("an as-of query returns what was settled at the instant, for any instant of
       await past.run(command);
       moments.push({
         at: (await reader.query("SELECT clock_timestamp()::text AS at")).rows[0].at,
-        figures: await rowsOf(SETTLED_NOW),
-        days: await rowsOf(SETTLED_DAYS("coverage", "t.settled")),
+        figures: await rowsOf(FINAL_NOW),
+        days: await rowsOf(FINAL_DAYS("coverage", "t.final")),
       });
     }
     for (const { at, figures, days } of moments) {
@@ -56,7 +56,7 @@ test("an as-of query returns what was settled at the instant, for any instant of
       );
       expect(then, `as of ${at}`).toEqual(figures);
       expect(
-        await rowsOf(SETTLED_DAYS("final_time", "t.settled_at <= $1 AND t.withdrawn_at > $1"), [at]),
+        await rowsOf(FINAL_DAYS("final_time", "t.final_at <= $1 AND t.withdrawn_at > $1"), [at]),
       ).toEqual(days);
     }
   };
@@ -80,14 +80,14 @@ test("a load counts from its very instant on, and not a microsecond before", asy
   }
   // As if that was an hour ago: only the past is answered.
   const stamps = await rowsOf(`
-    WITH settled AS (UPDATE usage.settlement SET settled_at = settled_at - interval '1 hour' RETURNING scope_id, settled_at AS at),
+    WITH final AS (UPDATE usage.became_final SET final_at = final_at - interval '1 hour' RETURNING scope_id, final_at AS at),
          restated AS (
            UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'
            RETURNING series_id, restated_at AS at, old_traces, new_traces
          )
     SELECT group_by, at::text, old::integer, new::integer
     FROM (
-      SELECT scope_id, at, NULL::bigint AS old, 5 AS new FROM settled
+      SELECT scope_id, at, NULL::bigint AS old, 5 AS new FROM final
       UNION ALL
       SELECT scope_id, at, old_traces, new_traces FROM restated JOIN usage.series USING (series_id)
     ) s

@@ -213,14 +213,14 @@ test("a scope that is not final all over the window is not compared, and is said
     [0, OTHER, 6],
   ];
   const look = () => compare(bundle, sourceId, () => [rows], { groupBy });
-  expect(await look()).toMatchObject({ outcome: "compared", unsettled: [provisional], open: 1 });
+  expect(await look()).toMatchObject({ outcome: "compared", notFinal: [provisional], open: 1 });
   const reconciled = async () => {
     const found = await reader.query<{ id: number }>("SELECT DISTINCT scope_id AS id FROM usage.reconciled");
     return found.rows.map(({ id }) => id);
   };
   expect(await reconciled()).toEqual([final]);
   await load(OTHER, last);
-  expect(await look()).toMatchObject({ unsettled: [], open: 3 });
+  expect(await look()).toMatchObject({ notFinal: [], open: 3 });
   expect((await reconciled()).sort()).toEqual([final, provisional].sort());
 });
 
@@ -318,7 +318,7 @@ describe("an export that a load overtook", () => {
     ];
     expect(await compare(bundle, sourceId, () => [old], { stamp })).toMatchObject({
       ...{ outcome: "outdated", open: 0, compared: 0, rows: 2, traces: 7 },
-      ...{ unverified: [], unsettled: [] },
+      ...{ unverified: [], notFinal: [] },
     });
     await nothingKept(bundle);
   });

@@ -26,7 +26,7 @@ const WHOLE = `
   INSERT INTO usage.failure VALUES (1, '2026-01-05Z', '2026-01-07Z', 'failed', 'code', 'message', 1, 1, now(), now());
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
     VALUES (1, '2026-01-05Z', 1, 2, 1);
-  INSERT INTO usage.settlement VALUES (1, '2026-01-05Z', '2026-01-07Z', now());
+  INSERT INTO usage.became_final VALUES (1, '2026-01-05Z', '2026-01-07Z', now());
   INSERT INTO usage.withdrawal VALUES (1, '2026-01-05Z', '2026-01-07Z', true, now(), now());
   INSERT INTO usage.late_change VALUES (1, '2026-01-05', 'project', 'day', true, 24, 1, 1);
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
@@ -66,7 +66,7 @@ const WHOLE = `
     VALUES (1, 'backfill.start', 'backfill 1', 'ada', 'operator', 'command');
   INSERT INTO usage.probe (source_id, project, period_start) VALUES (1, 'p', '2026-01-05Z');
   INSERT INTO usage.probe_figure VALUES (1, 'project', 1, 0, 0, 0);
-  INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+  INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
     VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
 /** `column = value` in a copy of the whole row: one change that breaks one constraint. */
@@ -143,14 +143,14 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   probe_figure_probe_id_fkey: copyOf("probe_figure", { probe_id: "9" }),
   probe_figure_group_by_known: copyOf("probe_figure", { group_by: "'planet'" }),
   probe_figure_others_not_negative: copyOf("probe_figure", { group_by: "'user'", others_added: "-1" }),
-  slice_pkey: copyOf("slice", { stride: "'hour'" }),
-  slice_source_id_fkey: copyOf("slice", { slice_id: "9", source_id: "9" }),
-  slice_backfill_id_fkey: copyOf("slice", { slice_id: "9", backfill_id: "9" }),
-  slice_period_order: copyOf("slice", { slice_id: "9", ...next, period_end: next.period_start }),
-  slice_state_known: copyOf("slice", { slice_id: "9", state: "'lost'", ...next }),
-  slice_lease_when_queued: copyOf("slice", { slice_id: "9", state: "'queued'", ...next }),
-  slice_finished_when: copyOf("slice", { slice_id: "9", state: "'done'", ...next }),
-  slice_routine_once: copyOf("slice", { slice_id: "9" }),
+  fetch_task_pkey: copyOf("fetch_task", { stride: "'hour'" }),
+  fetch_task_source_id_fkey: copyOf("fetch_task", { task_id: "9", source_id: "9" }),
+  fetch_task_backfill_id_fkey: copyOf("fetch_task", { task_id: "9", backfill_id: "9" }),
+  fetch_task_period_order: copyOf("fetch_task", { task_id: "9", ...next, period_end: next.period_start }),
+  fetch_task_state_known: copyOf("fetch_task", { task_id: "9", state: "'lost'", ...next }),
+  fetch_task_lease_when_queued: copyOf("fetch_task", { task_id: "9", state: "'queued'", ...next }),
+  fetch_task_finished_when: copyOf("fetch_task", { task_id: "9", state: "'done'", ...next }),
+  fetch_task_routine_once: copyOf("fetch_task", { task_id: "9" }),
   source_pkey: copyOf("source", { slug: "'other'" }),
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),
@@ -203,7 +203,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   fetch_source_id_fkey: copyOf("fetch", { fetch_number: "9", source_id: "9" }),
   fetch_purpose_known: copyOf("fetch", { fetch_number: "9", purpose: "'fun'" }),
   fetch_outcome_known: copyOf("fetch", { fetch_number: "9", outcome: "'lost'" }),
-  coverage_pkey: copyOf("coverage", { settled: "false" }),
+  coverage_pkey: copyOf("coverage", { final: "false" }),
   coverage_scope_id_fkey: copyOf("coverage", { scope_id: "9" }),
   coverage_period_order: copyOf("coverage", { ...next, period_end: next.period_start }),
   coverage_digest_epoch: "UPDATE usage.coverage SET digest = ''",
@@ -214,13 +214,13 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   failure_state_known: copyOf("failure", { ...next, state: "'bored'" }),
   failure_attempts_counted: copyOf("failure", { ...next, attempts: "0" }),
   failure_no_overlap: copyOf("failure", { period_start: "'2026-01-06Z'::timestamptz" }),
-  withdrawal_pkey: copyOf("withdrawal", { settled: "false" }),
+  withdrawal_pkey: copyOf("withdrawal", { final: "false" }),
   withdrawal_scope_id_fkey: copyOf("withdrawal", { scope_id: "9" }),
   withdrawal_period_order: copyOf("withdrawal", { ...next, period_end: next.period_start }),
-  settlement_pkey: copyOf("settlement", { period_end: next.period_end }),
-  settlement_scope_id_fkey: copyOf("settlement", { scope_id: "9" }),
-  settlement_period_order: copyOf("settlement", { ...next, period_end: next.period_start }),
-  settlement_no_overlap: copyOf("settlement", { period_start: "'2026-01-06Z'::timestamptz" }),
+  became_final_pkey: copyOf("became_final", { period_end: next.period_end }),
+  became_final_scope_id_fkey: copyOf("became_final", { scope_id: "9" }),
+  became_final_period_order: copyOf("became_final", { ...next, period_end: next.period_start }),
+  became_final_no_overlap: copyOf("became_final", { period_start: "'2026-01-06Z'::timestamptz" }),
   late_change_pkey: copyOf("late_change", { changes: "2" }),
   late_change_source_id_fkey: copyOf("late_change", { source_id: "9" }),
   late_change_age_range: copyOf("late_change", { age_hours: "0" }),

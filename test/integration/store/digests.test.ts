@@ -145,7 +145,7 @@ describe("an answer that is known by its digest", () => {
     const { loads, reader } = await setup();
     const perDay = async () => {
       const { rows } = await reader.query<{ fetches: number[]; final: boolean[] }>(
-        `SELECT array_agg(v.fetch_number::int ORDER BY day) AS fetches, array_agg(v.settled ORDER BY day) AS final
+        `SELECT array_agg(v.fetch_number::int ORDER BY day) AS fetches, array_agg(v.final ORDER BY day) AS final
          FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
          CROSS JOIN LATERAL generate_series(v.period_start, v.period_end - interval '1 day', interval '1 day') day
          GROUP BY w.external_id ORDER BY w.external_id`,

@@ -59,7 +59,7 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
   const restore = async (fetchNumber: number, digestEpoch: number) => {
     await reader.query("DELETE FROM usage.coverage");
     await reader.query(
-      `INSERT INTO usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at, digest, digest_epoch)
+      `INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, digest, digest_epoch)
        SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '\\x00', $2 FROM usage.scope LIMIT 1`,
       [fetchNumber, digestEpoch],
     );

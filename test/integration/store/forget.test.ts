@@ -6,7 +6,7 @@ import { enterWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { createBackfill } from "../../../src/store/work/backfills.ts";
-import { enterSlices } from "../../../src/store/work/tasks.ts";
+import { enterTasks } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
@@ -77,20 +77,20 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
     { workspaceId: A, scopeId: scopeA },
     { workspaceId: B, scopeId: scopeB },
   ];
-  const slices = [both, both.slice(1)].map((members) => ({
+  const tasks = [both, both.slice(1)].map((members) => ({
     meter: "traces" as const,
     groupBy: "workspace" as const,
     window: period,
     members,
   }));
-  await enterSlices(store.db, { sourceId, slices });
+  await enterTasks(store.db, { sourceId, tasks });
   const range = { start: period.start, end: period.end };
   const backfill = await createBackfill(store, {
     meter: "traces",
     ...{
       sourceId,
       range,
-      slices,
+      tasks,
       stride: "day",
       groupings: ["workspace"],
       workspaceIds: [A, B],
@@ -104,10 +104,10 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
      SELECT sku_id, $1, entity_id, 1, 'USD', '2026-01-01' FROM sku, usage.entity WHERE external_id = $2 AND dimension = 'workspace'`,
     [sourceId, B],
   );
-  for (const table of ["settlement", "withdrawal", "reconciled"]) {
+  for (const table of ["became_final", "withdrawal", "reconciled"]) {
     const more: Record<string, [string, string]> = {
-      settlement: ["settled_at", "now()"],
-      withdrawal: ["settled, withdrawn_at", "false, now()"],
+      became_final: ["final_at", "now()"],
+      withdrawal: ["final, withdrawn_at", "false, now()"],
       reconciled: ["fetch_number, reconciled_at", "1, now()"],
     };
     const [columns, values] = more[table] as [string, string];
@@ -151,13 +151,13 @@ test("a workspace goes with all that depends on it and nothing else", async () =
 
   expect(await forget({ withRecords: true })).toMatchObject({ forgotten: true, held });
   // Left are the SKU, how late counts change in this source, and the backfill with its task for the other workspace. The scopes of both were there before.
-  const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.slice");
+  const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.fetch_task");
   expect(rows).toEqual([{ workspace_ids: [A], scope_ids: [expect.any(Number)] }]);
   const asked = await reader.query("SELECT backfill_id, workspace_ids, workspaces FROM usage.backfill");
   expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A], workspaces: 1 }]);
   const { scope: _, ...counts } = await rowCounts(bundle);
   const { scope: __, ...expected } = before;
-  expect(counts).toEqual({ ...expected, sku: 1, slice: 1, backfill: 1, run: 1, late_change: 1 });
+  expect(counts).toEqual({ ...expected, sku: 1, fetch_task: 1, backfill: 1, run: 1, late_change: 1 });
 });
 
 test("a workspace of a closed month stays; one that was only left out, and never held a record, goes", async () => {

@@ -141,16 +141,16 @@ function coverageOf(flaws: readonly Flawed[]) {
           own.some((one) => one.flaw === what && nth >= one.first && nth < one.first + one.days);
         const days = Array.from({ length: DAYS }, (_, nth) => nth)
           .filter((nth) => (meter !== "traces" || dayOf(nth) >= DATA_START) && !has("gap", nth))
-          .map((nth) => ({ nth, settled: !has("provisional", nth) }));
-        const runs: { first: number; last: number; settled: boolean }[] = [];
-        for (const { nth, settled } of days) {
+          .map((nth) => ({ nth, final: !has("provisional", nth) }));
+        const runs: { first: number; last: number; final: boolean }[] = [];
+        for (const { nth, final } of days) {
           const run = runs.at(-1);
-          if (run?.last === nth - 1 && run.settled === settled) run.last = nth;
-          else runs.push({ first: nth, last: nth, settled });
+          if (run?.last === nth - 1 && run.final === final) run.last = nth;
+          else runs.push({ first: nth, last: nth, final });
         }
         const { kind, tier } = METER[meter];
-        return runs.map(({ first, last, settled }) => ({
-          ...{ kind, tier, groupBy, workspace, settled },
+        return runs.map(({ first, last, final }) => ({
+          ...{ kind, tier, groupBy, workspace, final },
           ...{ from: dayOf(first), to: dayOf(last + 1) },
         }));
       }),
@@ -199,10 +199,10 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         values (${sourceId}, ${meter}, ${isAvailable}, 'test', ${startsOn}::date, now())`.execute(db);
     }
     await sql`
-      insert into usage.coverage (scope_id, period_start, period_end, settled, fetch_number, fetched_at)
-      select c.scope_id, x."from"::timestamp at time zone 'UTC', x."to"::timestamp at time zone 'UTC', x.settled, 1, now()
+      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at)
+      select c.scope_id, x."from"::timestamp at time zone 'UTC', x."to"::timestamp at time zone 'UTC', x.final, 1, now()
       from json_to_recordset(${JSON.stringify(coverageOf(given.flaws))}::json)
-        x (kind text, tier text, "groupBy" text, workspace text, "from" text, "to" text, settled boolean)
+        x (kind text, tier text, "groupBy" text, workspace text, "from" text, "to" text, final boolean)
       join usage.entity w on w.external_id = x.workspace
       join usage.every_scope c
         on c.kind = x.kind and c.trace_tier = x.tier and c.group_by = x."groupBy" and c.workspace_id = w.entity_id`.execute(

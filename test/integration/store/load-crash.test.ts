@@ -23,7 +23,7 @@ test.each(faults)("a load leaves the store consistent if $happens at any stateme
   };
   await load([row("p1", 0, 1), row("p2", 1, 5)], null);
 
-  // Time that failed; then a new id, a settled count that changes, one that retires, one that stays.
+  // Time that failed; then a new id, a final count that changes, one that retires, one that stays.
   let changes = 0;
   const change = async (fault: Fault | null) => {
     await past.fail(await past.ask(question, [], 1_000));

@@ -79,7 +79,7 @@ const covered = async (extra = "") =>
   (
     await lines(
       `SELECT left(w.external_id, 1), (v.period_start AT TIME ZONE 'UTC')::date,
-              extract(epoch FROM v.period_end - v.period_start)::integer / 86400, v.settled ${extra}
+              extract(epoch FROM v.period_end - v.period_start)::integer / 86400, v.final ${extra}
        FROM usage.coverage v JOIN usage.scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
        ORDER BY 1, 2`,
     )
@@ -328,14 +328,14 @@ test("hours are stored apart: they are in no month's total, and no day is noted 
   const hours = { stride: "hour" as const, start: FIRST_DAY, end: FIRST_DAY + 3 * HOUR_MS };
   expect(await load([[0, A, "p", 5]], { window: hours, workspaces: [A] })).toMatchObject({ inserted: 1 });
   expect(await lines("SELECT traces FROM usage.hourly_record")).toEqual(["5"]);
-  expect(await lines("SELECT * FROM usage.settlement")).toEqual([]);
+  expect(await lines("SELECT * FROM usage.became_final")).toEqual([]);
   expect(await lines("SELECT * FROM usage.monthly_total")).toEqual([]);
   expect(await load([[0, A, "p", 6]], { window: hours, workspaces: [A] })).toMatchObject({ restated: 1 });
   expect(await lines("SELECT traces FROM usage.hourly_record")).toEqual(["6"]);
 });
 
 test("a day is noted as final by the first load in which it is", async () => {
-  const FINAL = "SELECT (period_start AT TIME ZONE 'UTC')::date FROM usage.settlement";
+  const FINAL = "SELECT (period_start AT TIME ZONE 'UTC')::date FROM usage.became_final";
   await load([[0, A, "p", 5]], { workspaces: [A], settleAfterMs: 30 * DAY_MS });
   expect(await lines(FINAL)).toEqual([]);
   // Fetched as the seventh day begins, so the first day ended five days before.

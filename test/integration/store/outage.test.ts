@@ -26,7 +26,7 @@ async function fetched(minutesAgo: number, outcome: string, code?: string, day =
   );
 }
 
-/** A slice of that day that gave up: attempts, a minute apart, the last of them so many minutes ago. */
+/** A task of that day that gave up: attempts, a minute apart, the last of them so many minutes ago. */
 async function gaveUp(
   minutesAgo: number,
   { code = "server_error", attempts = 3, workspace = "w1", day = 0, outcome = "failed", times = 1 } = {},
@@ -110,7 +110,7 @@ describe("a failure keeps its retry time", () => {
     // About a record of an answer.
     ["answer_invalid", "refused"],
     ["rate_limited", "failed"],
-    ["slice_poisoned", "failed"],
+    ["task_poisoned", "failed"],
   ])("if its code is %s and the request was %s", async (code, outcome) => {
     await gaveUp(30, { code, outcome });
     await fetched(5, "loaded");

@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
 
-/** Loads one settled interval a day, as syncs do. The day `gap` is never loaded. */
+/** Loads one final interval a day, as syncs do. The day `gap` is never loaded. */
 async function loadDays(days: number, gap?: number, from = 0, stride: "day" | "hour" = "day"): Promise<void> {
   for (let day = from; day < days; day++) {
     if (day === gap) continue;
@@ -41,12 +41,12 @@ const age = () =>
 const prune = (userEmail: "keep" | "hash" | "drop" = "keep") =>
   pruneLedgers(store, { sourceId, keepDays: 400, userEmail });
 const coverage = () =>
-  rows("SELECT period_start, period_end, settled, fetch_number, fetched_at FROM usage.coverage ORDER BY 1");
+  rows("SELECT period_start, period_end, final, fetch_number, fetched_at FROM usage.coverage ORDER BY 1");
 const figures = () =>
   rows("SELECT usage_date::text, traces, coverage_status FROM reporting.fct_usage_user_daily ORDER BY 1");
 
 describe("pruning", () => {
-  test("merges old settled intervals that adjoin, keeps gaps, and changes no figure", async () => {
+  test("merges old final intervals that adjoin, keeps gaps, and changes no figure", async () => {
     await loadDays(20, 7);
     await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
     const before = { coverage: await coverage(), figures: await figures() };
@@ -107,7 +107,7 @@ describe("pruning", () => {
   test("keeps recent and provisional intervals as they are", async () => {
     await loadDays(5);
     expect(await prune()).toMatchObject({ fragments: 0 });
-    await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days', settled = false");
+    await rows("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days', final = false");
     expect(await prune()).toMatchObject({ fragments: 0 });
     expect(await coverage()).toHaveLength(5);
   });

@@ -34,37 +34,37 @@ const load = (from: string, to: string, given: readonly AnswerRow[], settleAfter
 
 const iso = (instant: number) => new Date(instant).toISOString();
 
-describe("a settled day", () => {
-  test("stays settled if USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
+describe("a final day", () => {
+  test("stays final if USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
     await load("2026-03-01", "2026-03-03", [["2026-03-02", PROJECT, 5]]);
     const again = await load("2026-03-01", "2026-03-05", [["2026-03-02", PROJECT, 6]], 100_000 * DAY_MS);
     expect(again).toMatchObject({ outcome: "loaded", updated: 1, restated: 1 });
     expect(
       await rows(
-        "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled FROM usage.coverage ORDER BY 1",
+        "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, final FROM usage.coverage ORDER BY 1",
       ),
     ).toEqual([
-      { from: "2026-03-01", to: "2026-03-03", settled: true },
-      { from: "2026-03-03", to: "2026-03-05", settled: false },
+      { from: "2026-03-01", to: "2026-03-03", final: true },
+      { from: "2026-03-03", to: "2026-03-05", final: false },
     ]);
   });
 
   test("is noted once, by the load that settles it first", async () => {
     await load("2026-03-01", "2026-03-03", []);
-    const [first] = await rows("SELECT settled_at FROM usage.settlement");
+    const [first] = await rows("SELECT final_at FROM usage.became_final");
     await load("2026-03-01", "2026-03-04", [["2026-03-03", PROJECT, 1]]);
     const noted = await rows(
-      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled_at FROM usage.settlement ORDER BY 1",
+      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, final_at FROM usage.became_final ORDER BY 1",
     );
     expect(noted).toMatchObject([
-      { from: "2026-03-01", to: "2026-03-03", settled_at: first?.settled_at },
+      { from: "2026-03-01", to: "2026-03-03", final_at: first?.final_at },
       { from: "2026-03-03", to: "2026-03-04" },
     ]);
-    expect(noted[1]?.settled_at.getTime()).toBeGreaterThanOrEqual(first?.settled_at.getTime());
+    expect(noted[1]?.final_at.getTime()).toBeGreaterThanOrEqual(first?.final_at.getTime());
   });
 });
 
-test("time that an older release settled without a note is noted once, of days alone and of its own source", async () => {
+test("time that an older release final without a note is noted once, of days alone and of its own source", async () => {
   await load("2026-03-01", "2026-03-03", []);
   await loadRows(store, {
     ...{ sourceId, groupBy: "project", workspaceId: WORKSPACE, rows: [], settleAfterMs: 0 },
@@ -73,9 +73,9 @@ test("time that an older release settled without a note is noted once, of days a
   await load("2026-03-05", "2026-03-06", [], 100_000 * DAY_MS);
   const noted = () =>
     rows(
-      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, settled_at FROM usage.settlement ORDER BY 1",
+      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, final_at FROM usage.became_final ORDER BY 1",
     );
-  await rows("DELETE FROM usage.settlement");
+  await rows("DELETE FROM usage.became_final");
   await store.transaction(({ db }) => healSettlement(db, sourceId + 1));
   expect(await noted()).toEqual([]);
   await store.transaction(({ db }) => healSettlement(db, sourceId));
@@ -91,7 +91,7 @@ describe("as of", () => {
   /** As if everything so far had happened two hours ago. */
   const letTwoHoursPass = () =>
     rows(`
-      WITH a AS (UPDATE usage.settlement SET settled_at = settled_at - interval '2 hours')
+      WITH a AS (UPDATE usage.became_final SET final_at = final_at - interval '2 hours')
       UPDATE usage.restatement SET restated_at = restated_at - interval '2 hours'`);
 
   test("a reader gets what was stored, and can read nothing else", async () => {
@@ -152,7 +152,7 @@ describe("as of", () => {
     await load("2026-03-02", "2026-03-03", []);
     // As if that was 50 days ago, the source older still; the next load is of today.
     await rows(`
-      WITH a AS (UPDATE usage.settlement SET settled_at = settled_at - interval '50 days'),
+      WITH a AS (UPDATE usage.became_final SET final_at = final_at - interval '50 days'),
            b AS (UPDATE usage.restatement SET restated_at = restated_at - interval '50 days')
       UPDATE usage.source SET created_at = created_at - interval '60 days'`);
     await load("2026-03-01", "2026-03-02", [["2026-03-01", PROJECT, 8]]);
@@ -162,7 +162,7 @@ describe("as of", () => {
 
     expect(await pruneHistory(store, { sourceId, keepDays: 30 })).toMatchObject({
       restatements: 1,
-      settlements: 1,
+      finalRanges: 1,
     });
     expect(await rows(call, [tenDaysAgo])).toEqual(before);
     await expect(rows(call, [iso(Date.now() - 31 * DAY_MS)])).rejects.toThrow(/the history begins/);
@@ -172,13 +172,13 @@ describe("as of", () => {
 describe("late changes", () => {
   const late = () =>
     rows(
-      "SELECT stride, was_settled, age_hours, changes, traces_moved FROM usage.late_change ORDER BY was_settled, age_hours",
+      "SELECT stride, was_final, age_hours, changes, traces_moved FROM usage.late_change ORDER BY was_final, age_hours",
     );
   /** Days that ended so many hours ago, in the answer at hand. */
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const day = (ago: number) => iso(today - ago * DAY_MS).slice(0, 10);
 
-  test("are counted by age, separately for settled and provisional counts", async () => {
+  test("are counted by age, separately for final and provisional counts", async () => {
     await load(
       day(40),
       day(-1),
@@ -202,10 +202,10 @@ describe("late changes", () => {
     const classOf = (hours: number) =>
       [1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168].find((end) => hours < end);
     const found = await late();
-    expect(found.filter((one) => one.was_settled)).toEqual([
-      { stride: "day", was_settled: true, age_hours: 1488, changes: 1, traces_moved: 2 },
+    expect(found.filter((one) => one.was_final)).toEqual([
+      { stride: "day", was_final: true, age_hours: 1488, changes: 1, traces_moved: 2 },
     ]);
-    const provisional = found.filter((one) => !one.was_settled);
+    const provisional = found.filter((one) => !one.was_final);
     const expected = [
       { age_hours: classOf(hoursToday + 24), traces_moved: 1 },
       { age_hours: classOf(hoursToday + 48), traces_moved: 6 },

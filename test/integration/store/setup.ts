@@ -80,7 +80,7 @@ export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
 /** In an order that foreign keys allow. */
 const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
-  ...["reconciliation_difference", "reconciled", "settlement", "late_change", "control_difference"],
+  ...["reconciliation_difference", "reconciled", "became_final", "late_change", "control_difference"],
   ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
   ...[
     "series",

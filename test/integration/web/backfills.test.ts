@@ -5,7 +5,7 @@ import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
 import { listActions } from "../../../src/store/work/operator-actions.ts";
 import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
-import { claimSlice, endSlice } from "../../../src/store/work/tasks.ts";
+import { claimTask, endTask } from "../../../src/store/work/tasks.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
@@ -41,10 +41,10 @@ async function setupBackfills(
   };
   const failAll = async () => {
     for (const message of await take()) {
-      const slice = await claimSlice(bench.store.db, message);
-      if (slice === undefined) continue;
-      await endSlice(bench.store.db, {
-        slice,
+      const task = await claimTask(bench.store.db, message);
+      if (task === undefined) continue;
+      await endTask(bench.store.db, {
+        task,
         state: "failed",
         code: "server_error",
         message: "answered <b>500</b>",

@@ -23,7 +23,7 @@ async function serve(environment: Record<string, string> = {}) {
   await createBackfill(store, {
     meter: "traces",
     ...{ sourceId: 1, range: { start: 0, end: 86_400_000 }, stride: "day", groupings: ["project"] },
-    ...{ workspaceIds: [], reprocess: "missing", slices: [] },
+    ...{ workspaceIds: [], reprocess: "missing", tasks: [] },
     by: { name: null, role: "operator", via: "command" },
   });
   await sql("UPDATE usage.backfill SET state = 'running', finished_at = NULL");

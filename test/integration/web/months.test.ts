@@ -7,7 +7,7 @@ import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 
-/** The last days of the last month that is settled to its end: few, so that a test is quick. */
+/** The last days of the last month that is final to its end: few, so that a test is quick. */
 const DAYS = 3;
 const WORKSPACES = [1, 2];
 

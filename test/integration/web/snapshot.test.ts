@@ -11,7 +11,7 @@ import { setup } from "../../support/source.ts";
 
 /** Undone by itself when it is done again, so that one database serves all pages. Each page shows some of it. */
 const CHANGE = `
-  UPDATE usage.coverage SET settled = NOT settled;
+  UPDATE usage.coverage SET final = NOT final;
   UPDATE usage.dated_record SET traces = 1000000 - traces;
   UPDATE usage.monthly_total SET traces = 1000000 - traces;
   UPDATE usage.entity_name SET name = reverse(name);

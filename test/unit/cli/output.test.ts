@@ -53,14 +53,14 @@ test("--json keeps the names that scripts read before 0.2.0 beside the new ones"
     { workspaceId: "w1", scopeId: 1 },
     { workspaceId: "w2", scopeId: 2 },
   ];
-  const failures = [{ slice: { groupBy: "workspace", members }, code: "a_code" }];
+  const failures = [{ task: { groupBy: "workspace", members }, code: "a_code" }];
   createOutput({ json: true }).data({ failures, findings: [{ dimensionId: "p1" }] }, () => "");
   const written = write.mock.calls.map(([line]) => String(line));
   write.mockRestore();
   expect(written.map((line) => JSON.parse(line))).toEqual([
     {
       failures: [
-        { slice: { groupBy: "workspace", workspaceIds: ["w1", "w2"], scopeIds: [1, 2] }, code: "a_code" },
+        { task: { groupBy: "workspace", workspaceIds: ["w1", "w2"], scopeIds: [1, 2] }, code: "a_code" },
       ],
       findings: [{ dimensionId: "p1", externalId: "p1" }],
     },

@@ -12,7 +12,7 @@ test.each([
   ["redirect_refused", "USAGE_BASE_URL"],
   ["workspace_unverified", "`usage-etl workspace list`"],
   ["window_unconfirmed", "fetched again after an hour"],
-  ["slice_poisoned", "the logs of the workers"],
+  ["task_poisoned", "the logs of the workers"],
   ["bucket_missing", "to the platform"],
   ["workspace_unasked", "to the platform"],
   ["id_too_long", "to the platform"],

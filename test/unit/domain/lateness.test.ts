@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { judgeFinality, type LatenessClass } from "../../../src/domain/proof/lateness.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 
-const late = (ageHours: number, tracesMoved: number, wasSettled = false): LatenessClass => ({
+const late = (ageHours: number, tracesMoved: number, wasFinal = false): LatenessClass => ({
   ageHours,
-  wasSettled,
+  wasFinal,
   changes: 10,
   tracesMoved,
 });
@@ -24,9 +24,9 @@ test.each([
 
 test("few changes give no advice, and none divides by zero", () => {
   expect(judgeFinality([late(24, 5)], 3 * DAY_MS)).toMatchObject({ verdict: "unknown", changes: 10 });
-  expect(judgeFinality([], DAY_MS)).toMatchObject({ verdict: "unknown", changes: 0, settledChanges: 0 });
+  expect(judgeFinality([], DAY_MS)).toMatchObject({ verdict: "unknown", changes: 0, finalChanges: 0 });
 });
 
 test("changes of final counts are counted", () => {
-  expect(judgeFinality([late(1, 1000), late(744, 1, true)], 3 * DAY_MS).settledChanges).toBe(10);
+  expect(judgeFinality([late(1, 1000), late(744, 1, true)], 3 * DAY_MS).finalChanges).toBe(10);
 });

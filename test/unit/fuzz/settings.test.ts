@@ -131,7 +131,7 @@ test(`data of a job are what its payload says, or refused without a crash (seed 
   const data = fc.oneof(
     anyJson,
     fc.dictionary(
-      fc.constantFrom("sliceId", "generation", "days", "keepDays", "keepHours", "reach", "x"),
+      fc.constantFrom("taskId", "generation", "days", "keepDays", "keepHours", "reach", "x"),
       fc.oneof(anyJson, fc.constantFrom(1, 0, -1, 1.5, 2 ** 53, "1", "month")),
     ),
   );

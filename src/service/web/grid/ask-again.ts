@@ -27,8 +27,8 @@ export function addAskAgain(web: Web): void {
     const { wish, workspaceIds } = checked;
     const known = await previewedSource(checked.source, store.db);
     const source = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
-    const { slices } = await planBackfill(source, wish, now);
-    const shown = { digest: digestOf(source, wish, slices), shownAt: body.shown_at, windows: undefined };
+    const { tasks } = await planBackfill(source, wish, now);
+    const shown = { digest: digestOf(source, wish, tasks), shownAt: body.shown_at, windows: undefined };
     const started = await startShown(store, source, wish, { shown, by: actor, now });
     // Something was loaded there in this moment: the preview shows what is left to ask.
     if (started.outcome === "changed") {

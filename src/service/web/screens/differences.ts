@@ -97,7 +97,7 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
       "state",
       [
         { value: "left", text: "left, and restatements" },
-        { value: "all", text: "settled too" },
+        { value: "all", text: "final too" },
       ],
       asked.state ?? "left",
     )}

@@ -87,7 +87,7 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   );
   const hours = (await previewOf(bench, { ...days(bench, 0, 1), stride: "hour", groupings: ["workspace"] }))
     .preview;
-  expect(hours.notSent).toBe(hours.slices.length);
+  expect(hours.notSent).toBe(hours.tasks.length);
   expect(hours.leftOut).toMatchObject([{ reason: "not_available", buckets: 24 * 2 }]);
   expect(hours.facts?.records).toBe(0);
 });
@@ -111,20 +111,20 @@ test("the time of a backfill follows from what routine syncs leave of the rate l
 test("what was previewed is started once, however often it is sent; a plan that changed is not started", async () => {
   const bench = await setup({ workspaces: [0] });
   const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
-  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
+  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
   const start = () => startShown(bench.store, source, wish, { shown, by: ADA, now });
   const sent = await Promise.all([start(), start(), start()]);
   expect(
     new Set(sent.map((one) => (one.outcome === "started" ? one.backfillId : one.outcome))),
   ).toHaveProperty("size", 1);
   expect(await listBackfills(bench.store.db)).toMatchObject([
-    { total: preview.slices.length, state: "running" },
+    { total: preview.tasks.length, state: "running" },
   ]);
   const tasks = await bench.sql(
-    "SELECT group_by, stride, period_start, period_end, workspace_ids FROM usage.slice",
+    "SELECT group_by, stride, period_start, period_end, workspace_ids FROM usage.fetch_task",
   );
   expect(tasks).toEqual(
-    preview.slices.map(({ groupBy, window, members }) => ({
+    preview.tasks.map(({ groupBy, window, members }) => ({
       ...{ group_by: groupBy, stride: window.stride },
       ...{ period_start: new Date(window.start), period_end: new Date(window.end) },
       workspace_ids: members.map(({ workspaceId }) => workspaceId),
@@ -149,7 +149,7 @@ test("what was previewed is started once, however often it is sent; a plan that 
   const open = await bench.open();
   await runInline(
     open,
-    preview.slices.filter(({ groupBy }) => groupBy !== "workspace"),
+    preview.tasks.filter(({ groupBy }) => groupBy !== "workspace"),
   );
   const changed = await startShown(bench.store, source, wish, {
     shown: { ...shown, shownAt: await storeNow(bench.store.db) },
@@ -159,7 +159,7 @@ test("what was previewed is started once, however often it is sent; a plan that 
   expect(changed).toMatchObject({ outcome: "changed", difference: { came: [{ requests: [1, 0, 0, 0] }] } });
   expect(changed).toMatchObject({ difference: { went: [{ requests: [1, 1, 1, 1] }] } });
   expect(await listBackfills(bench.store.db)).toHaveLength(2);
-  await runInline(open, preview.slices);
+  await runInline(open, preview.tasks);
   const empty = await previewOf(bench, days(bench, 0, 2));
   const nothing = { digest: empty.preview.digest, shownAt: now, windows: [] };
   const refused = startShown(bench.store, empty.source, empty.wish, { shown: nothing, by: ADA, now });
@@ -169,7 +169,7 @@ test("what was previewed is started once, however often it is sent; a plan that 
 test("a preview says which of its requests others have under way already", async () => {
   const bench = await setup({ workspaces: [0] });
   const { source, wish, now, preview } = await previewOf(bench, days(bench, 0, 3));
-  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.slices) };
+  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
   await startShown(bench.store, source, wish, { shown, by: ADA, now });
   const second = await previewOf(bench, days(bench, 0, 3));
   expect(second.preview).toMatchObject({ inFlight: 4, digest: preview.digest, facts: { backfillTasks: 4 } });

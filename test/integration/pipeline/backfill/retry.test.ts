@@ -8,7 +8,7 @@ import { createBackfill, finishBackfills, listBackfills } from "../../../../src/
 import { listActions } from "../../../../src/store/work/operator-actions.ts";
 import { type Steering, steerBackfill } from "../../../../src/store/work/steer-backfill.ts";
 import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
-import { claimSlice, endSlice } from "../../../../src/store/work/tasks.ts";
+import { claimTask, endTask } from "../../../../src/store/work/tasks.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
@@ -20,7 +20,7 @@ async function setupBackfill(bench: Bench) {
   const source = await bench.open();
   const { sourceId, store } = source;
   const range = { start: bench.dataStart, end: bench.today };
-  const slices = await planSource(source, { wanted: [{ stride: "hour", range }], reprocess: "all" });
+  const tasks = await planSource(source, { wanted: [{ stride: "hour", range }], reprocess: "all" });
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const wanted = {
     sourceId,
@@ -29,18 +29,18 @@ async function setupBackfill(bench: Bench) {
     groupings: ["workspace" as const],
     workspaceIds,
   };
-  const enter = (some = slices) =>
-    createBackfill(store, { meter: "traces", ...wanted, reprocess: "all", slices: some, by: ADA });
+  const enter = (some = tasks) =>
+    createBackfill(store, { meter: "traces", ...wanted, reprocess: "all", tasks: some, by: ADA });
   const steer = (backfillId: number, action: Steering) =>
     steerBackfill(store, { backfillId, action, by: ADA });
   const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];
   const take = (most: number) => store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
-  return { ...{ source, store, slices, enter, steer, of, take } };
+  return { ...{ source, store, tasks, enter, steer, of, take } };
 }
 
 async function workAll(
   source: OpenSource,
-  take: (most: number) => Promise<{ sliceId: number; generation: number }[]>,
+  take: (most: number) => Promise<{ taskId: number; generation: number }[]>,
 ) {
   for (let messages = await take(100); messages.length > 0; messages = await take(100)) {
     for (const message of messages)
@@ -99,18 +99,18 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
 
 test("a cancelled backfill is not retried, and a paused one stays paused with its failed tasks waiting", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, slices, enter, steer, of, take } = await setupBackfill(bench);
+  const { store, tasks, enter, steer, of, take } = await setupBackfill(bench);
   const fail = async (most: number) => {
     for (const message of await take(most)) {
-      const slice = await claimSlice(store.db, message);
-      if (slice !== undefined)
-        await endSlice(store.db, { slice, state: "failed", code: "test", message: "test" });
+      const task = await claimTask(store.db, message);
+      if (task !== undefined)
+        await endTask(store.db, { task, state: "failed", code: "test", message: "test" });
     }
   };
   const first = await enter();
   await fail(3);
   await steer(first, "pause");
-  expect(await steer(first, "retry")).toMatchObject({ state: "paused", failed: 0, waiting: slices.length });
+  expect(await steer(first, "retry")).toMatchObject({ state: "paused", failed: 0, waiting: tasks.length });
   expect(await take(100)).toEqual([]);
   await steer(first, "resume");
   await fail(2);
@@ -119,25 +119,27 @@ test("a cancelled backfill is not retried, and a paused one stays paused with it
     code: "backfill_finished",
     message: `Backfill ${first} is cancelled and cannot be retried.`,
   });
-  expect(await of(first)).toMatchObject({ failed: 2, waiting: 0, total: slices.length });
+  expect(await of(first)).toMatchObject({ failed: 2, waiting: 0, total: tasks.length });
 });
 
 test("a backfill whose last task ends while its failed ones are retried is not done before they are", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, enter, of, take, slices } = await setupBackfill(bench);
-  const id = await enter(slices.slice(0, 2));
+  const { store, enter, of, take, tasks } = await setupBackfill(bench);
+  const id = await enter(tasks.slice(0, 2));
   for (const [at, message] of (await take(2)).entries()) {
-    const slice = await claimSlice(store.db, message);
-    if (slice === undefined) throw new Error("no slice");
+    const task = await claimTask(store.db, message);
+    if (task === undefined) throw new Error("no task");
     const end =
       at === 0 ? ({ state: "failed", code: "test", message: "test" } as const) : ({ state: "done" } as const);
-    await endSlice(store.db, { slice, ...end });
+    await endTask(store.db, { task, ...end });
   }
   // The retry has locked the backfill and changed its tasks, and has not committed when the backfill is looked at.
   let finishing: Promise<number[]> | undefined;
   await store.transaction(async ({ client }) => {
     await client.query("SELECT FROM usage.backfill WHERE backfill_id = $1 FOR UPDATE", [id]);
-    await client.query("UPDATE usage.slice SET state = 'waiting', finished_at = NULL WHERE state = 'failed'");
+    await client.query(
+      "UPDATE usage.fetch_task SET state = 'waiting', finished_at = NULL WHERE state = 'failed'",
+    );
     finishing = finishBackfills(store);
     const waits =
       "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -149,23 +151,23 @@ test("a backfill whose last task ends while its failed ones are retried is not d
 
 test("whatever order workers and people act in, each task ends once and the counts are those of the tasks", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, slices, enter, steer, of, take } = await setupBackfill(bench);
+  const { store, tasks, enter, steer, of, take } = await setupBackfill(bench);
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.constant("work" as const) },
     fc.constantFrom("fail", "finish", "retry", "pause", "resume", "stale"),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), fc.boolean(), async (steps, atOnce) => {
-      const id = await enter(slices.slice(0, 6));
+      const id = await enter(tasks.slice(0, 6));
       const ended: number[] = [];
-      let stale: { sliceId: number; generation: number }[] = [];
+      let stale: { taskId: number; generation: number }[] = [];
       const end = async (how: "done" | "failed") => {
         const messages = await take(2);
         for (const message of messages) {
-          const slice = await claimSlice(store.db, message);
-          if (slice === undefined) continue;
-          await endSlice(store.db, { slice, state: how, code: "test", message: "test" });
-          if (how === "done") ended.push(message.sliceId);
+          const task = await claimTask(store.db, message);
+          if (task === undefined) continue;
+          await endTask(store.db, { task, state: how, code: "test", message: "test" });
+          if (how === "done") ended.push(message.taskId);
         }
         stale = messages;
       };
@@ -175,7 +177,7 @@ test("whatever order workers and people act in, each task ends once and the coun
         finish: () => finishBackfills(store),
         // A message that comes twice, or late.
         stale: async () => {
-          for (const message of stale) expect(await claimSlice(store.db, message)).toBeUndefined();
+          for (const message of stale) expect(await claimTask(store.db, message)).toBeUndefined();
         },
       };
       const act = (name: string) => (acts[name] ?? (() => steer(id, name as Steering).catch(() => {})))();

@@ -206,7 +206,7 @@ test("a difference is known by both numbers: a record that is wrong in the store
 test("a month that is not wholly loaded and final is not compared; a server that refuses is asked no more, and usage goes on", async () => {
   const bench = await loaded();
   const [month] = bench.months as [CalendarMonth, CalendarMonth];
-  await bench.sql("UPDATE usage.coverage SET settled = false WHERE period_end > $1 AND period_start < $2", [
+  await bench.sql("UPDATE usage.coverage SET final = false WHERE period_end > $1 AND period_start < $2", [
     month.start,
     new Date(dayOf(month, 2)).toISOString(),
   ]);

@@ -222,10 +222,10 @@ test("a billing period closes once all of its days are final and reconciled, and
   expect((await closing)[0]?.result).toMatchObject({ state: "closed", traces, accepted: 0 });
 
   const [kept] = await bench.sql<{ detail: string }>(
-    `SELECT settle_after_seconds::integer AS settled, accepted_disagreements AS accepted, a.action, a.detail
+    `SELECT settle_after_seconds::integer AS final, accepted_disagreements AS accepted, a.action, a.detail
      FROM usage.period_close JOIN usage.operator_action a USING (source_id)`,
   );
-  expect(kept).toMatchObject({ settled: 3 * 86_400, accepted: 0, action: "period.close" });
+  expect(kept).toMatchObject({ final: 3 * 86_400, accepted: 0, action: "period.close" });
   expect(kept?.detail).toMatch(
     new RegExp(`^billing period ${day(before)} to ${day(end)}: ${traces} traces in \\d+ totals$`),
   );

@@ -158,7 +158,7 @@ test("a load between check and totals waits, and becomes an adjustment", async (
   // Contact comes first: it would wait for the close too, and then the load could not overtake it.
   const source = await bench.open();
   const plan = { wanted: [{ stride: "day" as const, range: month }], reprocess: "all" as const };
-  const slices = await planSource(source, plan);
+  const tasks = await planSource(source, plan);
   const waiting = () =>
     bench.sql<{ query: string }>(
       "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
@@ -169,7 +169,7 @@ test("a load between check and totals waits, and becomes an adjustment", async (
     const running = close();
     await poll(async () => (await waiting()).length === 1, { deadlineMs: 20_000 });
     let isLoaded = false;
-    const loading = runInline(source, slices).then(() => {
+    const loading = runInline(source, tasks).then(() => {
       isLoaded = true;
     });
     await poll(async () => isLoaded || (await waiting()).length > 1, { deadlineMs: 20_000 });

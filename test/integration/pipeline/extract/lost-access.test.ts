@@ -124,9 +124,9 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
   const wanted = [{ stride: "day" as const, range }];
   const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
   // As in the queue: nothing confirms the zeros when the last fetch ends.
-  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, slices);
+  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
   const empty = { traces: 0, coverage_status: "empty", is_final: true };
   expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([empty, empty, empty]);
   const zeroAt = await instant(bench);
@@ -152,10 +152,10 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
 
   const loadedAt = await instant(bench);
   // As of an hour later: an as-of query refuses instants that a running load may still change.
-  await bench.sql("UPDATE usage.settlement SET settled_at = settled_at - interval '1 hour'");
+  await bench.sql("UPDATE usage.became_final SET final_at = final_at - interval '1 hour'");
   await bench.sql("UPDATE usage.restatement SET restated_at = restated_at - interval '1 hour'");
   await bench.sql(
-    "UPDATE usage.withdrawal SET settled_at = settled_at - interval '1 hour', withdrawn_at = withdrawn_at - interval '1 hour'",
+    "UPDATE usage.withdrawal SET final_at = final_at - interval '1 hour', withdrawn_at = withdrawn_at - interval '1 hour'",
   );
   const then = (at: string) =>
     bench.sql<{ usage_date: string; traces: number }>(
@@ -182,12 +182,12 @@ test("access lost before the second fetch of an emptied window deletes nothing",
   const zerosBefore = await zeros(bench, 1);
   const range = { start: bench.dataStart, end: bench.today };
   const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
-  const slices = await planSource(source, {
+  const tasks = await planSource(source, {
     wanted: [{ stride: "day", range }],
     workspaceIds: bench.workspaceIds.slice(1),
     reprocess: "all",
   });
-  const run = await runInline(source, slices);
+  const run = await runInline(source, tasks);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
   expect(differences(await inStore(bench), before)).toEqual([]);
   expect(await zeros(bench, 1)).toMatchObject({ days: zerosBefore?.days, months: zerosBefore?.months });

@@ -15,26 +15,26 @@ async function missing({ sql }: Bench): Promise<number> {
   return row?.days ?? -1;
 }
 
-/** A round as the service makes it, its slices done in this process. */
+/** A round as the service makes it, its tasks done in this process. */
 async function round(bench: Bench, baseUrl = bench.standin.url) {
   const source = await bench.open({ baseUrl });
   const { askedAgain } = await planSync(source);
-  await bench.sql("DELETE FROM usage.slice");
+  await bench.sql("DELETE FROM usage.fetch_task");
   const wanted = routineDemand(source, await storeNow(source.store.db));
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
-  const run = await runInline(source, slices).catch(() => undefined);
-  return { askedAgain, requests: slices.length, failed: run?.failures.length };
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
+  const run = await runInline(source, tasks).catch(() => undefined);
+  return { askedAgain, requests: tasks.length, failed: run?.failures.length };
 }
 
-test("failures of an outage are retried within two syncs; a slice's own failure waits", async () => {
+test("failures of an outage are retried within two syncs; a task's own failure waits", async () => {
   const bench = await setup({ days: 6 });
   const usage = { path: "granular-usage" };
   const down = () =>
     bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 100_000, match: usage });
   down();
-  // Each round gives up after some slices; what it did not come to is asked in the next.
+  // Each round gives up after some tasks; what it did not come to is asked in the next.
   for (let n = 0; n < 40 && (await round(bench)).requests > 1; n++);
-  // All has failed: a round of a platform that is still down asks for one slice.
+  // All has failed: a round of a platform that is still down asks for one task.
   expect(await round(bench)).toMatchObject({ askedAgain: 1, requests: 1 });
 
   bench.standin.faults.clear();

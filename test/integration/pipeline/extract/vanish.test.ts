@@ -13,7 +13,7 @@ const days = (bench: Bench, workspaceIds = bench.workspaceIds) =>
     range: { start: bench.dataStart, end: bench.today + DAY_MS },
     workspaceIds,
   });
-const unsettled = (bench: Bench) => ({ start: bench.today - 3 * DAY_MS, end: bench.today + DAY_MS });
+const notFinal = (bench: Bench) => ({ start: bench.today - 3 * DAY_MS, end: bench.today + DAY_MS });
 
 test("a dropped project's rows are retired when their window is fetched again", async () => {
   const bench = await setup({ workspaces: [0] });
@@ -23,7 +23,7 @@ test("a dropped project's rows are retired when their window is fetched again", 
   );
   if (project === undefined) throw new Error("no project");
   const before = await inStore(bench, ["day"]);
-  const settledBefore = [...before].filter(([key]) => key.includes(project.id));
+  const finalBefore = [...before].filter(([key]) => key.includes(project.id));
   project.dropped = true;
   const { run } = await bench.sync();
   const [{ n } = { n: -1 }] = await bench.sql<{ n: number }>(
@@ -34,10 +34,10 @@ test("a dropped project's rows are retired when their window is fetched again", 
   expect(n).toBe(0);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBeGreaterThan(0);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.restated, 0)).toBe(0);
-  // Settled time stays as it was until it is asked for.
+  // Final time stays as it was until it is asked for.
   const kept = [...(await inStore(bench, ["day"]))].filter(([key]) => key.includes(project.id));
   expect(kept.length).toBeGreaterThan(0);
-  expect(kept.length).toBeLessThan(settledBefore.length);
+  expect(kept.length).toBeLessThan(finalBefore.length);
 
   const range = { start: bench.dataStart, end: bench.today + DAY_MS };
   await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
@@ -90,7 +90,7 @@ test("a proof of access that was already being renewed does not count as newer",
     standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/workspaces")).length;
   const before = listings();
   const first = source.access.renew();
-  // As of two slices that found their windows emptied while the listing of a third was on its way.
+  // As of two tasks that found their windows emptied while the listing of a third was on its way.
   await Promise.all([first, source.access.renew(), source.access.renew()]);
   expect(listings() - before).toBe(2);
   await source.access.renew();
@@ -110,8 +110,8 @@ test("an empty answer that a second one contradicts retires nothing", async () =
   const renew = source.access.renew;
   const { planSource } = await import("../../../../src/pipeline/sync/plan.ts");
   const { runInline } = await import("../../../../src/pipeline/extract/run-inline.ts");
-  const slices = await planSource(source, {
-    wanted: [{ stride: "day", range: unsettled(bench) }],
+  const tasks = await planSource(source, {
+    wanted: [{ stride: "day", range: notFinal(bench) }],
     reprocess: "all",
   });
   const run = await runInline(
@@ -125,7 +125,7 @@ test("an empty answer that a second one contradicts retires nothing", async () =
         },
       },
     },
-    slices.slice(0, 1),
+    tasks.slice(0, 1),
   );
   expect(run.failures).toEqual([]);
   expect(await dump(bench)).toEqual(before);

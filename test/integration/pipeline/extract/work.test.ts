@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { EtlError } from "../../../../src/errors.ts";
-import { extractSlice } from "../../../../src/pipeline/extract/extract.ts";
+import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
 import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
 import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
-import { claimSlice, enterSlices, releaseSlices } from "../../../../src/store/work/tasks.ts";
+import { claimTask, enterTasks, releaseTasks } from "../../../../src/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
-/** What becomes of a slice whose worker ended between its load and saying so. */
+/** What becomes of a task whose worker ended between its load and saying so. */
 
-/** One slice of the source's settled days by project, fed to a queue; `take` feeds it again. */
-async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2 }) {
+/** One task of the source's final days by project, fed to a queue; `take` feeds it again. */
+async function setupTask(range: { from: number; to: number } = { from: 0, to: 2 }) {
   const bench = await setup({ workspaces: [0] });
   const source = await bench.open();
   const { store, sourceId } = source;
@@ -21,8 +21,8 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
   const [planned] = (
     await planSource(source, { wanted: [{ stride: "day", range: { start, end } }], reprocess: "all" })
   ).filter(({ groupBy }) => groupBy === "project");
-  if (planned === undefined) throw new Error("no slice");
-  await enterSlices(store.db, { sourceId, slices: [planned] });
+  if (planned === undefined) throw new Error("no task");
+  await enterTasks(store.db, { sourceId, tasks: [planned] });
   const feed = async () => {
     const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
     if (ticket === undefined) throw new Error("nothing to feed");
@@ -33,22 +33,22 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
     source,
     planned,
     feed,
-    /** Takes the slice as a worker does that then ends without a word. */
+    /** Takes the task as a worker does that then ends without a word. */
     claimAndDie: async (work: () => Promise<unknown>) => {
       const ticket = await feed();
-      expect(await claimSlice(store.db, ticket)).toBeDefined();
+      expect(await claimTask(store.db, ticket)).toBeDefined();
       await work();
-      await releaseSlices(store.db, [ticket.sliceId]);
+      await releaseTasks(store.db, [ticket.taskId]);
     },
     work: async () => workMessage(source, { ...(await feed()), isLastAttempt: false }),
-    slices: () => bench.sql("SELECT state FROM usage.slice"),
+    tasks: () => bench.sql("SELECT state FROM usage.fetch_task"),
     /** Ends as failed, with `signal` where it is given, so many times; each time the next worker takes it. */
     failTimes: async (times: number, signal?: AbortSignal) => {
-      const { sliceId } = await feed();
+      const { taskId } = await feed();
       const codes = new Set<unknown>();
       for (let n = 0; n < times; n++) {
-        const [row] = await bench.sql<{ generation: number }>("SELECT generation FROM usage.slice");
-        const message = { sliceId, generation: row?.generation ?? 0, isLastAttempt: false };
+        const [row] = await bench.sql<{ generation: number }>("SELECT generation FROM usage.fetch_task");
+        const message = { taskId, generation: row?.generation ?? 0, isLastAttempt: false };
         // The queue tries again, so a request is sent once.
         const own = { ...source, attempts: 1, ...(signal === undefined ? {} : { signal }) };
         await workMessage(own, message).then(
@@ -56,46 +56,46 @@ async function setupSlice(range: { from: number; to: number } = { from: 0, to: 2
           (error) => codes.add(error.code ?? error),
         );
       }
-      await releaseSlices(store.db, [sliceId]);
+      await releaseTasks(store.db, [taskId]);
       await noteRefusal(store.db, sourceId, undefined);
       return [...codes];
     },
-    claims: async () => (await bench.sql("SELECT attempts, open_claims FROM usage.slice"))[0],
+    claims: async () => (await bench.sql("SELECT attempts, open_claims FROM usage.fetch_task"))[0],
     loads: async () => (await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'loaded'")).length,
   };
 }
 
-test("a slice that was loaded by a worker that died is not fetched again", async () => {
-  const bench = await setupSlice();
-  await bench.claimAndDie(() => extractSlice(bench.source, bench.planned));
+test("a task that was loaded by a worker that died is not fetched again", async () => {
+  const bench = await setupTask();
+  await bench.claimAndDie(() => extractTask(bench.source, bench.planned));
   expect(await bench.work()).toEqual({ outcome: "loaded_already" });
-  expect(await bench.slices()).toEqual([]);
+  expect(await bench.tasks()).toEqual([]);
   expect(await bench.loads()).toBe(1);
 });
 
-test("a slice that was not loaded, or only in part, is fetched whole", async () => {
-  const bench = await setupSlice();
+test("a task that was not loaded, or only in part, is fetched whole", async () => {
+  const bench = await setupTask();
   await bench.claimAndDie(async () => {});
   const [first] = await planSource(bench.source, {
     wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.dataStart + DAY_MS } }],
     reprocess: "all",
-  }).then((slices) => slices.filter(({ groupBy }) => groupBy === "project"));
-  if (first === undefined) throw new Error("no slice");
-  await bench.claimAndDie(() => extractSlice(bench.source, first));
+  }).then((tasks) => tasks.filter(({ groupBy }) => groupBy === "project"));
+  if (first === undefined) throw new Error("no task");
+  await bench.claimAndDie(() => extractTask(bench.source, first));
   expect(await bench.work()).toMatchObject({ outcome: "loaded", requests: 1 });
-  expect(await bench.slices()).toEqual([]);
+  expect(await bench.tasks()).toEqual([]);
 });
 
-test("a slice of two workspaces, of which one was loaded, is fetched whole", async () => {
+test("a task of two workspaces, of which one was loaded, is fetched whole", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   const source = await bench.open();
   const { store, sourceId } = source;
   const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
-  const slices = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
-  const both = slices.find(({ members }) => members.length === 2);
-  if (both === undefined) throw new Error("no slice of two workspaces");
-  await enterSlices(store.db, { sourceId, slices: [both] });
-  await extractSlice(source, { ...both, members: both.members.slice(0, 1) });
+  const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const both = tasks.find(({ members }) => members.length === 2);
+  if (both === undefined) throw new Error("no task of two workspaces");
+  await enterTasks(store.db, { sourceId, tasks: [both] });
+  await extractTask(source, { ...both, members: both.members.slice(0, 1) });
   const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
   if (ticket === undefined) throw new Error("nothing to feed");
   expect(await workMessage(source, { ...ticket, isLastAttempt: false })).toMatchObject({
@@ -106,31 +106,31 @@ test("a slice of two workspaces, of which one was loaded, is fetched whole", asy
 
 test.each([
   ["the ledger of fetches", "UPDATE ON usage.fetch"],
-  ["the slice's row", "DELETE ON usage.slice"],
+  ["the task's row", "DELETE ON usage.fetch_task"],
 ])("where %s cannot be written after a load, neither is, and nothing is fetched again", async (_, write) => {
-  const bench = await setupSlice();
+  const bench = await setupTask();
   await bench.sql(`CREATE FUNCTION usage.refuse() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '53100'; END $$`);
   await bench.sql(`CREATE TRIGGER refuse BEFORE ${write} FOR EACH ROW EXECUTE FUNCTION usage.refuse()`);
   expect(await bench.failTimes(1)).toEqual(["53100"]);
-  expect(await bench.slices()).toEqual([{ state: "waiting" }]);
+  expect(await bench.tasks()).toEqual([{ state: "waiting" }]);
   expect(await bench.sql("SELECT outcome FROM usage.fetch WHERE purpose = 'load'")).toEqual([
     { outcome: "running" },
   ]);
   await bench.sql(`DROP TRIGGER refuse ON ${write.split(" ON ")[1]}`);
   expect(await bench.work()).toEqual({ outcome: "loaded_already" });
-  expect(await bench.slices()).toEqual([]);
+  expect(await bench.tasks()).toEqual([]);
 });
 
-test("a load from before the slice was entered does not count", async () => {
-  const bench = await setupSlice();
-  await extractSlice(bench.source, bench.planned);
-  await bench.sql("UPDATE usage.slice SET created_at = now()");
+test("a load from before the task was entered does not count", async () => {
+  const bench = await setupTask();
+  await extractTask(bench.source, bench.planned);
+  await bench.sql("UPDATE usage.fetch_task SET created_at = now()");
   await bench.claimAndDie(async () => {});
   expect(await bench.work()).toMatchObject({ outcome: "loaded", requests: 1 });
 });
 
-/** More often than a slice may be taken without being handed back. */
+/** More often than a task may be taken without being handed back. */
 const OFTEN = 25;
 
 const DRAINING = new EtlError({ code: "draining", message: "The process ends.", next: "Nothing." });
@@ -139,8 +139,8 @@ test.each([
   ["rate_limited", 429],
   ["server_error", 503],
   ["unauthorized", 401],
-] as const)("a slice whose every answer is %s is handed back, and is not poisoned", async (code, status) => {
-  const bench = await setupSlice();
+] as const)("a task whose every answer is %s is handed back, and is not poisoned", async (code, status) => {
+  const bench = await setupTask();
   bench.standin.faults.script({
     fault: { kind: "status", status, retry_after: 1 },
     times: OFTEN,
@@ -151,17 +151,17 @@ test.each([
   expect(await bench.work()).toMatchObject({ outcome: "loaded" });
 });
 
-test("a slice that ending processes hand back is not poisoned, however many restarts there are", async () => {
-  const bench = await setupSlice();
+test("a task that ending processes hand back is not poisoned, however many restarts there are", async () => {
+  const bench = await setupTask();
   expect(await bench.failTimes(OFTEN, AbortSignal.abort(DRAINING))).toEqual(["draining"]);
   expect(await bench.claims()).toEqual({ attempts: 0, open_claims: 0 });
   expect(await bench.work()).toMatchObject({ outcome: "loaded" });
 });
 
 test.each(["53100", "25006", "57P01", "40P01"])(
-  "a slice that Postgres cannot keep (%s) is handed back, and is not poisoned",
+  "a task that Postgres cannot keep (%s) is handed back, and is not poisoned",
   async (state) => {
-    const bench = await setupSlice();
+    const bench = await setupTask();
     await bench.sql(`CREATE FUNCTION usage.refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '${state}'; END $$`);
     await bench.sql(
@@ -174,8 +174,8 @@ test.each(["53100", "25006", "57P01", "40P01"])(
   },
 );
 
-test("a slice that cannot be handed back while Postgres is away is handed back later", async () => {
-  const bench = await setupSlice();
+test("a task that cannot be handed back while Postgres is away is handed back later", async () => {
+  const bench = await setupTask();
   const later: (() => Promise<void>)[] = [];
   const message = { ...(await bench.feed()), isLastAttempt: false };
   const source = {
@@ -185,8 +185,8 @@ test("a slice that cannot be handed back while Postgres is away is handed back l
   };
   await expect(workMessage(source, message)).rejects.toMatchObject({ code: "draining" });
   // Its lease ran out meanwhile, and another worker has it.
-  await releaseSlices(bench.store.db, [message.sliceId]);
-  expect(await claimSlice(bench.store.db, await bench.feed())).toMatchObject({ openClaims: 2 });
+  await releaseTasks(bench.store.db, [message.taskId]);
+  expect(await claimTask(bench.store.db, await bench.feed())).toMatchObject({ openClaims: 2 });
   for (const write of later) await write();
   expect(await bench.claims()).toEqual({ attempts: 1, open_claims: 1 });
 });
@@ -194,7 +194,7 @@ test("a slice that cannot be handed back while Postgres is away is handed back l
 test.each([
   [
     "whose workers were killed",
-    async (bench: Awaited<ReturnType<typeof setupSlice>>) => {
+    async (bench: Awaited<ReturnType<typeof setupTask>>) => {
       for (let n = 0; n < 20; n++) await bench.claimAndDie(async () => {});
     },
   ],
@@ -211,32 +211,34 @@ test.each([
       expect(await bench.failTimes(20)).toEqual(["23514"]);
     },
   ],
-] as [string, (bench: Awaited<ReturnType<typeof setupSlice>>) => Promise<void>][])(
-  "a slice %s is poisoned when twenty workers have taken it",
+] as [string, (bench: Awaited<ReturnType<typeof setupTask>>) => Promise<void>][])(
+  "a task %s is poisoned when twenty workers have taken it",
   async (_, wear) => {
-    const bench = await setupSlice();
+    const bench = await setupTask();
     await wear(bench);
     expect(await bench.work()).toEqual({ outcome: "poisoned" });
-    expect(await bench.sql("SELECT code FROM usage.failure")).toMatchObject([{ code: "slice_poisoned" }]);
+    expect(await bench.sql("SELECT code FROM usage.failure")).toMatchObject([{ code: "task_poisoned" }]);
   },
 );
 
 test("what workers of the release before took and handed back does not count", async () => {
-  const bench = await setupSlice();
+  const bench = await setupTask();
   // They count each claim, and never take one back.
   await bench.feed();
-  await bench.sql("UPDATE usage.slice SET attempts = attempts + 25, state = 'waiting', leased_until = NULL");
+  await bench.sql(
+    "UPDATE usage.fetch_task SET attempts = attempts + 25, state = 'waiting', leased_until = NULL",
+  );
   expect(await bench.failTimes(OFTEN, AbortSignal.abort(DRAINING))).toEqual(["draining"]);
   // And theirs is not changed by ours.
   expect(await bench.claims()).toEqual({ attempts: 25, open_claims: 0 });
   expect(await bench.work()).toMatchObject({ outcome: "loaded" });
 });
 
-test("a slice that a process loaded and handed back is not fetched again", async () => {
-  const bench = await setupSlice();
-  const { sliceId } = await bench.feed();
-  await extractSlice(bench.source, bench.planned);
-  await releaseSlices(bench.store.db, [sliceId]);
+test("a task that a process loaded and handed back is not fetched again", async () => {
+  const bench = await setupTask();
+  const { taskId } = await bench.feed();
+  await extractTask(bench.source, bench.planned);
+  await releaseTasks(bench.store.db, [taskId]);
   expect(await bench.work()).toEqual({ outcome: "loaded_already" });
   expect(await bench.loads()).toBe(1);
 });

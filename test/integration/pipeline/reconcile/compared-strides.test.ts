@@ -60,7 +60,7 @@ describe("without a stride", () => {
       for (const list of ["failures", "differences"] as const)
         expect(result[list], list).toEqual(strides.flatMap((one) => [...one[list]]));
       for (const one of strides) {
-        expect(one.failures.map(({ slice, code }) => [slice.groupBy, slice.window.stride, code])).toEqual(
+        expect(one.failures.map(({ task, code }) => [task.groupBy, task.window.stride, code])).toEqual(
           one.failures.map(() => ["user", one.stride, "server_error"]),
         );
         expect(one.failures.length).toBeGreaterThan(0);
@@ -95,7 +95,7 @@ describe("without a stride", () => {
     bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
     expect(await bench.reconcile()).toMatchObject({ open: 4 });
     await bench.sql(
-      "UPDATE usage.coverage SET settled = false WHERE scope_id IN (SELECT scope_id FROM usage.scope WHERE group_by = 'user')",
+      "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM usage.scope WHERE group_by = 'user')",
     );
     expect(await bench.reconcile({ repair: true })).toMatchObject({
       ...{ open: 1, repaired: { differences: 3, mended: 3, withdrawn: 0 } },
@@ -115,7 +115,7 @@ describe("without a stride", () => {
     );
     // What is left in a range is said whoever found it, and wherever nothing of it can be compared now.
     const range = { start: bench.today - 5 * DAY_MS, end: bench.today - 4 * DAY_MS };
-    await bench.sql("UPDATE usage.coverage SET settled = false");
+    await bench.sql("UPDATE usage.coverage SET final = false");
     expect(await bench.reconcile({ stride: "hour", range })).toMatchObject({ windows: 0, open: 4 });
   });
 

@@ -72,7 +72,7 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
   ]);
 });
 
-test("a late upgrade of a settled day is found in the tier alone, and ends its proof", async () => {
+test("a late upgrade of a final day is found in the tier alone, and ends its proof", async () => {
   const bench = await setupMeters({ workspaces: [0] });
   const { standin } = bench;
   await bench.sync(EVERYTHING);
@@ -147,7 +147,7 @@ test("an export of deployments with a measure that is missing, fractional or neg
       match: { path: "/export" },
     });
     const result = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);
-    expect(result.failures).toMatchObject([{ code: "answer_invalid", slice: { meter: "deployments" } }]);
+    expect(result.failures).toMatchObject([{ code: "answer_invalid", task: { meter: "deployments" } }]);
     expect(result.failures[0]?.message).toMatch(message);
     expect(result).toMatchObject({ open: 0, differences: [] });
   }

@@ -40,7 +40,7 @@ export const unreconciled = (bench: Bench) =>
     range: { start: bench.dataStart, end: bench.today + DAY_MS },
   });
 
-/** What is stored of settled time, held against the stand-in's own book. */
+/** What is stored of final time, held against the stand-in's own book. */
 export async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {
   const stored = await inStore(bench, [stride]);
   const within = new Map(

@@ -29,9 +29,9 @@ test("one night finds and repairs restatements, late usage, a dropped and a rena
   const first = await night(bench);
   expect(first).toMatchObject({ left: 0, failed: 0 });
   expect(first.mended).toBeGreaterThan(8);
-  const settled = { start: dataStart, end: today - 3 * DAY_MS };
-  expect(await wrong(bench, "day", settled)).toEqual([]);
-  expect(await wrong(bench, "hour", { start: today - 9 * DAY_MS, end: settled.end })).toEqual([]);
+  const final = { start: dataStart, end: today - 3 * DAY_MS };
+  expect(await wrong(bench, "day", final)).toEqual([]);
+  expect(await wrong(bench, "hour", { start: today - 9 * DAY_MS, end: final.end })).toEqual([]);
   const kinds = await bench.sql<{ kind: string; state: string }>(
     "SELECT DISTINCT kind, state FROM usage.reconciliation_difference ORDER BY 1",
   );
@@ -57,7 +57,7 @@ describe("months", () => {
 
   test("are reconciled once more after they end, and a missed night is caught up", async () => {
     const bench = await months();
-    // Looks back over one settled day only: everything before is owed.
+    // Looks back over one final day only: everything before is owed.
     const first = await night(bench, 4);
     expect(first.failed).toBe(0);
     const reach = await bench.sql<{ from: Date }>("SELECT min(period_start) AS from FROM usage.reconciled");
@@ -193,10 +193,10 @@ test("a difference of a workspace that is no longer configured ends, and is foun
 test("remaining days are named by day, dimension, workspace and reason", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
-  const settled = [6, 5, 4].map((ago) => bench.today - ago * DAY_MS);
+  const final = [6, 5, 4].map((ago) => bench.today - ago * DAY_MS);
   const all = await unreconciled(bench);
   expect(all).toEqual(
-    settled.flatMap((day) =>
+    final.flatMap((day) =>
       GROUPINGS.flatMap((groupBy) =>
         bench.workspaceIds
           .toSorted()
@@ -204,11 +204,11 @@ test("remaining days are named by day, dimension, workspace and reason", async (
       ),
     ),
   );
-  bench.standin.ledger.change(senderOn(bench.standin, 0, settled[1] as number), 2);
+  bench.standin.ledger.change(senderOn(bench.standin, 0, final[1] as number), 2);
   await bench.reconcile();
   expect(await unreconciled(bench)).toEqual(
     GROUPINGS.map((groupBy) => ({
-      day: settled[1],
+      day: final[1],
       groupBy,
       workspaceId: bench.workspaceIds[0],
       reason: "open",
@@ -218,7 +218,7 @@ test("remaining days are named by day, dimension, workspace and reason", async (
   expect(await unreconciled(bench)).toEqual([]);
   // Only what was asked for.
   await bench.sql("DELETE FROM usage.reconciled");
-  const range = { start: settled[0] as number, end: settled[1] as number };
+  const range = { start: final[0] as number, end: final[1] as number };
   expect(await unreconciledDays(bench.store.db, { sourceId: 1, range })).toHaveLength(8);
 });
 

@@ -8,7 +8,7 @@ import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
 /**
  * Whatever the platform restates, adds late, drops or renames, and whatever is wrong in the store: a pass with repair ends without
- * a difference, and what is stored of settled time is the stand-in's own book, to the trace.
+ * a difference, and what is stored of final time is the stand-in's own book, to the trace.
  */
 
 const SEED = Number(process.env.RECONCILE_SEED ?? 20_260_105);
@@ -104,10 +104,10 @@ test(`passes with repair end without a difference and with the stand-in's book (
 }, async () => {
   const bench = await setup({ workspaces: [0, 1], days: DAYS, hourlyForMs: HOURLY_DAYS * DAY_MS });
   await bench.sync();
-  const settledUntil = bench.today - 3 * DAY_MS;
+  const finalUntil = bench.today - 3 * DAY_MS;
   const ranges = {
-    day: { start: bench.dataStart, end: settledUntil },
-    hour: { start: bench.today - HOURLY_DAYS * DAY_MS, end: settledUntil },
+    day: { start: bench.dataStart, end: finalUntil },
+    hour: { start: bench.today - HOURLY_DAYS * DAY_MS, end: finalUntil },
   } as const;
   let found = 0;
   for (const [round, taken] of fc.sample(steps, { seed: SEED, numRuns: ROUNDS }).entries()) {

@@ -15,7 +15,7 @@ describe("clean data", () => {
       const result = await bench.reconcile({ stride, groupings: [groupBy] });
       expect(result).toMatchObject({ differences: [], failures: [], unverified: 0 });
       const [{ n } = { n: -1 }] = await bench.sql<{ n: number }>(
-        `SELECT count(*) AS n FROM reporting.usage_record WHERE is_settled AND group_by = $1 AND stride = $2`,
+        `SELECT count(*) AS n FROM reporting.usage_record WHERE is_final AND group_by = $1 AND stride = $2`,
         [groupBy, stride],
       );
       expect(n).toBeGreaterThan(0);
@@ -54,7 +54,7 @@ describe("clean data", () => {
     for (const stride of ["day", "hour"] as const) {
       expect((await bench.reconcile({ stride })).differences).toEqual([]);
     }
-    // One day more is settled, and there it would have been found.
+    // One day more is final, and there it would have been found.
     await bench.sql("UPDATE usage.dated_record SET traces = traces + 1");
     expect((await bench.reconcile()).differences.length).toBeGreaterThan(0);
   });
@@ -181,7 +181,7 @@ describe("a platform that goes away", () => {
   });
 });
 
-test("a range is compared only where it is settled", async () => {
+test("a range is compared only where it is final", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
   const range = { start: bench.dataStart + DAY_MS, end: bench.dataStart + 2 * DAY_MS };

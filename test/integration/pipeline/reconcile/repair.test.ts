@@ -199,8 +199,8 @@ test("a repair that would delete a whole window needs a second answer, as in any
   expect(result.repaired?.mended).toBe(result.repaired?.differences);
   const stored = await inStore(bench, ["day"]);
   const range = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
-  const settled = new Map([...stored].filter(([key]) => Date.parse(key.split(" ")[2] ?? "") < range.end));
+  const final = new Map([...stored].filter(([key]) => Date.parse(key.split(" ")[2] ?? "") < range.end));
   expect(
-    differences(settled, inLedger(bench.standin, { stride: "day", range, workspaceIds: bench.workspaceIds })),
+    differences(final, inLedger(bench.standin, { stride: "day", range, workspaceIds: bench.workspaceIds })),
   ).toEqual([]);
 });

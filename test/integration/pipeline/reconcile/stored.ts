@@ -1,6 +1,6 @@
 import type { Bench } from "../../../support/source.ts";
 
-/** One stored record of a settled day by project in workspace 0. */
+/** One stored record of a final day by project in workspace 0. */
 export async function aRecord({ sql, dataStart }: Bench) {
   const [record] = await sql<{ series_id: number; traces: number; external_id: string; scope_id: number }>(
     `SELECT r.series_id, r.traces, e.external_id, s.scope_id

@@ -158,7 +158,7 @@ test("a refusal of a key that was replaced while it was noted is lifted", async 
   expect(await isRefused()).toBe(false);
 });
 
-test("slices of the queue are sent once each, at the queue's own rate", async () => {
+test("tasks of the queue are sent once each, at the queue's own rate", async () => {
   const { deps } = await setupHandle();
   let admitted = 0;
   const held = {

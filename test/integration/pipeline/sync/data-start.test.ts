@@ -77,7 +77,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
     [new Date(bench.dataStart).toISOString()],
   );
   await bench.sql(
-    `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
      VALUES ($1, 'user', 'day', $2, $3, '{1}', '{a}')`,
     [sourceId, new Date(bench.dataStart).toISOString(), `${later}T00:00:00Z`],
   );
@@ -94,11 +94,11 @@ test("moved later by command, nothing before it is expected, stored or asked for
   const left = await bench.sql(
     `SELECT (SELECT count(*) FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC') AS coverage,
             (SELECT count(*) FROM usage.failure WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC') AS failures,
-            (SELECT count(*) FROM usage.slice) AS slices,
+            (SELECT count(*) FROM usage.fetch_task) AS tasks,
             (SELECT count(*) FROM usage.dated_record WHERE bucket_start < $1::date) AS records`,
     [later],
   );
-  expect(left).toEqual([{ coverage: 0, failures: 0, slices: 0, records: 0 }]);
+  expect(left).toEqual([{ coverage: 0, failures: 0, tasks: 0, records: 0 }]);
   const { source, planned } = await bench.sync({ config: { dataStart: later } });
   expect([source.dataStart, planned]).toEqual([Date.parse(later), expect.any(Number)]);
   expect(await storedStart(bench)).toBe(later);
@@ -116,8 +116,8 @@ test("a window that was planned before the data start moved later is not loaded"
   const source = await bench.open();
   await moveDataStart(bench.store, { sourceId: source.sourceId, to: later });
   const range = { start, end: start + 3 * DAY_MS };
-  const slices = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
-  const { counts } = await runInline(source, slices);
+  const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const { counts } = await runInline(source, tasks);
   expect(counts.map(({ requests, discarded }) => [requests, discarded])).toEqual([
     [1, 1],
     [1, 1],
@@ -148,7 +148,7 @@ test("a data start does not move past traces, a closed month or a backfill under
        INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess)
        VALUES ($1, 'day', $2, $3, '{user}', 1, 'all') RETURNING backfill_id
      )
-     INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+     INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
      SELECT $1, backfill_id, 'user', 'day', $2, $3, '{1}', '{a}' FROM b`,
     [sourceId, `${start}T00:00:00Z`, `${to}T00:00:00Z`],
   );

@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { enqueueSlices, requeueLost } from "../../../../src/pipeline/sync/enqueue.ts";
+import { enqueueTasks, requeueLost } from "../../../../src/pipeline/sync/enqueue.ts";
 import { type FetchQueue, messageId, type QueueMessage } from "../../../../src/pipeline/sync/fetch-queue.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { createBackfill } from "../../../../src/store/work/backfills.ts";
-import { claimSlice, endSlice, enterSlices } from "../../../../src/store/work/tasks.ts";
+import { claimTask, endTask, enterTasks } from "../../../../src/store/work/tasks.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Slices in Postgres and messages in a queue that a test may lose, without Redis. */
+/** Tasks in Postgres and messages in a queue that a test may lose, without Redis. */
 
 async function setupQueue() {
   const bench = await setup({ workspaces: [0], days: 2 });
   const source = await bench.open();
   const { store, sourceId } = source;
   const range = { start: bench.dataStart, end: bench.today };
-  const slices = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
   const messages = new Map<string, QueueMessage>();
   const queue: FetchQueue = {
     add: async (some) => {
@@ -26,36 +26,36 @@ async function setupQueue() {
   };
   const states = () =>
     bench.sql<{ state: string; n: number }>(
-      "SELECT state, count(*)::integer AS n FROM usage.slice GROUP BY 1 ORDER BY 1",
+      "SELECT state, count(*)::integer AS n FROM usage.fetch_task GROUP BY 1 ORDER BY 1",
     );
   const backfill = () =>
     createBackfill(store, {
       ...{ sourceId, meter: "traces", range, stride: "day", groupings: ["workspace"], reprocess: "all" },
-      ...{ workspaceIds: bench.workspaceIds, slices, by: { name: "ada", role: "operator", via: "page" } },
+      ...{ workspaceIds: bench.workspaceIds, tasks, by: { name: "ada", role: "operator", via: "page" } },
     });
   const about = { sourceId, queue };
-  return { bench, store, sourceId, slices, messages, states, backfill, about };
+  return { bench, store, sourceId, tasks, messages, states, backfill, about };
 }
 
-test("waiting slices are enqueued once, and a message says whether it is of the routine", async () => {
-  const { store, sourceId, slices, messages, states, backfill, about } = await setupQueue();
-  expect(slices).toHaveLength(4);
-  expect(await enqueueSlices(store, about)).toEqual({ fed: 0 });
-  await enterSlices(store.db, { sourceId, slices });
-  expect(await enqueueSlices(store, about)).toEqual({ fed: 4 });
+test("waiting tasks are enqueued once, and a message says whether it is of the routine", async () => {
+  const { store, sourceId, tasks, messages, states, backfill, about } = await setupQueue();
+  expect(tasks).toHaveLength(4);
+  expect(await enqueueTasks(store, about)).toEqual({ fed: 0 });
+  await enterTasks(store.db, { sourceId, tasks });
+  expect(await enqueueTasks(store, about)).toEqual({ fed: 4 });
   expect([...messages.values()]).toMatchObject(Array(4).fill({ generation: 1, routine: true }));
   expect(await states()).toEqual([{ state: "queued", n: 4 }]);
-  expect(await enqueueSlices(store, about)).toEqual({ fed: 0 });
+  expect(await enqueueTasks(store, about)).toEqual({ fed: 0 });
   messages.clear();
   await backfill();
-  expect(await enqueueSlices(store, about)).toEqual({ fed: 4 });
+  expect(await enqueueTasks(store, about)).toEqual({ fed: 4 });
   expect([...messages.values()]).toMatchObject(Array(4).fill({ routine: false }));
 });
 
-test("a message that is lost is enqueued again, and one whose slice is not queued is removed", async () => {
-  const { bench, store, sourceId, slices, messages, states, about } = await setupQueue();
-  await enterSlices(store.db, { sourceId, slices });
-  await enqueueSlices(store, about);
+test("a message that is lost is enqueued again, and one whose task is not queued is removed", async () => {
+  const { bench, store, sourceId, tasks, messages, states, about } = await setupQueue();
+  await enterTasks(store.db, { sourceId, tasks });
+  await enqueueTasks(store, about);
   const [lost = ""] = messages.keys();
   const nothing = { requeued: 0, removed: 0, finishedBackfills: 0 };
   expect(await requeueLost(store, about)).toEqual(nothing);
@@ -67,45 +67,46 @@ test("a message that is lost is enqueued again, and one whose slice is not queue
     { state: "queued", n: 3 },
     { state: "waiting", n: 1 },
   ]);
-  expect(await enqueueSlices(store, about)).toEqual({ fed: 1 });
+  expect(await enqueueTasks(store, about)).toEqual({ fed: 1 });
 
   // Later nobody adds it any more.
   const second = [...messages.keys()].at(-1) ?? "";
   messages.delete(second);
-  await bench.sql("UPDATE usage.slice SET leased_until = leased_until - interval '1 minute'");
+  await bench.sql("UPDATE usage.fetch_task SET leased_until = leased_until - interval '1 minute'");
   expect(await requeueLost(store, about)).toEqual({ ...nothing, requeued: 1 });
-  await enqueueSlices(store, about);
+  await enqueueTasks(store, about);
 
   // One whose lease ran out waits again though its message is there, and that message is of no use.
   const [expired = ""] = messages.keys();
-  await bench.sql("UPDATE usage.slice SET leased_until = now() - interval '1 second' WHERE slice_id = $1", [
-    Number(expired.split("-")[0]),
-  ]);
-  messages.set("somebody's own", { sliceId: 0, generation: 0, routine: false });
+  await bench.sql(
+    "UPDATE usage.fetch_task SET leased_until = now() - interval '1 second' WHERE task_id = $1",
+    [Number(expired.split("-")[0])],
+  );
+  messages.set("somebody's own", { taskId: 0, generation: 0, routine: false });
   expect(await requeueLost(store, about)).toEqual({ ...nothing, requeued: 1, removed: 1 });
   expect(messages.has(expired)).toBe(false);
   expect(messages.has("somebody's own")).toBe(true);
   expect(messages.size).toBe(4);
 });
 
-test("a backfill ends with its last slice, whether somebody enqueues or requeues", async () => {
+test("a backfill ends with its last task, whether somebody enqueues or requeues", async () => {
   const { bench, store, messages, backfill, about } = await setupQueue();
   const state = () => bench.sql("SELECT state FROM usage.backfill ORDER BY backfill_id");
   const work = async () => {
     for (const message of messages.values()) {
-      const slice = await claimSlice(store.db, message);
-      if (slice !== undefined) await endSlice(store.db, { slice, state: "done" });
+      const task = await claimTask(store.db, message);
+      if (task !== undefined) await endTask(store.db, { task, state: "done" });
     }
     messages.clear();
   };
   await backfill();
-  await enqueueSlices(store, about);
+  await enqueueTasks(store, about);
   await work();
   expect(await state()).toEqual([{ state: "running" }]);
-  await enqueueSlices(store, about);
+  await enqueueTasks(store, about);
   expect(await state()).toEqual([{ state: "done" }]);
   await backfill();
-  await enqueueSlices(store, about);
+  await enqueueTasks(store, about);
   await work();
   expect(await requeueLost(store, about)).toEqual({ requeued: 0, removed: 0, finishedBackfills: 1 });
   expect(await state()).toEqual([{ state: "done" }, { state: "done" }]);
@@ -117,7 +118,7 @@ test("a sync enters what is missing, of meters that it learns of too, and enters
   const { entered, planned } = await planSync(source);
   const byMeter = await bench.sql<{ meter: string; n: number }>(
     `SELECT concat_ws(' ', c.kind, c.trace_tier) AS meter, count(*)::integer AS n
-     FROM usage.slice s JOIN usage.every_scope c ON c.scope_id = s.scope_ids[1] GROUP BY 1 ORDER BY 1`,
+     FROM usage.fetch_task s JOIN usage.every_scope c ON c.scope_id = s.scope_ids[1] GROUP BY 1 ORDER BY 1`,
   );
   expect(byMeter.map(({ meter }) => meter)).toEqual([
     "langsmith_deployments all",

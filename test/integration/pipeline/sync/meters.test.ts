@@ -27,8 +27,8 @@ test("a sync stores what the server counts of every meter, in the fewest request
   const start = source.meters.get("deployments") as number;
   expect(start).toBe(bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS);
   const wanted = routineDemand(source, await storeNow(bench.store.db));
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
-  expect(slices).toHaveLength(fewestRequests(slices));
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
+  expect(tasks).toHaveLength(fewestRequests(tasks));
 
   const { run } = await bench.sync(ALL);
   expect(run.failures).toEqual([]);

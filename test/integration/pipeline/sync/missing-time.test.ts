@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
+import { planTasks } from "../../../../src/domain/planning/plan-tasks.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { planSource, slicesFrom } from "../../../../src/pipeline/sync/plan.ts";
+import { planSource, tasksFrom } from "../../../../src/pipeline/sync/plan.ts";
 import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
-import { slicesInFlight } from "../../../../src/store/work/tasks.ts";
+import { tasksInFlight } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** Postgres subtracts what is loaded, failed and in flight. A model says the same day by day. */
@@ -78,10 +78,10 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         const range = { start: at(from), end: at(from + length) };
         const wanted = [{ stride: "day" as const, range }];
         const dataStart = at(first);
-        const inFlight = await slicesInFlight(store.db, sourceId);
+        const inFlight = await tasksInFlight(store.db, sourceId);
         const asked = { wanted, groupings: GROUPINGS, reprocess, retry };
         const expected = (isFlying: boolean) =>
-          planSlices({
+          planTasks({
             ...{ meter: "traces", wanted, dataStart },
             scopes: known.map((scope, i) => ({
               ...scope,
@@ -96,7 +96,7 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         expect(await planSource({ ...source, meters }, asked)).toEqual(expected(false));
         // Backfills plan from states that they read for other reasons too.
         const states = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides });
-        expect(slicesFrom(states, { ...source, dataStart }, { ...asked, meter: "traces" })).toEqual(
+        expect(tasksFrom(states, { ...source, dataStart }, { ...asked, meter: "traces" })).toEqual(
           expected(false),
         );
         for (const [i, { scopeId }] of known.entries()) {
@@ -151,7 +151,7 @@ async function enter(
   const iso = (day: number) => new Date(bench.dataStart + day * DAY_MS).toISOString();
   await bench.sql("DELETE FROM usage.coverage");
   await bench.sql("DELETE FROM usage.failure");
-  await bench.sql("DELETE FROM usage.slice");
+  await bench.sql("DELETE FROM usage.fetch_task");
   await bench.sql("DELETE FROM usage.backfill");
   const [paused] = await bench.sql<{ backfill_id: number }>(
     `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspaces, reprocess, state)
@@ -175,7 +175,7 @@ async function enter(
     }
     for (const { start, days, isPaused } of flying) {
       await bench.sql(
-        `INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+        `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
          VALUES ($1, $2, 'x', 'day', $3, $4, ARRAY[$5::integer], '{x}') ON CONFLICT DO NOTHING`,
         [sourceId, isPaused ? paused?.backfill_id : null, iso(start), iso(start + days), scopeId],
       );

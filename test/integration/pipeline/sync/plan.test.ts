@@ -35,11 +35,11 @@ const iso = ({ start, end }: { start: number; end: number }) =>
   [start, end].map((ms) => new Date(ms).toISOString());
 
 /** Of projects: a range that is loaded. */
-const cover = async (workspace: number, range: ReturnType<typeof days>, settled: boolean) =>
+const cover = async (workspace: number, range: ReturnType<typeof days>, final: boolean) =>
   bench.sql("INSERT INTO usage.coverage VALUES ($1, $2, $3, $4, 1, now())", [
     await scopeOf(workspace, "day"),
     ...iso(range),
-    settled,
+    final,
   ]);
 /** Of projects: a range that failed, with the time of its next attempt. */
 const fail = async (
@@ -54,8 +54,8 @@ const fail = async (
   );
 
 /** Workspace, stride, first and last day. */
-const shown = (slices: readonly UsageRequest[]) =>
-  slices
+const shown = (tasks: readonly UsageRequest[]) =>
+  tasks
     .map(({ groupBy, window, members }) => {
       expect(groupBy).toBe("project");
       const [from, to] = [window.start, window.end].map((ms) => (ms - bench.dataStart) / DAY_MS);
@@ -113,16 +113,16 @@ describe("what is wanted", () => {
   });
 
   test("in weeks takes days where no week fits, and hours are never planned for it", async () => {
-    const slices = await plan({
+    const tasks = await plan({
       ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
     });
-    const strides = slices.map((line) => line.split(" ")[1]);
+    const strides = tasks.map((line) => line.split(" ")[1]);
     expect([...new Set(strides)].sort()).toEqual(["day", "week"]);
     await cover(ONE, days(0, 100), true);
     const weeksOnly = await plan({
       ...{ wanted: [{ stride: "week", range: days(0, 60) }], workspaceIds: bench.workspaceIds.slice(0, 1) },
     });
-    expect(weeksOnly).toEqual(slices.filter((line) => line.includes("week")));
+    expect(weeksOnly).toEqual(tasks.filter((line) => line.includes("week")));
   });
 });
 
@@ -158,8 +158,8 @@ describe("due failures outside of what is wanted", () => {
     const first = Math.ceil(bench.dataStart / week) * week;
     const weeks = (from: number, to: number) => ({ start: first + from * week, end: first + to * week });
     await fail(ONE, weeks(8, 9), PAST, "week");
-    const [slice, ...others] = await planRetries(source, { wanted: [] });
-    expect([slice?.window, others]).toEqual([{ stride: "week", ...weeks(4, 9) }, []]);
+    const [task, ...others] = await planRetries(source, { wanted: [] });
+    expect([task?.window, others]).toEqual([{ stride: "week", ...weeks(4, 9) }, []]);
 
     await bench.sql("DELETE FROM usage.failure");
     // Its five weeks begin with the first whole week since the data start.

@@ -70,9 +70,9 @@ describe("the requests that a sync needs", () => {
 /** Feeds so many, and forgets that they were fed, as if they had been done; their first instants. */
 async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number): Promise<number[]> {
   const fed = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
-  const ids = fed.map(({ sliceId }) => sliceId);
+  const ids = fed.map(({ taskId }) => taskId);
   const rows = await sql<{ at: Date }>(
-    "DELETE FROM usage.slice WHERE slice_id = ANY ($1) RETURNING period_start AS at",
+    "DELETE FROM usage.fetch_task WHERE task_id = ANY ($1) RETURNING period_start AS at",
     [ids],
   );
   return rows.map(({ at }) => at.getTime());
@@ -84,10 +84,10 @@ describe("enqueueing", () => {
     const source = await bench.open();
     const { sourceId } = source;
     await planSync(source);
-    await bench.sql("DELETE FROM usage.slice");
+    await bench.sql("DELETE FROM usage.fetch_task");
     const enter = (daysAgo: number, scope: number) =>
       bench.sql(
-        `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+        `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
          SELECT $1, 'project', 'day', d, d + interval '1 day', ARRAY[$2::integer], ARRAY['w'], clock_timestamp()
          FROM (SELECT to_timestamp($3) AS d) x ON CONFLICT DO NOTHING`,
         [sourceId, scope, (bench.today - daysAgo * DAY_MS) / 1000],
@@ -110,9 +110,9 @@ describe("enqueueing", () => {
     const bench = await setup({ days: 20 });
     const source = await bench.open();
     await planSync(source);
-    await bench.sql("UPDATE usage.slice SET created_at = now(), group_by = 'project'");
+    await bench.sql("UPDATE usage.fetch_task SET created_at = now(), group_by = 'project'");
     const all = await bench.sql<{ at: Date }>(
-      "SELECT period_start AS at FROM usage.slice ORDER BY 1 DESC LIMIT 12",
+      "SELECT period_start AS at FROM usage.fetch_task ORDER BY 1 DESC LIMIT 12",
     );
     const fed = await feedAndEnd(bench, source.sourceId, 12);
     expect(fed.sort((a, b) => b - a)).toEqual(all.map(({ at }) => at.getTime()));

@@ -56,9 +56,9 @@ test("the plan meets the bound shown as `fewest possible`", async () => {
   const bench = await setup({ days: 40, hourlyForMs: 3 * DAY_MS, workspaces: [0, 1] });
   const source = await bench.open();
   const wanted = routineDemand(source, await storeNow(bench.store.db));
-  const slices = await planSource(source, { wanted, reprocess: "missing" });
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
   const { planned } = await bench.sync();
-  expect([slices.length, planned]).toEqual([fewestRequests(slices), fewestRequests(slices)]);
+  expect([tasks.length, planned]).toEqual([fewestRequests(tasks), fewestRequests(tasks)]);
 });
 
 test("a second sync fetches only provisional time and changes nothing", async () => {
@@ -84,11 +84,11 @@ test("a second sync fetches only provisional time and changes nothing", async ()
 test("a day becomes final once the settling time has passed since its end", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.sync();
-  const settled = await bench.sql<{ until: Date }>(
+  const final = await bench.sql<{ until: Date }>(
     `SELECT max(period_end) AS until FROM usage.coverage JOIN usage.scope USING (scope_id)
-     WHERE settled AND stride = 'day'`,
+     WHERE final AND stride = 'day'`,
   );
-  expect(settled[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);
+  expect(final[0]?.until.getTime()).toBe(bench.today - 3 * DAY_MS);
 });
 
 test("late and corrected counts of provisional time change in place", async () => {

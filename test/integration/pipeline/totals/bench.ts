@@ -28,7 +28,7 @@ export const check = async (bench: Bench, reach: "month" | "quarter" | "all" = "
   return { ...result, seen: bench.standin.requests.count - before };
 };
 
-/** A day in the middle of settled weeks, not at their edge. */
+/** A day in the middle of final weeks, not at their edge. */
 export const dayInside = ({ today }: Bench, weeksAgo: number, day = 3) =>
   floorToGrid(today - weeksAgo * STRIDE_MS.week, STRIDE_MS.week) + day * DAY_MS;
 

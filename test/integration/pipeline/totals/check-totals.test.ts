@@ -139,8 +139,8 @@ describe("groupings", () => {
 /** How many days before today have windows that overlap: too few for weeks before the first month. */
 function overlapFor(today: number): { days: number; shared: Interval } {
   for (let days = 130; days < 230; days++) {
-    const settled = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
-    const windows = controlWindows(settled, settled);
+    const final = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
+    const windows = controlWindows(final, final);
     const [shared] = windows.flatMap((one, i) => intersect([one], windows.slice(i + 1)));
     if (shared !== undefined) return { days, shared: { ...shared, end: shared.start + DAY_MS } };
   }
@@ -168,8 +168,8 @@ test("a day in two windows that overlap is shown in each of them, with its whole
 
 test("an error that only the total's own stride has is shown on its bucket", async () => {
   const bench = await loaded(200);
-  const settled = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
-  const month = controlWindows(settled, settled).find(({ stride }) => stride === "month");
+  const final = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
+  const month = controlWindows(final, final).find(({ stride }) => stride === "month");
   if (month === undefined) throw new Error("no month");
   const cell = senderOn(bench.standin, WORKSPACE, month.start + 40 * DAY_MS);
   bench.standin.discrepancies.push({ stride: "month", groupBy: "user", cell, delta: 7 });
@@ -182,8 +182,8 @@ test("an error that only the total's own stride has is shown on its bucket", asy
 test("days of a total that differs are not counted as proved, whoever found the difference", async () => {
   const bench = await loaded(200);
   const clean = await check(bench);
-  const settled = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
-  const month = controlWindows(settled, settled).find(({ stride }) => stride === "month");
+  const final = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };
+  const month = controlWindows(final, final).find(({ stride }) => stride === "month");
   if (month === undefined) throw new Error("no month");
   const cell = senderOn(bench.standin, WORKSPACE, month.start + 40 * DAY_MS);
   bench.standin.discrepancies.push({ stride: "month", groupBy: "user", cell, delta: 7 });
@@ -224,7 +224,7 @@ test("days that are not loaded and windows without proven access are counted as 
   );
   const [lost] = await bench.sql<{ days: number }>(
     `SELECT 57 - sum(extract(epoch FROM period_end - period_start) / 86400)::integer AS days
-     FROM usage.coverage JOIN usage.scope USING (scope_id) WHERE group_by = 'user' AND stride = 'day' AND settled`,
+     FROM usage.coverage JOIN usage.scope USING (scope_id) WHERE group_by = 'user' AND stride = 'day' AND final`,
   );
   expect(lost?.days).toBeGreaterThan(0);
   expect(await check(bench)).toMatchObject({ daysNotFinal: lost?.days, othersNotFinal: 0, unverified: 0 });

@@ -9,7 +9,7 @@ export function label(id: string): string {
 /** The expected figure of a day or an hour for one workspace and dimension. Without `traces` it is not loaded. */
 export interface Figure {
   readonly status: string;
-  readonly settled: boolean;
+  readonly final: boolean;
   readonly fetchedAt?: number | undefined;
   readonly traces?: ReadonlyMap<string, number> | undefined;
 }
@@ -29,7 +29,7 @@ export function dayFigure(model: Model, { groupBy, workspaceId }: Cell, day: num
   const traces = new Map<string, number>();
   for (const part of parts) for (const [id, n] of part.traces) traces.set(id, (traces.get(id) ?? 0) + n);
   const loaded = parts.length > 0 && {
-    settled: parts.every((part) => part.settled),
+    final: parts.every((part) => part.final),
     fetchedAt: Math.min(...parts.map((part) => part.fetchedAt)),
     traces,
   };
@@ -48,13 +48,13 @@ function withStatus(
   failure: string | undefined,
   isUnavailable: boolean,
 ): Figure {
-  const isSettled = (loaded || { settled: false }).settled;
+  const isFinal = (loaded || { final: false }).final;
   const first = (): string => {
     if (!loaded && isUnavailable) return "not_available";
     if (failure === "failed") return "failed";
     if (!loaded && failure === undefined) return "missing";
     if (failure === "unverified") return "unverified";
-    return isSettled ? "ok" : "provisional";
+    return isFinal ? "ok" : "provisional";
   };
-  return { ...(loaded || { settled: false }), status: first() };
+  return { ...(loaded || { final: false }), status: first() };
 }

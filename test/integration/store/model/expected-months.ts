@@ -52,7 +52,7 @@ function cellRows(model: Model, cell: Cell, { firstDay, now }: { firstDay: numbe
     const loaded = expected.filter(({ figure }) => figure.traces !== undefined);
     const isComplete = loaded.length === expected.length;
     const isFinal =
-      month !== monthOf(now) && expected.every(({ figure }) => figure.settled && figure.status === "ok");
+      month !== monthOf(now) && expected.every(({ figure }) => figure.final && figure.status === "ok");
     const traces = new Map<string, number>();
     for (const { figure } of loaded) {
       for (const [id, n] of figure.traces ?? []) traces.set(id, (traces.get(id) ?? 0) + n);

@@ -33,7 +33,7 @@ function tables(model: Model): Record<string, Value[][]> {
     ),
     coverage: scopes.flatMap((s) =>
       [...s.buckets].map(([t, b]) => [
-        ...[s.stride, s.groupBy, s.workspaceId, b.settled, b.fetchNumber, instant(b.fetchedAt), instant(t)],
+        ...[s.stride, s.groupBy, s.workspaceId, b.final, b.fetchNumber, instant(b.fetchedAt), instant(t)],
       ]),
     ),
     failure: scopes.flatMap((s) =>
@@ -75,7 +75,7 @@ function recordViews(model: Model): Record<string, Value[][]> {
       [...s.buckets].flatMap(([t, b]) =>
         [...b.traces].map(([id, n]) => [
           ...[s.stride, s.groupBy, s.workspaceId, label(id), instant(t), instant(t + STRIDE_MS[s.stride])],
-          ...[model.nameOf(s.groupBy, id), n, b.settled, instant(b.fetchedAt)],
+          ...[model.nameOf(s.groupBy, id), n, b.final, instant(b.fetchedAt)],
         ]),
       ),
     ),
@@ -139,10 +139,10 @@ function worst(all: readonly string[]): string {
 
 /** A workspace has one row a day or hour; another dimension one a value, or one without where nothing is loaded. */
 function capabilityRows(model: Model, { groupBy, workspaceId }: Cell, figure: Figure): Value[][] {
-  const { status, settled, traces, fetchedAt } = figure;
+  const { status, final, traces, fetchedAt } = figure;
   const row = (dimension: Value[], n: number | undefined, state: string) => [
     ...[workspaceId, model.nameOf("workspace", workspaceId), ...dimension, n],
-    ...[settled && (state === "ok" || state === "empty"), state, instant(fetchedAt)],
+    ...[final && (state === "ok" || state === "empty"), state, instant(fetchedAt)],
   ];
   if (groupBy === "workspace") {
     const sum = traces && [...traces.values()].reduce((a, b) => a + b, 0);

@@ -50,7 +50,7 @@ export class History {
   readonly #meter: Meter;
   readonly sourceId: number;
   readonly #scopeIds: ReadonlyMap<string, number>;
-  /** The clock that stamps fetches. It starts late on the third day: the first day is settled, the second is not. */
+  /** The clock that stamps fetches. It starts late on the third day: the first day is final, the second is not. */
   #now = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
   /** Answered questions, each until its last delivery. */
   readonly #inFlight: InFlight[] = [];

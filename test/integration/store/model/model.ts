@@ -30,7 +30,7 @@ export interface ModelAnswer {
 interface Bucket {
   readonly fetchNumber: number;
   readonly fetchedAt: number;
-  readonly settled: boolean;
+  readonly final: boolean;
   readonly traces: ReadonlyMap<string, number>;
 }
 
@@ -204,22 +204,22 @@ export class Model {
           else if (after === undefined) result.retired++;
           else if (before === after) result.unchanged++;
           else result.updated++;
-          const wasFinal = old === undefined ? scope.withdrawn.has(t) : old.settled;
+          const wasFinal = old === undefined ? scope.withdrawn.has(t) : old.final;
           if (wasFinal && (before ?? 0) !== (after ?? 0)) {
             result.restated++;
             this.restatements.push({ scope, id, bucket: t, before, after, fetchNumber });
           }
         }
-        const settledUntil = Math.floor((fetchedAt - this.#settleAfterMs) / DAY_MS) * DAY_MS;
-        const settled = t + STRIDE_MS[scope.stride] <= settledUntil;
-        scope.buckets.set(t, { fetchNumber, fetchedAt, settled, traces });
+        const finalUntil = Math.floor((fetchedAt - this.#settleAfterMs) / DAY_MS) * DAY_MS;
+        const final = t + STRIDE_MS[scope.stride] <= finalUntil;
+        scope.buckets.set(t, { fetchNumber, fetchedAt, final, traces });
         if ((scope.failures.get(t)?.fetchNumber ?? fetchNumber) < fetchNumber) scope.failures.delete(t);
       }
     }
     return result;
   }
 
-  /** A slice without a usable answer. */
+  /** A task without a usable answer. */
   fail(answer: ModelAnswer): void {
     for (const id of answer.workspaceIds) {
       this.#fail(this.scope(id, answer.groupBy, answer.stride), { ...answer, state: "failed" });
@@ -294,7 +294,7 @@ export class Model {
       const bucket = scope.buckets.get(t);
       if (bucket === undefined || bucket.traces.size > 0 || bucket.fetchedAt <= doubt.fetchedAfter) continue;
       scope.buckets.delete(t);
-      if (bucket.settled) scope.withdrawn.add(t);
+      if (bucket.final) scope.withdrawn.add(t);
       if (scope.failures.has(t)) continue;
       const { fetchNumber } = bucket;
       const [failedAt, retryAt] = [doubt.at, doubt.at + HOUR_MS];

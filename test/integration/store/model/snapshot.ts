@@ -33,7 +33,7 @@ export async function takeSnapshot(
       LEFT JOIN usage.series x USING (series_id) LEFT JOIN usage.scope s USING (scope_id)
       LEFT JOIN usage.entity e ON e.entity_id = x.entity_id LEFT JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     coverage: `
-      SELECT c.period_start, c.period_end, s.stride, s.group_by, w.external_id, c.settled, c.fetch_number, c.fetched_at
+      SELECT c.period_start, c.period_end, s.stride, s.group_by, w.external_id, c.final, c.fetch_number, c.fetched_at
       FROM usage.coverage c JOIN usage.scope s USING (scope_id) JOIN usage.entity w ON w.entity_id = s.workspace_id`,
     failure: `
       SELECT f.period_start, f.period_end, s.stride, s.group_by, w.external_id,
@@ -51,7 +51,7 @@ export async function takeSnapshot(
       SELECT e.external_id, w.readable_at, w.is_deleted, w.unlisted_since, w.readable_since
       FROM usage.workspace w JOIN usage.entity e USING (entity_id)`,
     "view usage_record": `
-      SELECT stride, group_by, workspace_id, dimension_id, period_start, period_end, dimension_name, traces, is_settled, fetched_at
+      SELECT stride, group_by, workspace_id, dimension_id, period_start, period_end, dimension_name, traces, is_final, fetched_at
       FROM reporting.usage_record`,
     "view usage_restatement": `
       SELECT stride, group_by, workspace_id, dimension_id, period_start, old_traces, new_traces

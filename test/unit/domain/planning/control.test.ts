@@ -5,20 +5,20 @@ import { subtract, totalMs } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);
-const settledTime = fc
+const finalTime = fc
   .record({ start: fc.integer({ min: 20_400, max: 20_800 }), days: fc.integer({ min: 1, max: 1500 }) })
   .map(({ start, days }) => ({ start: start * DAY_MS, end: (start + days) * DAY_MS }));
 
 describe("the windows of a check", () => {
-  test("lie in settled time and in the tier of their stride", () => {
+  test("lie in final time and in the tier of their stride", () => {
     fc.assert(
-      fc.property(settledTime, fc.constantFrom(...REACHES), (settled, reach) => {
-        const windows = controlWindows(rangeOfReach(reach, settled), settled);
+      fc.property(finalTime, fc.constantFrom(...REACHES), (final, reach) => {
+        const windows = controlWindows(rangeOfReach(reach, final), final);
         expect(windows).toEqual(windows.toSorted((a, b) => a.start - b.start));
         for (const { start, end, stride } of windows) {
           expect(["week", "month", "year"]).toContain(stride);
-          expect(start).toBeGreaterThanOrEqual(settled.start);
-          expect(end).toBeLessThanOrEqual(settled.end);
+          expect(start).toBeGreaterThanOrEqual(final.start);
+          expect(end).toBeLessThanOrEqual(final.end);
           expect(strideOfRange(end - start)).toBe(stride);
           expect(start % STRIDE_MS[stride]).toBe(0);
           expect((end - start) / STRIDE_MS[stride]).toBeGreaterThanOrEqual(TIER_BUCKETS[stride].min);
@@ -29,10 +29,10 @@ describe("the windows of a check", () => {
 
   test("leave less than a week unproved at either end, once there are six weeks", () => {
     fc.assert(
-      fc.property(settledTime, fc.constantFrom(...REACHES), (settled, reach) => {
-        fc.pre(settled.end - settled.start >= 6 * STRIDE_MS.week);
-        const range = rangeOfReach(reach, settled);
-        const waiting = subtract([range], controlWindows(range, settled));
+      fc.property(finalTime, fc.constantFrom(...REACHES), (final, reach) => {
+        fc.pre(final.end - final.start >= 6 * STRIDE_MS.week);
+        const range = rangeOfReach(reach, final);
+        const waiting = subtract([range], controlWindows(range, final));
         for (const part of waiting) expect(totalMs([part])).toBeLessThan(STRIDE_MS.week);
         expect(waiting.length).toBeLessThanOrEqual(2);
       }),
@@ -40,30 +40,30 @@ describe("the windows of a check", () => {
   });
 
   test("are few: a quarter in one or two, three years in five at most", () => {
-    const settled = { start: day("2026-01-05"), end: day("2029-01-04") };
-    expect(controlWindows(rangeOfReach("quarter", settled), settled).length).toBeLessThanOrEqual(2);
-    expect(controlWindows(rangeOfReach("month", settled), settled)).toHaveLength(1);
-    expect(controlWindows(rangeOfReach("all", settled), settled).length).toBeLessThanOrEqual(5);
+    const final = { start: day("2026-01-05"), end: day("2029-01-04") };
+    expect(controlWindows(rangeOfReach("quarter", final), final).length).toBeLessThanOrEqual(2);
+    expect(controlWindows(rangeOfReach("month", final), final)).toHaveLength(1);
+    expect(controlWindows(rangeOfReach("all", final), final).length).toBeLessThanOrEqual(5);
   });
 
   test("are none for days after the last whole week", () => {
     const { week } = STRIDE_MS;
     const end = Math.ceil(day("2026-06-01") / week) * week + 3 * DAY_MS;
-    const settled = { start: day("2026-01-05"), end };
-    expect(controlWindows({ start: end - 2 * DAY_MS, end }, settled)).toEqual([]);
-    expect(controlWindows({ start: end - 4 * DAY_MS, end }, settled)).toHaveLength(1);
+    const final = { start: day("2026-01-05"), end };
+    expect(controlWindows({ start: end - 2 * DAY_MS, end }, final)).toEqual([]);
+    expect(controlWindows({ start: end - 4 * DAY_MS, end }, final)).toHaveLength(1);
   });
 
   test("of a quarter reach back 92 days", () => {
-    const settled = { start: day("2026-01-05"), end: day("2026-07-01") };
-    expect(rangeOfReach("quarter", settled)).toEqual({ start: day("2026-03-31"), end: day("2026-07-01") });
-    expect(rangeOfReach("quarter", { ...settled, end: day("2026-02-01") }).start).toBe(settled.start);
-    expect(rangeOfReach("all", settled)).toEqual(settled);
+    const final = { start: day("2026-01-05"), end: day("2026-07-01") };
+    expect(rangeOfReach("quarter", final)).toEqual({ start: day("2026-03-31"), end: day("2026-07-01") });
+    expect(rangeOfReach("quarter", { ...final, end: day("2026-02-01") }).start).toBe(final.start);
+    expect(rangeOfReach("all", final)).toEqual(final);
   });
 
-  test("begin in the month of the last settled day", () => {
-    const settled = { start: day("2026-01-05"), end: day("2026-05-01") };
-    expect(rangeOfReach("month", settled)).toEqual({ start: day("2026-04-01"), end: day("2026-05-01") });
-    expect(rangeOfReach("month", { ...settled, end: day("2026-05-02") }).start).toBe(day("2026-05-01"));
+  test("begin in the month of the last final day", () => {
+    const final = { start: day("2026-01-05"), end: day("2026-05-01") };
+    expect(rangeOfReach("month", final)).toEqual({ start: day("2026-04-01"), end: day("2026-05-01") });
+    expect(rangeOfReach("month", { ...final, end: day("2026-05-02") }).start).toBe(day("2026-05-01"));
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coverBuckets, coverSlices } from "../../../../src/domain/planning/cover.ts";
+import { coverBuckets, coverTasks } from "../../../../src/domain/planning/cover.ts";
 import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
@@ -79,7 +79,7 @@ describe("coverBuckets", () => {
   });
 });
 
-describe("coverSlices", () => {
+describe("coverTasks", () => {
   const scope = (scopeId: number, buckets: number[], within = [days(0, 45)]) => ({
     scopeId,
     meter: "traces" as const,
@@ -90,8 +90,8 @@ describe("coverSlices", () => {
   });
 
   test("lets workspaces share a request where each has a bucket", () => {
-    const slices = coverSlices([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
-    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
+    const tasks = coverTasks([scope(1, [day(3), day(40)]), scope(2, [day(5)])], "day");
+    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [
         [3, 6],
         [1, 2],
@@ -101,19 +101,19 @@ describe("coverSlices", () => {
   });
 
   test("leaves out of a request the workspace whose bucket begins where the window ends", () => {
-    const slices = coverSlices([scope(1, [day(0), day(30)]), scope(2, [day(31)])], "day");
-    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
+    const tasks = coverTasks([scope(1, [day(0), day(30)]), scope(2, [day(31)])], "day");
+    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [[0, 31], [1]],
       [[31, 32], [2]],
     ]);
   });
 
   test("asks apart for time that they do not share", () => {
-    const slices = coverSlices(
+    const tasks = coverTasks(
       [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])],
       "day",
     );
-    expect(slices.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
+    expect(tasks.map((one) => [inDays([one.window])[0], scopeIdsOf(one)])).toEqual([
       [
         [3, 6],
         [1, 2],
@@ -124,6 +124,6 @@ describe("coverSlices", () => {
 
   test("asks for one workspace at a time by any other dimension", () => {
     const users = [1, 2].map((id) => ({ ...scope(id, [day(3)]), groupBy: "user" as const }));
-    expect(coverSlices(users, "day").map(workspaceIdsOf)).toEqual([["w1"], ["w2"]]);
+    expect(coverTasks(users, "day").map(workspaceIdsOf)).toEqual([["w1"], ["w2"]]);
   });
 });

@@ -16,14 +16,14 @@ const loaded = (
   loadedIntervalsOf(
     { ...days(start, end), stride },
     { fetchNumber: 7, fetchedAt: day(10) + 12 * HOUR_MS },
-    { settleAfterMs: 3 * DAY_MS, settledBefore: before },
+    { settleAfterMs: 3 * DAY_MS, finalBefore: before },
   ).map((part) => {
     expect(part).toMatchObject({ fetchNumber: 7, fetchedAt: day(10) + 12 * HOUR_MS });
-    return [(part.start - WEEK0) / DAY_MS, (part.end - WEEK0) / DAY_MS, part.settled];
+    return [(part.start - WEEK0) / DAY_MS, (part.end - WEEK0) / DAY_MS, part.final];
   });
 
 describe("the loaded intervals of a window", () => {
-  test("are settled up to the last whole UTC day that ended long enough ago", () => {
+  test("are final up to the last whole UTC day that ended long enough ago", () => {
     expect(loaded(0, 10)).toEqual([
       [0, 7, true],
       [7, 10, false],
@@ -44,7 +44,7 @@ describe("the loaded intervals of a window", () => {
     expect(loaded(-28, 21, "week", []).at(-1)).toEqual([7, 21, false]);
   });
 
-  test("stay settled where they were, and nowhere outside of the window", () => {
+  test("stay final where they were, and nowhere outside of the window", () => {
     expect(loaded(0, 10, "day", [days(8, 9), days(20, 30), days(-9, -8)])).toEqual([
       [0, 7, true],
       [8, 9, true],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
+import { type PlannedScope, planTasks } from "../../../../src/domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
@@ -50,18 +50,18 @@ test("with several kinds and tiers, each scope is asked for in the windows of th
         minLength: 2,
       }),
       (meters) => {
-        const slices = meters.flatMap(([meter, given]) => {
+        const tasks = meters.flatMap(([meter, given]) => {
           const start = DATA_START + given.startsAfter * DAY_MS;
           const scopes = scopesOf(given);
           const range = { start: DATA_START, end: DATA_START + DAYS * DAY_MS };
-          const own = planSlices({
+          const own = planTasks({
             ...{ meter, scopes, wanted: [{ stride: "day", range }], dataStart: start },
           });
-          expect(own.every((slice) => slice.meter === meter)).toBe(true);
+          expect(own.every((task) => task.meter === meter)).toBe(true);
           for (const scope of scopes) expect(windowsOf(own, scope)).toEqual(best(scope, start));
           return own;
         });
-        const names = slices.map(
+        const names = tasks.map(
           ({ meter, groupBy, window, members }) =>
             `${meter} ${groupBy} ${window.start} ${window.end} ${groupBy === "workspace" ? "" : members[0]?.workspaceId}`,
         );
@@ -86,8 +86,8 @@ function scopesOf({ byWorkspace, byProject }: { byWorkspace: Interval[][]; byPro
   return [...byWorkspace.map((parts, at) => scope("workspace", at, parts)), scope("project", 0, byProject)];
 }
 
-function windowsOf(slices: readonly UsageRequest[], { scopeId }: PlannedScope) {
-  return slices
+function windowsOf(tasks: readonly UsageRequest[], { scopeId }: PlannedScope) {
+  return tasks
     .filter(({ members }) => members.some((member) => member.scopeId === scopeId))
     .map(({ window }) => window)
     .sort((a, b) => a.start - b.start);

@@ -46,7 +46,7 @@ function scopeOf(
   const part = (i: number) => ({ start: DATA_START + i * unit, end: DATA_START + (i + 1) * unit });
   return {
     ...{ groupBy: "user", workspaceId: "w", stride },
-    coverage: states.flatMap((one, i) => (one === "none" ? [] : [{ ...part(i), settled: one === "final" }])),
+    coverage: states.flatMap((one, i) => (one === "none" ? [] : [{ ...part(i), final: one === "final" }])),
     failures: failed.flatMap((isFailed, i) =>
       isFailed ? [{ ...part(i), state: "failed" as const, code: "server_error", retryAt: 1_000 + i }] : [],
     ),
@@ -157,7 +157,7 @@ describe("the status of a requested range", () => {
     const known: KnownTime[] = [
       {
         ...{ groupBy: "user", workspaceId: "w", stride: "hour" },
-        coverage: [{ start: hour(0), end: hour(5), settled: true }],
+        coverage: [{ start: hour(0), end: hour(5), final: true }],
         failures: [{ start: hour(5), end: hour(7), state: "unverified", code: "no_access", retryAt: 9 }],
       },
     ];

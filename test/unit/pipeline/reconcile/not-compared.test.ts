@@ -40,8 +40,8 @@ test("each ended day or hour that was asked for and is not final is counted once
       const state = {
         // As in the store: no time is both.
         coverage: [
-          ...final.map((part) => ({ ...part, settled: true })),
-          ...provisional.map((part) => ({ ...part, settled: false })),
+          ...final.map((part) => ({ ...part, final: true })),
+          ...provisional.map((part) => ({ ...part, final: false })),
         ],
         failures: failed,
       } as unknown as ScopeState;

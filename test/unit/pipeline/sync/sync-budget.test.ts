@@ -7,7 +7,7 @@ import { describeAdded, type Syncing, syncBudget } from "../../../../src/pipelin
 const NOW = Date.parse("2026-03-10T05:20:00Z");
 const DATA_START = Date.parse("2026-01-05T00:00:00Z");
 
-/** Days are settled after three days, and no hours are kept beyond an hour. */
+/** Days are final after three days, and no hours are kept beyond an hour. */
 function source({
   workspaces = 1,
   meters = [["traces", DATA_START]] as [Meter, number][],
@@ -28,7 +28,7 @@ function source({
   };
 }
 
-test("a sync asks for the days and hours that are not settled: for workspaces at once, else for each", () => {
+test("a sync asks for the days and hours that are not final: for workspaces at once, else for each", () => {
   // Four dimensions in days and in hours. The hour under way and the one before lie in one window.
   expect(syncBudget(source({}), NOW)).toMatchObject({ needed: 8, added: [], problem: undefined });
   // By workspace they are asked for together.
@@ -91,7 +91,7 @@ test("too few requests until the next sync are a problem, with an interval that 
 });
 
 test("a message of the queue is known by its id, and ids of others are left alone", () => {
-  expect(messageId({ sliceId: 12, generation: 3 })).toBe("12-3");
+  expect(messageId({ taskId: 12, generation: 3 })).toBe("12-3");
   for (const id of ["12-3", "1-0", "1-12"]) expect(isMessageId(id), id).toBe(true);
   for (const id of ["12", "12-", "-3", "a12-3", "12-3b", "12-3-4", "repeat:12-3", ""])
     expect(isMessageId(id), id).toBe(false);

@@ -116,10 +116,10 @@ function startForm(
   { who, csrf, now }: Of,
   { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
 ): Html {
-  const { slices, digest } = preview;
+  const { tasks, digest } = preview;
   if (who.role !== "operator") return html`<p class="quiet">Operators can start it.</p>`;
   if (known.stored === undefined) return html``;
-  if (slices.length === 0)
+  if (tasks.length === 0)
     return notice(
       "info",
       html`<p>Nothing would be fetched. What is left out, and why, stands above. To fetch what is final all the same, choose everything again.</p>`,
@@ -135,9 +135,9 @@ function startForm(
     ...asked.workspace.map((one): [string, string] => ["workspace", one]),
     ["digest", digest],
     ["shown_at", String(now)],
-    ["windows", writeWindows(windowsOf(slices))],
+    ["windows", writeWindows(windowsOf(tasks))],
   ];
-  const requests = `${slices.length.toLocaleString("en-US")} request${slices.length === 1 ? "" : "s"}`;
+  const requests = `${tasks.length.toLocaleString("en-US")} request${tasks.length === 1 ? "" : "s"}`;
   return html`<form method="post" action="/backfills/new">
     ${hidden.map(([field, value]) => (value === undefined ? "" : html`<input type="hidden" name="${field}" value="${value}">`))}
     <button>Start this backfill: ${requests}</button>

@@ -28,13 +28,13 @@ interface Shown {
 
 /** What a backfill would do. */
 export function previewOf({ checked, preview, budget }: Shown): Html {
-  const { slices, facts, notSent, inFlight } = preview;
-  const windows = windowsOf(slices);
-  const sent = slices.length - notSent;
+  const { tasks, facts, notSent, inFlight } = preview;
+  const windows = windowsOf(tasks);
+  const sent = tasks.length - notSent;
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
-      <div><dt>Requests</dt><dd>${count(slices.length)} in ${count(windows.length)} windows: ${requestsByDimension(
-        slices,
+      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${requestsByDimension(
+        tasks,
         checked.wish.groupings,
       ).map(
         ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${groupBy} ${count(requests)}`,

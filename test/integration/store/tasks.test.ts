@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
-import { claimSlice, endSlice, enterSlices } from "../../../src/store/work/tasks.ts";
+import { claimTask, endTask, enterTasks } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
@@ -36,7 +36,7 @@ async function setup() {
   return { ...bundle, sourceId, members, backfill, take };
 }
 
-/** A slice as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. */
+/** A task as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. */
 interface Drawn {
   readonly of: "routine" | "running" | "other" | "paused";
   readonly groupBy: string;
@@ -66,29 +66,29 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
       fc.array(drawn, { maxLength: 40 }),
       fc.nat(10),
       fc.nat(4),
-      async (slices, fours, full) => {
-        await reader.query("DELETE FROM usage.slice");
-        const { rows } = await reader.query<{ slice_id: string; n: number }>(
+      async (tasks, fours, full) => {
+        await reader.query("DELETE FROM usage.fetch_task");
+        const { rows } = await reader.query<{ task_id: string; n: number }>(
           `WITH s AS (
            SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
              jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, age integer, "from" integer)
          ), i AS (
-           -- The scope tells them apart: a slice of the routine is there once.
-           INSERT INTO usage.slice (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+           -- The scope tells them apart: a task of the routine is there once.
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
            SELECT $1, "backfillId", "groupBy", 'day', '2026-02-01Z'::timestamptz + "from" * interval '1 day',
              '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day'
-           FROM s ORDER BY n RETURNING slice_id, scope_ids[1] AS n
-         ) SELECT slice_id, n FROM i ORDER BY n`,
-          [sourceId, JSON.stringify(slices.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
+           FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
+         ) SELECT task_id, n FROM i ORDER BY n`,
+          [sourceId, JSON.stringify(tasks.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
         );
-        const waiting = slices.map((one, i) => ({ ...one, id: Number(rows[i]?.slice_id) }));
+        const waiting = tasks.map((one, i) => ({ ...one, id: Number(rows[i]?.task_id) }));
         // Places that are taken.
         await reader.query(
-          `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, state, leased_until)
+          `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, state, leased_until)
          SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[1000 + n], '{a}', 'queued', now() FROM generate_series(1, $2::integer) n`,
           [sourceId, full],
         );
-        const taken = (await take(full + 4 * fours)).map(({ sliceId }) => sliceId);
+        const taken = (await take(full + 4 * fours)).map(({ taskId }) => taskId);
 
         const newest = (some: readonly (Drawn & { id: number })[]) =>
           some.toSorted(
@@ -112,10 +112,10 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
         expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
         expect(new Set(taken).size).toBe(taken.length);
         expect(taken.slice(0, oldest.length)).toEqual(oldest.slice(0, taken.length).map(({ id }) => id));
-        const { rows: queued } = await reader.query<{ slice_id: string }>(
-          "SELECT slice_id FROM usage.slice WHERE state = 'queued' AND generation = 1 ORDER BY 1",
+        const { rows: queued } = await reader.query<{ task_id: string }>(
+          "SELECT task_id FROM usage.fetch_task WHERE state = 'queued' AND generation = 1 ORDER BY 1",
         );
-        expect(queued.map((row) => Number(row.slice_id))).toEqual(taken.toSorted((a, b) => a - b));
+        expect(queued.map((row) => Number(row.task_id))).toEqual(taken.toSorted((a, b) => a - b));
       },
     ),
     { seed: SEED, numRuns: 60 },
@@ -124,8 +124,8 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
 
 test("nothing is taken of a source whose key is refused", async () => {
   const { store, reader, sourceId, members, take } = await setup();
-  const slices = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
-  await enterSlices(store.db, { sourceId, slices });
+  const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
+  await enterTasks(store.db, { sourceId, tasks });
   await reader.query(
     "UPDATE usage.source SET refused_at = now(), refused_code = 'unauthorized', refused_message = 'no'",
   );
@@ -140,16 +140,16 @@ test("taking a thousand of a hundred thousand reads some thousands", async () =>
   const { reader, sourceId, take } = await setup();
   await reader.query(
     // A statement of a sync enters 500.
-    `INSERT INTO usage.slice (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
      SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[n], '{a}', now() + n / 500 * interval '1 ms'
      FROM generate_series(1, 100000) n`,
     [sourceId],
   );
-  await reader.query("ANALYZE usage.slice");
+  await reader.query("ANALYZE usage.fetch_task");
   const read = async () => {
     const { rows } = await reader.query<{ n: string }>(
-      `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = 'usage.slice'::regclass) AS n
-       FROM pg_stat_user_indexes WHERE relid = 'usage.slice'::regclass`,
+      `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = 'usage.fetch_task'::regclass) AS n
+       FROM pg_stat_user_indexes WHERE relid = 'usage.fetch_task'::regclass`,
     );
     return Number(rows[0]?.n);
   };
@@ -161,14 +161,14 @@ test("taking a thousand of a hundred thousand reads some thousands", async () =>
 });
 
 test.each(["alone", "with its fetch"])(
-  "a worker that ends a slice %s while it is queued anew does not end that",
+  "a worker that ends a task %s while it is queued anew does not end that",
   async (how) => {
     const { store, reader, sourceId, members, take } = await setup();
-    const slices = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
-    await enterSlices(store.db, { sourceId, slices });
+    const tasks = [{ meter: "traces", groupBy: "project", window: day(0), members }] as const;
+    await enterTasks(store.db, { sourceId, tasks });
     const [message] = await take(1);
-    const slice = await claimSlice(store.db, message as { sliceId: number; generation: number });
-    if (slice === undefined) throw new Error("no slice");
+    const task = await claimTask(store.db, message as { taskId: number; generation: number });
+    if (task === undefined) throw new Error("no task");
     const fetch = {
       sourceId,
       purpose: "load",
@@ -178,14 +178,14 @@ test.each(["alone", "with its fetch"])(
       workspaces: 1,
     } as const;
     const stamp = await beginFetch(store.db, fetch);
-    const ending = { slice, state: "done" } as const;
+    const ending = { task, state: "done" } as const;
 
     await reader.query("BEGIN");
-    await reader.query("UPDATE usage.slice SET generation = generation + 1");
+    await reader.query("UPDATE usage.fetch_task SET generation = generation + 1");
     const ended =
       how === "alone"
-        ? endSlice(store.db, ending)
-        : finishFetch(store.db, stamp, { outcome: "loaded", slice: ending });
+        ? endTask(store.db, ending)
+        : finishFetch(store.db, stamp, { outcome: "loaded", task: ending });
     await poll(async () => {
       const { rows } = await reader.query(
         "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
@@ -194,12 +194,12 @@ test.each(["alone", "with its fetch"])(
     });
     await reader.query("COMMIT");
     await ended;
-    const { rows } = await reader.query("SELECT state, generation FROM usage.slice");
+    const { rows } = await reader.query("SELECT state, generation FROM usage.fetch_task");
     expect(rows).toEqual([{ state: "queued", generation: 2 }]);
     const { rows: ledger } = await reader.query("SELECT outcome FROM usage.fetch");
     expect(ledger).toEqual([{ outcome: how === "alone" ? "running" : "loaded" }]);
     // Whoever holds the new generation ends it.
-    await endSlice(store.db, { slice: { ...slice, generation: 2 }, state: "done" });
-    expect((await reader.query("SELECT FROM usage.slice")).rows).toEqual([]);
+    await endTask(store.db, { task: { ...task, generation: 2 }, state: "done" });
+    expect((await reader.query("SELECT FROM usage.fetch_task")).rows).toEqual([]);
   },
 );

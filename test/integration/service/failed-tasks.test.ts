@@ -6,14 +6,14 @@ import { poll } from "../../support/poll.ts";
 import { eachRecord, startProxy } from "../../support/proxy.ts";
 import { daysAgo, type ServiceBench, setupService } from "../../support/service.ts";
 
-/** A backfill with slices that cannot be loaded: the others are, and these are shown with their reason. */
+/** A backfill with tasks that cannot be loaded: the others are, and these are shown with their reason. */
 
 const DAY_MS = 86_400_000;
 const LONG = 240_000;
 
 const FROM = `${daysAgo(20)}T00:00:00Z`;
 
-/** Syncs are rare, since their slices go before those of a backfill. */
+/** Syncs are rare, since their tasks go before those of a backfill. */
 const OPTIONS = { days: 30, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT1M" } };
 
 interface Shown {
@@ -21,7 +21,7 @@ interface Shown {
   readonly total: number;
   readonly done: number;
   readonly failed: number;
-  readonly failedSlices: {
+  readonly failedTasks: {
     groupBy: string;
     from: string;
     to: string;
@@ -60,11 +60,11 @@ async function backfillWith(fault: FaultStep["fault"]) {
   const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
   expect(code).toBe(3);
   expect(said).toMatchObject({ failed: workspaces, done: said.total - workspaces });
-  expect(said.failedSlices).toHaveLength(workspaces);
+  expect(said.failedTasks).toHaveLength(workspaces);
   return { bench, said, workspaces };
 }
 
-test("a window that is refused with 400 fails for each workspace, and every other slice is loaded", {
+test("a window that is refused with 400 fails for each workspace, and every other task is loaded", {
   timeout: LONG,
 }, async () => {
   const body = '{"detail":"no such bucket"}';
@@ -74,22 +74,22 @@ test("a window that is refused with 400 fails for each workspace, and every othe
     body,
     content_type: "application/json",
   });
-  for (const slice of said.failedSlices) {
-    expect(slice).toMatchObject({ groupBy: "project", from: FROM });
-    expect(slice.code).not.toBe("");
-    expect(slice.message).toContain("400");
+  for (const task of said.failedTasks) {
+    expect(task).toMatchObject({ groupBy: "project", from: FROM });
+    expect(task.code).not.toBe("");
+    expect(task.message).toContain("400");
   }
 });
 
-test("a window that is always answered with 500 fails after eight requests, and every other slice is loaded", {
+test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", {
   timeout: LONG,
 }, async () => {
   // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/retry.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const { bench, said, workspaces } = await backfillWith(fault);
-  for (const slice of said.failedSlices) {
-    expect(slice).toMatchObject({ groupBy: "project", from: FROM, code: "server_error" });
-    expect(slice.message).toContain("answered 500");
+  for (const task of said.failedTasks) {
+    expect(task).toMatchObject({ groupBy: "project", from: FROM, code: "server_error" });
+    expect(task.message).toContain("answered 500");
   }
   const sent = `SELECT count(*) FROM usage.fetch WHERE group_by = 'project' AND period_start = '${FROM}' AND status = 500`;
   expect(await bench.count(sent)).toBe(8 * workspaces);
@@ -125,7 +125,7 @@ test("a record that fails its schema costs one bucket of one workspace", { timeo
   const instant = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z");
   expect(code).toBe(3);
   expect(said).toMatchObject({ failed: 1, done: said.total - 1 });
-  expect(said.failedSlices).toMatchObject([
+  expect(said.failedTasks).toMatchObject([
     {
       groupBy: "project",
       from: instant(start),
@@ -134,5 +134,5 @@ test("a record that fails its schema costs one bucket of one workspace", { timeo
       code: "answer_invalid",
     },
   ]);
-  expect(said.failedSlices[0]?.message).toContain("traces");
+  expect(said.failedTasks[0]?.message).toContain("traces");
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type PlannedScope, planSlices } from "../../../../src/domain/planning/plan-tasks.ts";
+import { type PlannedScope, planTasks } from "../../../../src/domain/planning/plan-tasks.ts";
 import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { ALL_TIME } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride } from "../../../../src/domain/time/stride.ts";
@@ -23,15 +23,15 @@ function scopes(
 }
 
 const planned = (all: PlannedScope[], stride: Stride, range: Interval, dataStart = WEEK0 - 400 * DAY_MS) =>
-  planSlices({ meter: "traces", scopes: all, wanted: [{ stride, range }], dataStart }).map((slice) => [
-    `${slice.groupBy} ${slice.window.stride}`,
-    (slice.window.start - WEEK0) / DAY_MS,
-    (slice.window.end - WEEK0) / DAY_MS,
-    workspaceIdsOf(slice).join(),
-    scopeIdsOf(slice).join(),
+  planTasks({ meter: "traces", scopes: all, wanted: [{ stride, range }], dataStart }).map((task) => [
+    `${task.groupBy} ${task.window.stride}`,
+    (task.window.start - WEEK0) / DAY_MS,
+    (task.window.end - WEEK0) / DAY_MS,
+    workspaceIdsOf(task).join(),
+    scopeIdsOf(task).join(),
   ]);
 
-describe("slices", () => {
+describe("tasks", () => {
   test("come by workspace first, then the newest first", () => {
     const all = [...scopes("user", "w1"), ...scopes("workspace", "w1")];
     expect(planned(all, "day", days(0, 40))).toEqual(
@@ -40,7 +40,7 @@ describe("slices", () => {
         ["workspace day", 0, 9, "w1", "11"],
         ["user day", 9, 40, "w1", "211"],
         ["user day", 0, 9, "w1", "211"],
-      ].map((slice) => expect.arrayContaining([slice[0], slice[3], slice[4]])),
+      ].map((task) => expect.arrayContaining([task[0], task[3], task[4]])),
     );
     const starts = planned(scopes("user", "w1"), "day", days(0, 80)).map(([, start]) => Number(start));
     expect(starts).toEqual(starts.toSorted((a, b) => b - a));
@@ -101,7 +101,7 @@ describe("slices", () => {
 
   test("that two wishes share are asked once", () => {
     const wanted = [{ stride: "day" as const, range: days(0, 5) }];
-    const twice = planSlices({
+    const twice = planTasks({
       meter: "traces",
       scopes: scopes("user", "w1"),
       wanted: [...wanted, ...wanted],
