@@ -154,7 +154,7 @@ interface ScopeDay {
  * caught up. Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
-  const monthFinal = sql<Date>`(date_trunc('month', final.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+  const monthFinal = sql<Date>`(date_trunc('month', final_day.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
     + ${MONTH_FINAL_AFTER}::interval`;
   const since = sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else ${EVER} end`;
   return due(db, asked, { stride: "day", since });
