@@ -3139,7 +3139,7 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.currency IS 'ISO 4217 code of
 COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
@@ -3201,7 +3201,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.api_key_short_key
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3233,7 +3233,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_nam
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3266,7 +3266,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_email IS 'Curre
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3359,7 +3359,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_name IS 'C
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
@@ -3387,7 +3387,7 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_id IS 'The platfor
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3426,7 +3426,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_id IS E'The 
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
 COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
@@ -3456,7 +3456,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.workspace_name IS 'Current n
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3471,7 +3471,7 @@ COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current 
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
@@ -3558,7 +3558,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.workspace_name IS 'Current name
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
@@ -3588,7 +3588,7 @@ COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current nam
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the id names a user.';
@@ -4021,7 +4021,7 @@ COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of 
 COMMENT ON COLUMN reporting.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
 COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_record.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -4033,7 +4033,7 @@ COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
 COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -4054,7 +4054,7 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Dimension of t
 COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';
