@@ -2,9 +2,9 @@
 export default {
   mutate: [
     "src/domain/**/*.ts",
-    "src/pipeline/{bill,close,reconcile,source,sync,totals}/*.ts",
-    "src/store/{load,reconcile}/*.ts",
-    "src/store/report/{close-digest,closed-*,month-*,other-*,period-close}.ts",
+    "src/pipeline/{bill,months,proof,source,sync}/*.ts",
+    "src/store/{load,proof}/*.ts",
+    "src/store/months/*.ts",
   ],
   plugins: ["@stryker-mutator/vitest-runner", "./test/support/mutate-sample.ts"],
   testRunner: "vitest",

@@ -39,6 +39,17 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
 );
 
+CREATE TABLE usage.became_final (
+  scope_id integer NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  final_at timestamp with time zone NOT NULL,
+  CONSTRAINT became_final_pkey PRIMARY KEY (scope_id, period_start),
+  CONSTRAINT became_final_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
+  CONSTRAINT became_final_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT became_final_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
+);
+
 CREATE TABLE usage.bill_part (
   source_id smallint NOT NULL,
   part text NOT NULL,
@@ -274,6 +285,34 @@ CREATE TABLE usage.fetch (
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
   CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text, 'probe'::text])))
+);
+
+CREATE TABLE usage.fetch_task (
+  task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  source_id smallint NOT NULL,
+  backfill_id integer,
+  run_id integer,
+  group_by text NOT NULL,
+  stride text NOT NULL,
+  period_start timestamp with time zone NOT NULL,
+  period_end timestamp with time zone NOT NULL,
+  scope_ids integer[] NOT NULL,
+  workspace_ids text[] NOT NULL,
+  state text NOT NULL DEFAULT 'waiting'::text,
+  generation integer NOT NULL DEFAULT 0,
+  open_claims integer NOT NULL DEFAULT 0,
+  leased_until timestamp with time zone,
+  code text,
+  message text,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  CONSTRAINT fetch_task_pkey PRIMARY KEY (task_id),
+  CONSTRAINT fetch_task_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
+  CONSTRAINT fetch_task_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT fetch_task_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  CONSTRAINT fetch_task_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
+  CONSTRAINT fetch_task_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT fetch_task_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 CREATE TABLE usage.heartbeat (
@@ -588,17 +627,6 @@ CREATE TABLE usage.series (
   CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
 );
 
-CREATE TABLE usage.became_final (
-  scope_id integer NOT NULL,
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  final_at timestamp with time zone NOT NULL,
-  CONSTRAINT became_final_pkey PRIMARY KEY (scope_id, period_start),
-  CONSTRAINT became_final_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT became_final_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT became_final_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
-);
-
 CREATE TABLE usage.sku (
   sku_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   name text NOT NULL,
@@ -607,34 +635,6 @@ CREATE TABLE usage.sku (
   CONSTRAINT sku_name_key UNIQUE (name),
   CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
-);
-
-CREATE TABLE usage.fetch_task (
-  task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  backfill_id integer,
-  run_id integer,
-  group_by text NOT NULL,
-  stride text NOT NULL,
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  scope_ids integer[] NOT NULL,
-  workspace_ids text[] NOT NULL,
-  state text NOT NULL DEFAULT 'waiting'::text,
-  generation integer NOT NULL DEFAULT 0,
-  open_claims integer NOT NULL DEFAULT 0,
-  leased_until timestamp with time zone,
-  code text,
-  message text,
-  created_at timestamp with time zone NOT NULL DEFAULT now(),
-  finished_at timestamp with time zone,
-  CONSTRAINT fetch_task_pkey PRIMARY KEY (task_id),
-  CONSTRAINT fetch_task_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
-  CONSTRAINT fetch_task_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT fetch_task_finished_when CHECK (((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT fetch_task_lease_when_queued CHECK (((state = 'queued'::text) = (leased_until IS NOT NULL))),
-  CONSTRAINT fetch_task_period_order CHECK ((period_start < period_end)),
-  CONSTRAINT fetch_task_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 CREATE TABLE usage.source (
@@ -734,6 +734,18 @@ CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
 
+CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
+
+CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
+
+CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
+
+CREATE INDEX fetch_task_of_run ON usage.fetch_task USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
+
+CREATE INDEX fetch_task_oldest ON usage.fetch_task USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
+
+CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
+
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 
 CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (source_id, at DESC, action_id DESC) WHERE (source_id IS NOT NULL);
@@ -749,18 +761,6 @@ CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
 CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at DESC, run_id DESC);
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
-
-CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
-
-CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
-
-CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
-
-CREATE INDEX fetch_task_of_run ON usage.fetch_task USING btree (run_id) WHERE ((run_id IS NOT NULL) AND (backfill_id IS NULL));
-
-CREATE INDEX fetch_task_oldest ON usage.fetch_task USING btree (source_id, created_at) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL));
-
-CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (source_id, group_by, stride, period_start, period_end, scope_ids) WHERE (backfill_id IS NULL);
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 

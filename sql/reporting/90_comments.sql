@@ -97,7 +97,7 @@ BEGIN
         ('reconciled_at', $$When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.$$, 'usage_upgrade_project_monthly'),
         ('totals_matched_at', $$When the oldest of the totals was requested that equal the stored days of the month, none of which has changed since, in both tiers. Null: a day has no such total, or a difference is left.$$, 'usage_upgrade_project_monthly'),
         ('proved_at', $$The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.$$, 'usage_upgrade_project_monthly'),
-        ('is_final', $$Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.$$, ''),
+        ('is_final', $$Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.$$, 'usage_record'),
         ('fetched_at', $$When it was requested from the platform, by the clock of this database.$$, ''),
         ('loaded_until', $$End of the latest loaded bucket.$$, ''),
         ('final_until', $$End of the latest final bucket.$$, ''),

@@ -108,7 +108,7 @@ try {
            count(*) FILTER (WHERE stride = 'hour')::integer AS hours
     FROM usage.fetch_task GROUP BY group_by ORDER BY group_by`);
   say(
-    `The first load: ${total} requests, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks), ${await megabytes("task")} MB of waiting fetch tasks`,
+    `The first load: ${total} requests, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks), ${await megabytes("fetch_task")} MB of waiting fetch tasks`,
     ["dimension", "requests by day", "requests by hour"],
     requests.map(({ by, days, hours }) => [by, days, hours]),
   );

@@ -1,5 +1,6 @@
-import { dimensionOf, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { dimensionOf } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
 import { withoutZeros } from "./fit.ts";

@@ -1,5 +1,3 @@
-import type { GroupBy } from "./record.ts";
-
 /**
  * What is counted: a kind of usage, and for traces a filter by retention tier (docs/platform.md). Usage of different meters is
  * never added up: `longlived` and `shortlived` are parts of `traces`, and deployments are counted apart.
@@ -48,9 +46,4 @@ export function meterOf(kind: string, tier: string): Meter | undefined {
 export function meterFlags(meter: Meter): string {
   const { kind, tier } = METER[meter];
   return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
-}
-
-/** What the ids of an answer stand for. A "project" of deployment usage is a deployment, with ids of its own. */
-export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" {
-  return meter === "deployments" && groupBy === "project" ? "deployment" : groupBy;
 }

@@ -1,4 +1,4 @@
-import type { Measure } from "./meter.ts";
+import type { Measure, Meter } from "./meter.ts";
 
 export const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
 export type GroupBy = (typeof GROUPINGS)[number];
@@ -26,4 +26,9 @@ export interface UsageRecord {
   readonly measure?: Measure;
   /** A whole amount, at least 0 and a safe integer. */
   readonly traces: number;
+}
+
+/** What the ids of an answer stand for. A "project" of deployment usage is a deployment, with ids of its own. */
+export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" {
+  return meter === "deployments" && groupBy === "project" ? "deployment" : groupBy;
 }

@@ -84,7 +84,7 @@ const OF_SOURCE = [
     "source_fact",
     "source_meter",
     "price",
-    "task",
+    "fetch_task",
     "run",
     "backfill",
     "probe",

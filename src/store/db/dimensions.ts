@@ -1,5 +1,4 @@
-import { dimensionOf } from "../../domain/usage/meter.ts";
-import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { dimensionOf, GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 
 interface DimensionColumns {
   /** Column of the reporting views that holds the id. */

@@ -50,6 +50,13 @@ export interface Backfill {
   workspace_ids: string[];
 }
 
+export interface BecameFinal {
+  final_at: Timestamp;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  scope_id: number;
+}
+
 export interface BillingPeriod {
   ends_at: Timestamp;
   first_read_at: Timestamp;
@@ -162,10 +169,10 @@ export interface Coverage {
   digest_epoch: number | null;
   fetch_number: number;
   fetched_at: Timestamp;
+  final: boolean;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  final: boolean;
 }
 
 export interface DatedRecord {
@@ -224,6 +231,27 @@ export interface Fetch {
   trace_tier: Generated<string>;
   traces: number | null;
   workspaces: number;
+}
+
+export interface FetchTask {
+  backfill_id: number | null;
+  code: string | null;
+  created_at: Generated<Timestamp>;
+  finished_at: Timestamp | null;
+  generation: Generated<number>;
+  group_by: string;
+  leased_until: Timestamp | null;
+  message: string | null;
+  open_claims: Generated<number>;
+  period_end: Timestamp;
+  period_start: Timestamp;
+  run_id: number | null;
+  scope_ids: number[];
+  source_id: number;
+  state: Generated<string>;
+  stride: string;
+  task_id: Generated<number>;
+  workspace_ids: string[];
 }
 
 export interface Heartbeat {
@@ -439,38 +467,10 @@ export interface Series {
   series_id: Generated<number>;
 }
 
-export interface Settlement {
-  period_end: Timestamp;
-  period_start: Timestamp;
-  scope_id: number;
-  final_at: Timestamp;
-}
-
 export interface Sku {
   measure: Generated<string>;
   name: string;
   sku_id: Generated<number>;
-}
-
-export interface Task {
-  backfill_id: number | null;
-  code: string | null;
-  created_at: Generated<Timestamp>;
-  finished_at: Timestamp | null;
-  generation: Generated<number>;
-  group_by: string;
-  leased_until: Timestamp | null;
-  message: string | null;
-  open_claims: Generated<number>;
-  period_end: Timestamp;
-  period_start: Timestamp;
-  run_id: number | null;
-  scope_ids: number[];
-  task_id: Generated<number>;
-  source_id: number;
-  state: Generated<string>;
-  stride: string;
-  workspace_ids: string[];
 }
 
 export interface Source {
@@ -522,11 +522,11 @@ export interface UsageLimit {
 }
 
 export interface Withdrawal {
+  final: boolean;
+  final_at: Timestamp | null;
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
-  final: boolean;
-  final_at: Timestamp | null;
   withdrawn_at: Timestamp;
 }
 
@@ -541,6 +541,7 @@ export interface Workspace {
 export interface DB {
   alert: Alert;
   backfill: Backfill;
+  became_final: BecameFinal;
   bill_part: BillPart;
   billing_period: BillingPeriod;
   closed_charge: ClosedCharge;
@@ -557,6 +558,7 @@ export interface DB {
   entity_name: EntityName;
   failure: Failure;
   fetch: Fetch;
+  fetch_task: FetchTask;
   heartbeat: Heartbeat;
   hourly_record: HourlyRecord;
   late_change: LateChange;
@@ -577,9 +579,7 @@ export interface DB {
   run: Run;
   scope: Scope;
   series: Series;
-  became_final: BecameFinal;
   sku: Sku;
-  task: Task;
   source: Source;
   source_fact: SourceFact;
   source_meter: SourceMeter;

@@ -75,7 +75,7 @@ function finalDays(
         select scope_id, date_trunc('day', bucket_start, 'UTC') from left_over
       ) w using (scope_id)
       group by own.scope_id
-    ), final as (
+    ), final_day as (
       select distinct own.*, day.start, day.start + interval '24 hours' as "end"
       from own join final f using (scope_id) left join compared_part p using (scope_id) left join looked_at l using (scope_id)
       cross join lateral unnest((${only}) * tstzmultirange(tstzrange(${from}, ${to}))) part
@@ -84,10 +84,10 @@ function finalDays(
       ) day (start)
       where f.parts @> tstzrange(day.start, day.start + interval '24 hours') and day.start >= ${from}
     ), asked as materialized (
-      select final.*, whole.newest, ${since} as since
-      from final
+      select final_day.*, whole.newest, ${since} as since
+      from final_day
       left join restated whole
-        on whole.group_by = final.group_by and whole.workspace_id = final.workspace_id and whole.start = final.start
+        on whole.group_by = final_day.group_by and whole.workspace_id = final_day.workspace_id and whole.start = final_day.start
     ), compared as (
       select a.scope_id, a.start,
              sum(extract(epoch from least(r.period_end, a."end") - greatest(r.period_start, a.start))) as seconds
@@ -154,7 +154,7 @@ interface ScopeDay {
  * caught up. Delisted workspaces are skipped: their exports would be empty.
  */
 export async function daysDue(db: Database, asked: AskedDays): Promise<ScopeDay[]> {
-  const monthFinal = sql<Date>`(date_trunc('month', final.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
+  const monthFinal = sql<Date>`(date_trunc('month', final_day.start at time zone 'UTC') + interval '1 month') at time zone 'UTC'
     + ${MONTH_FINAL_AFTER}::interval`;
   const since = sql<Date>`case when ${monthFinal} <= now() then ${monthFinal} else ${EVER} end`;
   return due(db, asked, { stride: "day", since });

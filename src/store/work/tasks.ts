@@ -84,18 +84,18 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
 
 /** Kind and tier of a task's scopes, which share them. None: they were forgotten. */
 const METERS_OF_SCOPES = sql<string[][] | null>`(
-  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.scope c where c.scope_id = any (task.scope_ids)
+  select array_agg(distinct array[c.kind, c.trace_tier]) from usage.scope c where c.scope_id = any (fetch_task.scope_ids)
 )`;
 
 /** Coverage as it was when the claim began: a load that ends meanwhile costs a request that was not needed. */
 const IS_LOADED = sql<boolean>`coalesce((
-  select bool_and(c.loaded @> tstzrange(task.period_start, task.period_end))
-  from unnest(task.scope_ids) u (scope_id)
+  select bool_and(c.loaded @> tstzrange(fetch_task.period_start, fetch_task.period_end))
+  from unnest(fetch_task.scope_ids) u (scope_id)
   cross join lateral (
     select coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
     from usage.coverage v
-    where v.scope_id = u.scope_id and v.fetched_at >= task.created_at
-      and v.period_start < task.period_end and v.period_end > task.period_start
+    where v.scope_id = u.scope_id and v.fetched_at >= fetch_task.created_at
+      and v.period_start < fetch_task.period_end and v.period_end > fetch_task.period_start
   ) c
 ), false)`;
 

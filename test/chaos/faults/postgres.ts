@@ -210,7 +210,7 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
         "coverage",
         "series",
         "entity",
-        "task",
+        "fetch_task",
       ]) {
         await client.query(`ALTER TABLE usage.${table} SET TABLESPACE small`);
       }

@@ -65,8 +65,8 @@ test("however many hosts find that more waits, the queue is filled once in two s
   for (const now of [4_000, 4_001, 5_999, 6_000, 7_500]) await enqueueSoon(control, now);
   const jobs = await control.getJobs(["delayed"]);
   expect(jobs.map(({ id, name, opts }) => [id, name, opts.delay]).sort()).toEqual([
-    ["feed-6000", "enqueue", 2_000],
-    ["feed-8000", "enqueue", 2_000],
+    ["enqueue-6000", "enqueue", 2_000],
+    ["enqueue-8000", "enqueue", 2_000],
   ]);
 });
 

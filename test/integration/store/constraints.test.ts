@@ -20,6 +20,7 @@ const WHOLE = `
   INSERT INTO usage.series (scope_id, entity_id) VALUES (1, 2);
   INSERT INTO usage.hourly_record VALUES (1, '2026-01-05Z', 1);
   INSERT INTO usage.dated_record VALUES (1, '2026-01-05', 1);
+  INSERT INTO usage.monthly_total (series_id, month_start, traces, records) VALUES (1, '2026-01-01', 1, 1);
   INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces)
     VALUES (1, 'load', 'project', 'day', '2026-01-05Z', '2026-01-06Z', 1);
   INSERT INTO usage.coverage VALUES (1, '2026-01-05Z', '2026-01-07Z', true, 1, now());
@@ -142,14 +143,14 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   probe_figure_probe_id_fkey: copyOf("probe_figure", { probe_id: "9" }),
   probe_figure_group_by_known: copyOf("probe_figure", { group_by: "'planet'" }),
   probe_figure_others_not_negative: copyOf("probe_figure", { group_by: "'user'", others_added: "-1" }),
-  fetch_task_pkey: copyOf("task", { stride: "'hour'" }),
-  fetch_task_source_id_fkey: copyOf("task", { task_id: "9", source_id: "9" }),
-  fetch_task_backfill_id_fkey: copyOf("task", { task_id: "9", backfill_id: "9" }),
-  fetch_task_period_order: copyOf("task", { task_id: "9", ...next, period_end: next.period_start }),
-  fetch_task_state_known: copyOf("task", { task_id: "9", state: "'lost'", ...next }),
-  fetch_task_lease_when_queued: copyOf("task", { task_id: "9", state: "'queued'", ...next }),
-  fetch_task_finished_when: copyOf("task", { task_id: "9", state: "'done'", ...next }),
-  fetch_task_routine_once: copyOf("task", { task_id: "9" }),
+  fetch_task_pkey: copyOf("fetch_task", { stride: "'hour'" }),
+  fetch_task_source_id_fkey: copyOf("fetch_task", { task_id: "9", source_id: "9" }),
+  fetch_task_backfill_id_fkey: copyOf("fetch_task", { task_id: "9", backfill_id: "9" }),
+  fetch_task_period_order: copyOf("fetch_task", { task_id: "9", ...next, period_end: next.period_start }),
+  fetch_task_state_known: copyOf("fetch_task", { task_id: "9", state: "'lost'", ...next }),
+  fetch_task_lease_when_queued: copyOf("fetch_task", { task_id: "9", state: "'queued'", ...next }),
+  fetch_task_finished_when: copyOf("fetch_task", { task_id: "9", state: "'done'", ...next }),
+  fetch_task_routine_once: copyOf("fetch_task", { task_id: "9" }),
   source_pkey: copyOf("source", { slug: "'other'" }),
   source_slug_key: copyOf("source", { source_id: "2" }),
   source_slug_form: copyOf("source", { source_id: "2", slug: "'No Slug'" }),

@@ -106,7 +106,7 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
   );
   for (const table of ["became_final", "withdrawal", "reconciled"]) {
     const more: Record<string, [string, string]> = {
-      settlement: ["final_at", "now()"],
+      became_final: ["final_at", "now()"],
       withdrawal: ["final, withdrawn_at", "false, now()"],
       reconciled: ["fetch_number, reconciled_at", "1, now()"],
     };
@@ -157,7 +157,7 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   expect(asked.rows).toEqual([{ backfill_id: backfill, workspace_ids: [A] }]);
   const { scope: _, ...counts } = await rowCounts(bundle);
   const { scope: __, ...expected } = before;
-  expect(counts).toEqual({ ...expected, sku: 1, task: 1, backfill: 1, run: 1, late_change: 1 });
+  expect(counts).toEqual({ ...expected, sku: 1, fetch_task: 1, backfill: 1, run: 1, late_change: 1 });
 });
 
 test("a workspace of a closed month stays; one that was only left out, and never held a record, goes", async () => {

@@ -1,5 +1,5 @@
-import { dimensionOf } from "../../../domain/usage/meter.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
+import { dimensionOf } from "../../../domain/usage/record.ts";
 import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
 import { type Html, html } from "../html.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { dimensionOf, METER, METERS, meterOf } from "../../../../src/domain/usage/meter.ts";
-import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
+import { METER, METERS, meterOf } from "../../../../src/domain/usage/meter.ts";
+import { dimensionOf, GROUPINGS } from "../../../../src/domain/usage/record.ts";
 
 test("a meter is that of a kind and a tier together, and of nothing else", () => {
   for (const meter of METERS) expect(meterOf(METER[meter].kind, METER[meter].tier)).toBe(meter);

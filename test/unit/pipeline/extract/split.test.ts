@@ -33,7 +33,7 @@ const shapes = (step: ReturnType<typeof afterRefusal>) =>
 
 describe("a refusal that may be one record's", () => {
   test("is split by workspace first", () => {
-    const step = afterRefusal(slice("day", 4 * DAY_MS, 3), refusal(422), LATER, true);
+    const step = afterRefusal(task("day", 4 * DAY_MS, 3), refusal(422), LATER, true);
     expect(step).toMatchObject({ outcome: "split", keep: false });
     expect(shapes(step)).toEqual([
       ["day", 0, 96, "w0,w1"],
@@ -42,11 +42,11 @@ describe("a refusal that may be one record's", () => {
   });
 
   test("is split by time next, down to one bucket", () => {
-    expect(shapes(afterRefusal(slice("day", 3 * DAY_MS), refusal(400), LATER, true))).toEqual([
+    expect(shapes(afterRefusal(task("day", 3 * DAY_MS), refusal(400), LATER, true))).toEqual([
       ["day", 0, 48, "w0"],
       ["day", 48, 72, "w0"],
     ]);
-    expect(afterRefusal(slice("day", DAY_MS), refusal(400), LATER, true)).toMatchObject({
+    expect(afterRefusal(task("day", DAY_MS), refusal(400), LATER, true)).toMatchObject({
       outcome: "failed",
       keep: true,
       parts: [],
@@ -54,14 +54,14 @@ describe("a refusal that may be one record's", () => {
   });
 
   test("is kept whole where nothing is usable so far", () => {
-    expect(afterRefusal(slice("day", 4 * DAY_MS, 3), refusal(422), LATER, false)).toMatchObject({
+    expect(afterRefusal(task("day", 4 * DAY_MS, 3), refusal(422), LATER, false)).toMatchObject({
       outcome: "failed",
       keep: true,
     });
   });
 
   test("of weeks is kept whole, since half of them would come as days", () => {
-    expect(afterRefusal(slice("week", 35 * DAY_MS), refusal(422), LATER, true).outcome).toBe("failed");
+    expect(afterRefusal(task("week", 35 * DAY_MS), refusal(422), LATER, true).outcome).toBe("failed");
   });
 
   test.each([
@@ -73,12 +73,12 @@ describe("a refusal that may be one record's", () => {
     [431, [], true],
     [undefined, [], false],
   ])("status %s", (status, locations, isSplit) => {
-    const step = afterRefusal(slice("day", 4 * DAY_MS), refusal(status, locations), LATER, true);
+    const step = afterRefusal(task("day", 4 * DAY_MS), refusal(status, locations), LATER, true);
     expect(step.outcome).toBe(isSplit ? "split" : "failed");
   });
 
   test("is split after an answer that is wrong in one place, not after a foreign one", () => {
-    const wide = slice("day", 4 * DAY_MS);
+    const wide = task("day", 4 * DAY_MS);
     expect(afterRefusal(wide, refusal(200, ["usage.3.traces"], "answer_invalid"), LATER, true).outcome).toBe(
       "split",
     );
@@ -87,8 +87,8 @@ describe("a refusal that may be one record's", () => {
 
   test("is split after an answer that is too large, down to one bucket", () => {
     const tooLarge = refusal(200, [], "answer_too_large");
-    expect(afterRefusal(slice("day", 4 * DAY_MS), tooLarge, LATER, true).outcome).toBe("split");
-    expect(afterRefusal(slice("day", DAY_MS), tooLarge, LATER, true)).toMatchObject({
+    expect(afterRefusal(task("day", 4 * DAY_MS), tooLarge, LATER, true).outcome).toBe("split");
+    expect(afterRefusal(task("day", DAY_MS), tooLarge, LATER, true)).toMatchObject({
       outcome: "failed",
       keep: true,
     });
@@ -97,7 +97,7 @@ describe("a refusal that may be one record's", () => {
 
 test("a flaw of a day is a failure where the server is known to have no hours, else hours are planned", () => {
   const misplaced = flaw("grid", "bucket_misplaced");
-  const day = slice("day", DAY_MS);
+  const day = task("day", DAY_MS);
   expect(afterFlaw(day, misplaced, true).outcome).toBe("split");
   for (const one of [misplaced, flaw("grid", "stride_differs")]) {
     const step = afterFlaw(day, one, true, new Set(["no_hour"]));
@@ -112,7 +112,7 @@ describe("a refused end in the future", () => {
     ["day", 3 * DAY_MS, [["day", 0, 24, "w0"]]],
     ["hour", 20 * HOUR_MS, undefined],
   ] as const)("of a %s window teaches it and asks for what is past", (stride, length, parts) => {
-    const step = afterRefusal(slice(stride, length), refusal(422, ["query.end_time"]), now, true);
+    const step = afterRefusal(task(stride, length), refusal(422, ["query.end_time"]), now, true);
     if (parts === undefined) expect(step.learn).toBeUndefined();
     else {
       expect(step).toMatchObject({ outcome: "split", learn: "no_future_end", keep: false });
@@ -122,7 +122,7 @@ describe("a refused end in the future", () => {
 
   test("is believed only where the end lies in the future, to the millisecond", () => {
     const refused = refusal(422, ["query.end_time"]);
-    const window = slice("hour", 3 * HOUR_MS);
+    const window = task("hour", 3 * HOUR_MS);
     expect(afterRefusal(window, refused, window.window.end, true).learn).toBeUndefined();
     expect(afterRefusal(window, refused, window.window.end - 1, true).learn).toBe("no_future_end");
   });
@@ -138,7 +138,7 @@ describe("an answer in another stride", () => {
     const size = { day: DAY_MS, week: 7 * DAY_MS, month: 30 * DAY_MS, year: 365 * DAY_MS }[stride];
     const start = Math.ceil(START / size) * size;
     const window = { stride, start, end: start + length };
-    const step = afterFlaw({ ...slice(stride, length), window }, flaw("grid", "stride_differs"), true);
+    const step = afterFlaw({ ...task(stride, length), window }, flaw("grid", "stride_differs"), true);
     expect(step).toMatchObject({ outcome: "split", keep: true });
     expect(step.learn).toBeUndefined();
     expect(step.parts.some((part) => part.window.stride === finer)).toBe(true);
@@ -151,12 +151,12 @@ describe("an answer in another stride", () => {
   });
 
   test("of hours shows that the server has none; one misplaced bucket does not", () => {
-    expect(afterFlaw(slice("hour", HOUR_MS), flaw("grid", "stride_differs"), true)).toMatchObject({
+    expect(afterFlaw(task("hour", HOUR_MS), flaw("grid", "stride_differs"), true)).toMatchObject({
       outcome: "not_available",
       learn: "no_hour",
       keep: false,
     });
-    const astray = afterFlaw(slice("hour", HOUR_MS), flaw("grid", "bucket_misplaced"), true);
+    const astray = afterFlaw(task("hour", HOUR_MS), flaw("grid", "bucket_misplaced"), true);
     expect(astray).toMatchObject({ outcome: "failed", keep: true });
     expect(astray.learn).toBeUndefined();
   });
