@@ -32,7 +32,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
     for (const measure of measures) {
       for (const state of EXPORT) {
         await bench.sql(
-          `INSERT INTO usage.${meter === "deployments" ? "measure" : "reconciliation"}_difference
+          `INSERT INTO usage.reconciliation_difference
              (scope_id, external_id, bucket_start, measure, kind, stored_traces, export_traces, state, fetch_number)
            SELECT scope_id, $1, $2, $3, 'traces_differ', 4, 5, $1, 1 FROM usage.scope
            WHERE stride = 'day' AND group_by = 'project' AND kind = $4 AND trace_tier = $5`,
