@@ -202,12 +202,14 @@ CREATE TABLE usage.coverage (
   final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamp with time zone NOT NULL,
+  traced tstzmultirange NOT NULL,
   digest bytea,
   digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
   CONSTRAINT coverage_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT coverage_digest_epoch CHECK (((digest IS NULL) OR (digest_epoch IS NOT NULL))),
   CONSTRAINT coverage_period_order CHECK ((period_start < period_end)),
+  CONSTRAINT coverage_traced_within CHECK ((traced <@ tstzrange(period_start, period_end))),
   CONSTRAINT coverage_no_overlap EXCLUDE USING gist (int4range(scope_id, scope_id, '[]'::text) WITH &&, tstzrange(period_start, period_end) WITH &&)
 );
 
@@ -217,6 +219,31 @@ CREATE TABLE usage.dated_record (
   traces bigint NOT NULL,
   CONSTRAINT dated_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces),
   CONSTRAINT dated_record_traces_range CHECK ((traces >= 0))
+);
+
+CREATE TABLE usage.day_proof (
+  scope_id integer NOT NULL,
+  starts date[] NOT NULL,
+  reconciled_at timestamp with time zone[] NOT NULL,
+  matched_at timestamp with time zone[] NOT NULL,
+  proved_at timestamp with time zone[] NOT NULL,
+  reconciled datemultirange NOT NULL,
+  matched datemultirange NOT NULL,
+  differing datemultirange NOT NULL,
+  CONSTRAINT day_proof_pkey PRIMARY KEY (scope_id),
+  CONSTRAINT day_proof_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE,
+  CONSTRAINT day_proof_alike CHECK (((cardinality(starts) = cardinality(reconciled_at)) AND (cardinality(starts) = cardinality(matched_at)) AND (cardinality(starts) = cardinality(proved_at))))
+);
+
+CREATE TABLE usage.day_state (
+  scope_id integer NOT NULL,
+  loaded datemultirange NOT NULL,
+  final datemultirange NOT NULL,
+  failed datemultirange NOT NULL,
+  unverified datemultirange NOT NULL,
+  traced datemultirange NOT NULL,
+  CONSTRAINT day_state_pkey PRIMARY KEY (scope_id),
+  CONSTRAINT day_state_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE
 );
 
 CREATE TABLE usage.entity (
@@ -319,6 +346,19 @@ CREATE TABLE usage.heartbeat (
   process text NOT NULL,
   beat_at timestamp with time zone NOT NULL,
   CONSTRAINT heartbeat_pkey PRIMARY KEY (process)
+);
+
+CREATE TABLE usage.hour_state (
+  scope_id integer NOT NULL,
+  loaded tstzmultirange NOT NULL,
+  final tstzmultirange NOT NULL,
+  failed tstzmultirange NOT NULL,
+  unverified tstzmultirange NOT NULL,
+  whole_days datemultirange NOT NULL,
+  whole_final_days datemultirange NOT NULL,
+  traced datemultirange NOT NULL,
+  CONSTRAINT hour_state_pkey PRIMARY KEY (scope_id),
+  CONSTRAINT hour_state_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE
 );
 
 CREATE TABLE usage.hourly_record (
@@ -764,9 +804,45 @@ CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 
+CREATE TRIGGER control_difference_deleted AFTER DELETE ON usage.control_difference REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER control_difference_inserted AFTER INSERT ON usage.control_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER control_difference_updated AFTER UPDATE ON usage.control_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER coverage_deleted AFTER DELETE ON usage.coverage REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+CREATE TRIGGER coverage_inserted AFTER INSERT ON usage.coverage REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+CREATE TRIGGER coverage_updated AFTER UPDATE ON usage.coverage REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
 CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
 
 CREATE TRIGGER digests_end AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.begin_digest_epoch();
+
+CREATE TRIGGER failure_deleted AFTER DELETE ON usage.failure REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+CREATE TRIGGER failure_inserted AFTER INSERT ON usage.failure REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+CREATE TRIGGER matched_total_deleted AFTER DELETE ON usage.matched_total REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER matched_total_inserted AFTER INSERT ON usage.matched_total REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER matched_total_updated AFTER UPDATE ON usage.matched_total REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciled_deleted AFTER DELETE ON usage.reconciled REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciled_inserted AFTER INSERT ON usage.reconciled REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciled_updated AFTER UPDATE ON usage.reconciled REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciliation_difference_deleted AFTER DELETE ON usage.reconciliation_difference REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciliation_difference_inserted AFTER INSERT ON usage.reconciliation_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+
+CREATE TRIGGER reconciliation_difference_updated AFTER UPDATE ON usage.reconciliation_difference REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
 
 CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT EXECUTE FUNCTION usage.end_proof();
 
@@ -2060,16 +2136,22 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW usage.cell (
+--   meter text,
+--   kind text,
+--   trace_tier text,
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   source_id smallint,
 --   slug text,
 --   data_start date,
+--   begins_on date,
 --   hourly_hours integer,
 --   group_by text,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
---   workspace_entity_id integer,
+--   has_no_days boolean,
+--   has_no_hours boolean,
 --   expected_days datemultirange
 -- )
 
@@ -2079,27 +2161,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   source_id smallint,
 --   slug text,
 --   data_start date,
---   hourly_hours integer,
 --   group_by text,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
---   days datemultirange,
---   final_days datemultirange,
---   hours tstzmultirange,
---   final_hours tstzmultirange,
+--   expected_days datemultirange,
+--   expected datemultirange,
+--   own_days datemultirange,
 --   days_of_hours datemultirange,
 --   loaded datemultirange,
 --   final datemultirange,
---   starts date[],
---   fetched_at timestamp with time zone[],
---   failure_starts date[],
---   failure_ends date[],
---   failure_states text[],
+--   not_available datemultirange,
 --   failed datemultirange,
---   is_unavailable boolean,
+--   unverified datemultirange,
+--   missing datemultirange,
+--   traced datemultirange,
+--   fetched_starts date[],
+--   fetched_at timestamp with time zone[],
 --   day_series integer[],
 --   hour_series integer[],
---   expected_days datemultirange,
 --   fence bigint
 -- )
 
@@ -2110,25 +2190,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_loaded integer[],
 --   is_final boolean[],
 --   plain boolean[]
--- )
-
--- VIEW usage.cell_time (
---   day_scope_id integer,
---   hour_scope_id integer,
---   source_id smallint,
---   slug text,
---   data_start date,
---   hourly_hours integer,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   days datemultirange,
---   final_days datemultirange,
---   hours tstzmultirange,
---   final_hours tstzmultirange,
---   days_of_hours datemultirange,
---   workspace_entity_id integer,
---   expected_days datemultirange
 -- )
 
 -- VIEW usage.charge (
@@ -2177,7 +2238,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text,
 --   reconciled_at timestamp with time zone,
@@ -2185,63 +2245,48 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW usage.day_coverage (
---   scope_id integer,
---   starts date[],
---   final boolean[],
---   fetched_at timestamp with time zone[],
---   loaded datemultirange
--- )
-
--- VIEW usage.day_difference (
---   scope_id integer,
---   group_by text,
---   days datemultirange,
+-- VIEW usage.day_cell (
+--   meter text,
 --   kind text,
---   trace_tier text
+--   trace_tier text,
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   data_start date,
+--   begins_on date,
+--   hourly_hours integer,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   expected_days datemultirange,
+--   expected datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   missing datemultirange,
+--   traced datemultirange
 -- )
 
--- VIEW usage.day_failure (
+-- VIEW usage.day_fetched (
 --   scope_id integer,
 --   starts date[],
---   ends date[],
---   states text[],
---   failed datemultirange
+--   fetched_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.day_of_hours (
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   usage_date date,
---   final boolean,
 --   fetched_at timestamp with time zone,
 --   slug text,
---   group_by text,
---   workspace_id text,
---   workspace_name text
--- )
-
--- VIEW usage.day_state (
---   day_scope_id integer,
---   hour_scope_id integer,
---   source_id smallint,
---   slug text,
---   data_start date,
---   hourly_hours integer,
 --   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   usage_date date,
---   loaded boolean,
---   final boolean,
---   fetched_at timestamp with time zone,
---   status text,
---   by_hours boolean,
---   day_series integer[],
---   hour_series integer[],
---   reconciled_at timestamp with time zone,
---   matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   status text
 -- )
 
 -- VIEW usage.deployment_day (
@@ -2337,12 +2382,34 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
--- VIEW usage.every_proved_day (
---   scope_id integer,
---   starts date[],
---   reconciled_at timestamp with time zone[],
---   matched_at timestamp with time zone[],
---   proved_at timestamp with time zone[]
+-- VIEW usage.expected_day (
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   usage_date date,
+--   loaded boolean,
+--   fetched_at timestamp with time zone,
+--   status text,
+--   has_traces boolean,
+--   by_hours boolean,
+--   day_series integer[],
+--   hour_series integer[],
+--   reconciled_at timestamp with time zone,
+--   matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW usage.expected_hour (
+--   slug text,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   usage_hour timestamp with time zone,
+--   loaded boolean,
+--   fetched_at timestamp with time zone,
+--   status text,
+--   hour_series integer[]
 -- )
 
 -- VIEW usage.figure_days (
@@ -2360,14 +2427,13 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   expected datemultirange,
 --   loaded datemultirange,
 --   final datemultirange,
---   unavailable datemultirange,
+--   not_available datemultirange,
 --   failed datemultirange,
 --   unverified datemultirange,
 --   starts date[],
 --   fetched_at timestamp with time zone[],
 --   trace_starts date[],
 --   trace_fetched_at timestamp with time zone[],
---   sure datemultirange,
 --   missing datemultirange
 -- )
 
@@ -2395,7 +2461,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   entity_id integer,
 --   usage_date date,
 --   traces bigint,
---   final boolean,
+--   status text,
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
@@ -2420,31 +2486,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days datemultirange
 -- )
 
--- VIEW usage.hour_coverage (
---   scope_id integer,
---   starts timestamp with time zone[],
---   final boolean[],
---   fetched_at timestamp with time zone[],
---   loaded tstzmultirange
--- )
-
--- VIEW usage.hour_failure (
---   scope_id integer,
---   starts timestamp with time zone[],
---   ends timestamp with time zone[],
---   states text[],
---   parts tstzmultirange,
---   failed tstzmultirange
--- )
-
--- VIEW usage.hour_proof (
---   scope_id integer,
---   parts tstzmultirange,
---   starts timestamp with time zone[],
---   reconciled_at timestamp with time zone[]
--- )
-
--- VIEW usage.hour_state (
+-- VIEW usage.hour_cell (
 --   day_scope_id integer,
 --   hour_scope_id integer,
 --   source_id smallint,
@@ -2452,14 +2494,50 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   data_start date,
 --   hourly_hours integer,
 --   group_by text,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
---   usage_hour timestamp with time zone,
---   loaded boolean,
---   final boolean,
---   fetched_at timestamp with time zone,
---   status text,
---   hour_series integer[]
+--   loaded tstzmultirange,
+--   final tstzmultirange,
+--   expected tstzmultirange,
+--   shown tstzmultirange,
+--   not_available tstzmultirange,
+--   failed tstzmultirange,
+--   unverified tstzmultirange,
+--   missing tstzmultirange,
+--   traced datemultirange
+-- )
+
+-- VIEW usage.hour_cell_by_day (
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   expected datemultirange,
+--   final datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   missing datemultirange,
+--   unverified datemultirange,
+--   traced datemultirange,
+--   reconciled datemultirange,
+--   proof_starts timestamp with time zone[],
+--   reconciled_at timestamp with time zone[]
+-- )
+
+-- VIEW usage.hour_fetched (
+--   scope_id integer,
+--   starts timestamp with time zone[],
+--   fetched_at timestamp with time zone[]
+-- )
+
+-- VIEW usage.hour_proof (
+--   scope_id integer,
+--   parts tstzmultirange,
+--   starts timestamp with time zone[],
+--   reconciled_at timestamp with time zone[]
 -- )
 
 -- VIEW usage.hourly_row (
@@ -2471,7 +2549,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   traces bigint,
---   final boolean,
 --   fetched_at timestamp with time zone,
 --   status text
 -- )
@@ -2553,63 +2630,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
--- VIEW usage.meter_cell (
---   meter text,
---   kind text,
---   trace_tier text,
---   scope_id integer,
---   slug text,
---   source_id smallint,
---   group_by text,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   data_start date,
---   begins_on date,
---   is_unavailable boolean,
---   configured_days datemultirange
--- )
-
--- VIEW usage.meter_days (
---   meter text,
---   kind text,
---   trace_tier text,
---   scope_id integer,
---   slug text,
---   source_id smallint,
---   group_by text,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   begins_on date,
---   expected datemultirange,
---   loaded datemultirange,
---   final datemultirange,
---   unavailable datemultirange,
---   failed datemultirange,
---   unverified datemultirange,
---   starts date[],
---   fetched_at timestamp with time zone[]
--- )
-
--- VIEW usage.missing_day (
---   slug text,
---   group_by text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   status text
--- )
-
--- VIEW usage.missing_hour (
---   slug text,
---   group_by text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   status text
--- )
-
 -- VIEW usage.month_state (
 --   day_scope_id integer,
 --   slug text,
@@ -2672,23 +2692,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   totals datemultirange
 -- )
 
--- VIEW usage.proof_change (
---   scope_id integer,
---   kind text,
---   trace_tier text,
---   day date,
---   reconciled_at timestamp with time zone,
---   matched_at timestamp with time zone
--- )
-
--- VIEW usage.proved_day (
---   scope_id integer,
---   starts date[],
---   reconciled_at timestamp with time zone[],
---   matched_at timestamp with time zone[],
---   proved_at timestamp with time zone[]
--- )
-
 -- VIEW usage.provider (
 --   source_id smallint,
 --   slug text,
@@ -2718,6 +2721,29 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_closed boolean,
 --   is_final boolean,
 --   coverage_status text
+-- )
+
+-- VIEW usage.trace_cell (
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   source_id smallint,
+--   slug text,
+--   data_start date,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   expected_days datemultirange,
+--   expected datemultirange,
+--   own_days datemultirange,
+--   days_of_hours datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   unverified datemultirange,
+--   missing datemultirange,
+--   traced datemultirange
 -- )
 
 -- VIEW usage.trace_scope (
@@ -2800,7 +2826,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION usage.day_status(day date, sure datemultirange, unavailable datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
+-- FUNCTION usage.day_status(day date, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange) RETURNS text
 
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
@@ -2816,11 +2842,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 
--- FUNCTION usage.failure_at(bucket date, starts date[], ends date[], states text[]) RETURNS text
-
--- FUNCTION usage.failure_at(bucket timestamp with time zone, starts timestamp with time zone[], ends timestamp with time zone[], states text[]) RETURNS text
-
--- FUNCTION usage.figure_status(is_loaded boolean, is_unavailable boolean, failure text, is_final boolean, traces bigint) RETURNS text
+-- FUNCTION usage.hour_status(hour timestamp with time zone, final tstzmultirange, not_available tstzmultirange, failed tstzmultirange, missing tstzmultirange, unverified tstzmultirange) RETURNS text
 
 -- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
 
@@ -2833,6 +2855,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
 
 -- FUNCTION usage.keep_configuration_change() RETURNS trigger
+
+-- FUNCTION usage.keep_proof(scopes integer[]) RETURNS void
+
+-- FUNCTION usage.keep_state(scopes integer[]) RETURNS void
 
 -- FUNCTION usage.load_instant() RETURNS timestamp with time zone
 
@@ -2850,6 +2876,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 
+-- FUNCTION usage.proof_follows() RETURNS trigger
+
 -- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
 
 -- FUNCTION usage.service_name(measure text) RETURNS text
@@ -2857,6 +2885,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 
 -- FUNCTION usage.shown_id(id text) RETURNS text
+
+-- FUNCTION usage.state_by_rules(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, status text, is_loaded boolean, has_traces boolean)
+
+-- FUNCTION usage.state_follows() RETURNS trigger
 
 -- FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 

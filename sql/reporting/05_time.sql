@@ -1,31 +1,6 @@
 -- Functions over days and hours, for the views. They read no table. STRICT keeps the planner from inlining them: inlined,
 -- it would expect a thousand rows of each.
 
--- UTC days that lie wholly within the ranges.
-CREATE OR REPLACE FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT coalesce(range_agg(daterange(first, after)), '{}')
-  FROM unnest(parts) part
-  CROSS JOIN LATERAL (
-    SELECT ((lower(part) + interval '1 day' - interval '1 microsecond') AT TIME ZONE 'UTC')::date AS first,
-           (upper(part) AT TIME ZONE 'UTC')::date AS after
-  ) d
-  WHERE first < after
-$$;
-
--- UTC days that the ranges touch.
-CREATE OR REPLACE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT coalesce(range_agg(daterange(
-    (lower(part) AT TIME ZONE 'UTC')::date, ((upper(part) - interval '1 microsecond') AT TIME ZONE 'UTC')::date, '[]'
-  )), '{}')
-  FROM unnest(parts) part
-$$;
-
 -- All time of the days.
 CREATE OR REPLACE FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -2,9 +2,9 @@
 --
 -- Names: `source_id` is the number of a source here and `slug` its name; the schema reporting calls the slug source_id.
 --
--- Coverage and failures are ranges, and a range join compares each record with each range of its scope. So the ranges of a
--- scope come as arrays sorted by time, joined once for each scope: width_bucket finds a record's range in them. They are
--- left joins on a key, which the planner leaves out of a query that reads no column of them.
+-- The state of a scope is stored as sets of days or hours, joined once for each scope: @> finds a record's status in them. A
+-- range join would compare each record with each range of its scope. Instants come as arrays sorted by time, in which width_bucket
+-- finds the record's.
 
 -- An id as readers see it: (none) for an empty one. An id that the platform itself spells (none) gets a backslash in front, and
 -- so does one that would then look the same. So no two ids are shown alike. src/domain/usage/record.ts does the same. It runs for
@@ -82,92 +82,136 @@ JOIN usage.source s USING (source_id)
 -- Keeps its tables out of the queries that join it: planning them would take twice as long.
 OFFSET 0;
 
--- Source x dimension x workspace, with its scope of days and its scope of hours.
+-- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. Without a scope a meter has
+-- cells only where the server is known not to count it: then none of their days is available. Deployment usage has a beginning
+-- of its own.
 CREATE OR REPLACE VIEW usage.cell AS
-SELECT d.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, d.source_id, s.slug, s.data_start, s.hourly_hours,
-       d.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, w.entity_id AS workspace_entity_id,
-       usage.expected_days(s.workspace_ids, w.external_id, w.entity_id, s.data_start) AS expected_days
-FROM usage.trace_scope d
-JOIN usage.source s USING (source_id)
-JOIN usage.labelled_entity w ON w.entity_id = d.workspace_id
-LEFT JOIN usage.trace_scope h
-  ON h.source_id = d.source_id AND h.group_by = d.group_by
- AND h.workspace_id = d.workspace_id AND h.stride = 'hour'
-WHERE d.stride = 'day';
+SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug, s.data_start,
+       coalesce(a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by, c.workspace_id AS workspace_entity_id,
+       usage.shown_id(e.external_id) AS workspace_id,
+       -- Looked up: a join with labelled_entity would sort the names of everybody.
+       (
+         SELECT n.name FROM usage.entity_name n WHERE n.entity_id = c.workspace_id
+         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+       ) AS workspace_name,
+       a.is_available IS FALSE
+         OR EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_day') AS has_no_days,
+       EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_hour') AS has_no_hours,
+       usage.expected_days(s.workspace_ids, e.external_id, e.entity_id, s.data_start) AS expected_days
+FROM (
+  SELECT CASE WHEN d.kind <> 'traces' THEN 'deployments' WHEN d.trace_tier = 'all' THEN 'traces' ELSE d.trace_tier END AS meter,
+         d.kind, d.trace_tier, d.scope_id, d.source_id, d.group_by, d.workspace_id
+  FROM usage.scope d
+  WHERE d.stride = 'day'
+  UNION ALL
+  SELECT m.meter, m.kind, m.trace_tier, NULL, e.source_id, g.group_by, w.entity_id
+  FROM usage.workspace w
+  JOIN usage.entity e USING (entity_id)
+  JOIN usage.source_meter a ON a.source_id = e.source_id AND NOT a.is_available
+  JOIN (
+    VALUES ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
+           ('deployments', 'langsmith_deployments', 'all')
+  ) m (meter, kind, trace_tier) ON m.meter = a.meter
+  CROSS JOIN (
+    -- each dimension
+    SELECT '{dimension}'::text AS group_by UNION ALL
+    -- end
+    SELECT NULL WHERE false
+  ) g
+  WHERE NOT EXISTS (
+    SELECT FROM usage.scope d
+    WHERE d.source_id = e.source_id AND d.workspace_id = w.entity_id AND d.group_by = g.group_by AND d.kind = m.kind
+      AND d.trace_tier = m.trace_tier AND d.stride = 'day'
+  )
+) c
+JOIN usage.source s ON s.source_id = c.source_id
+JOIN usage.entity e ON e.entity_id = c.workspace_id
+LEFT JOIN usage.source_meter a ON a.source_id = c.source_id AND a.meter = c.meter
+LEFT JOIN usage.scope h
+  ON h.source_id = c.source_id AND h.kind = 'traces' AND h.trace_tier = 'all' AND h.group_by = c.group_by
+ AND h.workspace_id = c.workspace_id AND h.stride = 'hour' AND c.meter = 'traces';
 
--- Loaded and final time of each cell, as one multirange each. Hours stand in for a day that is neither loaded nor
--- unverified: there they may show the zero that was withdrawn (days_of_hours). Each sum is a subquery of its own, so that the planner still
--- expects one row for each cell.
-CREATE OR REPLACE VIEW usage.cell_time AS
-SELECT cell.day_scope_id, cell.hour_scope_id, cell.source_id, cell.slug, cell.data_start, cell.hourly_hours, cell.group_by,
-       cell.workspace_id, cell.workspace_name, d.days, d.final_days, h.hours, h.final_hours,
-       usage.whole_days(h.hours) - d.days - u.days AS days_of_hours, cell.workspace_entity_id,
-       cell.expected_days
-FROM usage.cell cell
+-- The days of each cell by status, from usage.day_state and what the source says. `final`, `failed`, `unverified`, `missing` and
+-- `not_available` do not overlap; loaded days in none of them are provisional.
+--
+-- OFFSET 0: each part is computed once for a cell, not for each mention.
+CREATE OR REPLACE VIEW usage.day_cell AS
+SELECT c.meter, c.kind, c.trace_tier, c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.begins_on,
+       c.hourly_hours, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected_days, l.expected,
+       d.loaded, d.final, n.days AS not_available, d.failed - n.days AS failed, d.unverified - n.days AS unverified,
+       l.expected - d.loaded - n.days - d.failed - d.unverified AS missing, d.traced
+FROM usage.cell c
+LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days), '{}') AS days, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final_days
-  FROM usage.coverage v
-  CROSS JOIN LATERAL (
-    SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
-  ) t
-  WHERE v.scope_id = cell.day_scope_id
+  SELECT coalesce(s.loaded, '{}') AS loaded, coalesce(s.final, '{}') AS final, coalesce(s.failed, '{}') AS failed,
+         coalesce(s.unverified, '{}') AS unverified, coalesce(s.traced, '{}') AS traced
+  OFFSET 0
 ) d
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') AS hours,
-         coalesce(range_agg(tstzrange(v.period_start, v.period_end)) FILTER (WHERE v.final), '{}') AS final_hours
-  FROM usage.coverage v
-  WHERE v.scope_id = cell.hour_scope_id
-) h
+  -- Other usage than traces of all tiers may begin before the traces of its source.
+  SELECT datemultirange(daterange(first, greatest(first, (now() AT TIME ZONE 'UTC')::date + 1))) * c.expected_days
+           + CASE WHEN c.meter = 'traces' THEN '{}' ELSE d.loaded END AS expected
+  FROM least(c.data_start, c.begins_on) first
+  OFFSET 0
+) l
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(daterange((f.period_start AT TIME ZONE 'UTC')::date, (f.period_end AT TIME ZONE 'UTC')::date)), '{}')
-           AS days
-  FROM usage.failure f
-  WHERE f.scope_id = cell.day_scope_id AND f.state = 'unverified'
-) u;
+  SELECT CASE WHEN c.has_no_days THEN '{(,)}' ELSE datemultirange(daterange(NULL, c.begins_on)) END - d.loaded AS days
+  OFFSET 0
+) n;
 
--- Loaded time of each scope of days. Its ranges begin and end on UTC days.
-CREATE OR REPLACE VIEW usage.day_coverage AS
-SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.final ORDER BY v.first) AS final,
-       array_agg(v.fetched_at ORDER BY v.first) AS fetched_at, range_agg(daterange(v.first, v.after)) AS loaded
-FROM (
-  SELECT c.scope_id, (c.period_start AT TIME ZONE 'UTC')::date AS first, (c.period_end AT TIME ZONE 'UTC')::date AS after,
-         c.final, c.fetched_at
-  FROM usage.coverage c
-  JOIN usage.trace_scope s USING (scope_id)
-  WHERE s.stride = 'day'
-) v
-GROUP BY v.scope_id;
+-- The same of traces of all tiers, with hours that stand in for days: where a day is neither loaded nor unverified (there hours
+-- may show the zero that was withdrawn), and its 24 hours are loaded.
+CREATE OR REPLACE VIEW usage.trace_cell AS
+SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id, c.workspace_id,
+       c.workspace_name, c.expected_days, c.expected, c.loaded AS own_days, h.days AS days_of_hours, c.loaded + h.days AS loaded,
+       c.final + (h.final_days - h.failed) AS final, c.not_available - h.days AS not_available, c.failed + h.failed AS failed,
+       c.unverified, c.missing - h.days AS missing, c.traced + h.traced AS traced
+FROM usage.day_cell c
+LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
+LEFT JOIN usage.hour_state o ON o.scope_id = c.hour_scope_id
+CROSS JOIN LATERAL (
+  SELECT coalesce(o.whole_days - c.loaded - coalesce(s.unverified, '{}'), '{}') AS days
+  OFFSET 0
+) w
+CROSS JOIN LATERAL (
+  SELECT w.days, coalesce(o.whole_final_days * w.days, '{}') AS final_days, coalesce(s.failed * w.days, '{}') AS failed,
+         coalesce(o.traced * w.days, '{}') AS traced
+  OFFSET 0
+) h
+WHERE c.meter = 'traces';
 
--- Failures of each scope of days.
-CREATE OR REPLACE VIEW usage.day_failure AS
-SELECT v.scope_id, array_agg(v.first ORDER BY v.first) AS starts, array_agg(v.after ORDER BY v.first) AS ends,
-       array_agg(v.state ORDER BY v.first) AS states, range_agg(daterange(v.first, v.after)) AS failed
-FROM (
-  SELECT f.scope_id, (f.period_start AT TIME ZONE 'UTC')::date AS first, (f.period_end AT TIME ZONE 'UTC')::date AS after,
-         f.state
-  FROM usage.failure f
-  JOIN usage.trace_scope s USING (scope_id)
-  WHERE s.stride = 'day'
-) v
-GROUP BY v.scope_id;
+-- The hours of each cell of traces in the same way. Shown are those that are kept up to date, and those that are loaded beyond.
+CREATE OR REPLACE VIEW usage.hour_cell AS
+SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.hourly_hours, c.group_by, c.workspace_entity_id,
+       c.workspace_id, c.workspace_name, d.loaded, d.final, t.expected, t.shown, n.hours AS not_available, d.failed - n.hours AS failed,
+       d.unverified - n.hours AS unverified, t.shown - d.loaded - n.hours - d.failed - d.unverified AS missing, d.traced
+FROM usage.cell c
+LEFT JOIN usage.hour_state h ON h.scope_id = c.hour_scope_id
+CROSS JOIN LATERAL (
+  SELECT coalesce(h.loaded, '{}') AS loaded, coalesce(h.final, '{}') AS final, coalesce(h.failed, '{}') AS failed,
+         coalesce(h.unverified, '{}') AS unverified, coalesce(h.traced, '{}') AS traced,
+         tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS expected
+  OFFSET 0
+) d
+CROSS JOIN LATERAL (
+  SELECT d.expected,
+         d.loaded * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour')) + d.expected AS shown
+  OFFSET 0
+) t
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN c.has_no_hours THEN t.shown - d.loaded ELSE '{}' END AS hours
+  OFFSET 0
+) n
+WHERE c.meter = 'traces';
 
--- Loaded time of each scope of hours.
-CREATE OR REPLACE VIEW usage.hour_coverage AS
-SELECT c.scope_id, array_agg(c.period_start ORDER BY c.period_start) AS starts,
-       array_agg(c.final ORDER BY c.period_start) AS final, array_agg(c.fetched_at ORDER BY c.period_start) AS fetched_at,
-       range_agg(tstzrange(c.period_start, c.period_end)) AS loaded
-FROM usage.coverage c
-JOIN usage.trace_scope s USING (scope_id)
-WHERE s.stride = 'hour'
-GROUP BY c.scope_id;
+-- When the loaded time of each scope was fetched: arrays sorted by time, joined once for each scope.
+CREATE OR REPLACE VIEW usage.day_fetched AS
+SELECT scope_id, array_agg((period_start AT TIME ZONE 'UTC')::date ORDER BY period_start) AS starts,
+       array_agg(fetched_at ORDER BY period_start) AS fetched_at
+FROM usage.coverage
+GROUP BY scope_id;
 
--- Failures of each scope of hours.
-CREATE OR REPLACE VIEW usage.hour_failure AS
-SELECT f.scope_id, array_agg(f.period_start ORDER BY f.period_start) AS starts,
-       array_agg(f.period_end ORDER BY f.period_start) AS ends, array_agg(f.state ORDER BY f.period_start) AS states,
-       range_agg(tstzrange(f.period_start, f.period_end)) AS parts,
-       coalesce(range_agg(tstzrange(f.period_start, f.period_end)) FILTER (WHERE f.state = 'failed'), '{}') AS failed
-FROM usage.failure f
-JOIN usage.trace_scope s USING (scope_id)
-WHERE s.stride = 'hour'
-GROUP BY f.scope_id;
+CREATE OR REPLACE VIEW usage.hour_fetched AS
+SELECT scope_id, array_agg(period_start ORDER BY period_start) AS starts, array_agg(fetched_at ORDER BY period_start) AS fetched_at
+FROM usage.coverage
+GROUP BY scope_id;

@@ -1,11 +1,11 @@
 -- Days whose 24 hours are all loaded while the day itself is not. Only there the hours make up the day's figure.
 CREATE OR REPLACE VIEW usage.day_of_hours AS
-SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.final, t.fetched_at, x.slug, x.group_by, x.workspace_id,
-       x.workspace_name
-FROM usage.cell_time x
+SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.fetched_at, x.slug, x.group_by, x.workspace_id, x.workspace_name,
+       usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
+FROM usage.trace_cell x
 CROSS JOIN LATERAL usage.days_of(x.days_of_hours) day
 CROSS JOIN LATERAL (
-  SELECT bool_and(c.final) AS final, min(c.fetched_at) AS fetched_at
+  SELECT min(c.fetched_at) AS fetched_at
   FROM usage.coverage c
   WHERE c.scope_id = x.hour_scope_id AND c.period_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
     AND c.period_end > day::timestamp AT TIME ZONE 'UTC'
@@ -26,7 +26,7 @@ $$;
 -- Traces of the hours of such a day, by entity. The sum is a subquery for each day and series, so that it reads these 24
 -- hours alone, whatever the planner expects.
 CREATE OR REPLACE VIEW usage.figure_of_hours AS
-SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.final, h.fetched_at, h.slug, h.group_by, h.workspace_id,
+SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.status, h.fetched_at, h.slug, h.group_by, h.workspace_id,
        h.workspace_name
 FROM usage.day_of_hours h
 JOIN usage.series s ON s.scope_id = h.hour_scope_id
@@ -39,45 +39,35 @@ CROSS JOIN LATERAL (
 ) f
 WHERE f.traces IS NOT NULL;
 
--- Loaded and final days of each cell, of its own records or of hours, with what the status of a day needs.
+-- The days of each cell of traces, with what looks its figures up.
 CREATE OR REPLACE VIEW usage.cell_days AS
-SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
-       x.workspace_name, x.days, x.final_days, x.hours, x.final_hours, x.days_of_hours, x.days + x.days_of_hours AS loaded, x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final,
-       c.starts, c.fetched_at, f.starts AS failure_starts, f.ends AS failure_ends, f.states AS failure_states,
-       coalesce(f.failed, '{}') AS failed, n.source_id IS NOT NULL AS is_unavailable,
+SELECT x.*, f.starts AS fetched_starts, f.fetched_at,
        -- Only the view by workspace looks figures up. Other cells have thousands of series.
        CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.day_scope_id) END
          AS day_series,
        CASE WHEN x.group_by = 'workspace' THEN ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id) END
          AS hour_series,
-       x.expected_days,
-       -- Nobody reads it, so it is never computed. As OFFSET 0 would, it keeps the planner from computing the rest for each day and
-       -- mention: once for each cell is enough. But a filter on these columns still leaves out the cells of others.
+       -- Nobody reads it, so it is never computed. As OFFSET 0 would, it keeps the planner from computing the rest for each day:
+       -- once for each cell is enough. But a filter on these columns still leaves out the cells of others.
        row_number() OVER (PARTITION BY x.slug, x.group_by, x.workspace_id) AS fence
-FROM usage.cell_time x
-LEFT JOIN usage.day_coverage c ON c.scope_id = x.day_scope_id
-LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
-LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day';
+FROM usage.trace_cell x
+LEFT JOIN usage.day_fetched f ON f.scope_id = x.day_scope_id;
 
 -- One row for each expected day of a cell, from the source's data start to today, with how it is loaded. The status holds
 -- for every figure of the day, but for the difference between empty and ok: each figure has its own. The days come as one
 -- list, newest first: a filter on the day is applied to it once, and a query for the newest days stops early.
-CREATE OR REPLACE VIEW usage.day_state AS
-SELECT x.day_scope_id, x.hour_scope_id, x.source_id, x.slug, x.data_start, x.hourly_hours, x.group_by, x.workspace_id,
-       x.workspace_name, d.usage_date, t.loaded, t.final,
+CREATE OR REPLACE VIEW usage.expected_day AS
+SELECT x.slug, x.group_by, x.workspace_id, x.workspace_name, d.usage_date, t.loaded,
        CASE
-         WHEN x.days @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)]
+         WHEN x.own_days @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.fetched_starts)]
          WHEN t.by_hours THEN (
            SELECT min(c.fetched_at) FROM usage.coverage c
            WHERE c.scope_id = x.hour_scope_id AND c.period_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
              AND c.period_end > d.usage_date::timestamp AT TIME ZONE 'UTC'
          )
        END AS fetched_at,
-       usage.figure_status(
-         t.loaded, x.is_unavailable, usage.failure_at(d.usage_date, x.failure_starts, x.failure_ends, x.failure_states),
-         t.final, NULL
-       ) AS status,
-       t.by_hours, x.day_series, x.hour_series,
+       usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status,
+       x.traced @> d.usage_date AS has_traces, t.by_hours, x.day_series, x.hour_series,
        nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
        nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
@@ -87,57 +77,37 @@ FROM (
   ORDER BY usage_date DESC
 ) d
 -- coalesce: of a bare @> the planner expects one day in a thousand.
-JOIN usage.cell_days x ON x.data_start <= d.usage_date AND coalesce(x.expected_days @> d.usage_date, false)
-LEFT JOIN usage.proved_day p ON p.scope_id = x.day_scope_id
+JOIN usage.cell_days x ON coalesce(x.expected @> d.usage_date, false)
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
-  SELECT x.loaded @> d.usage_date AS loaded, x.final @> d.usage_date AS final,
-         x.days_of_hours @> d.usage_date AS by_hours
+  SELECT x.loaded @> d.usage_date AS loaded, x.days_of_hours @> d.usage_date AS by_hours
 ) t;
-
--- Expected days of a cell that are not loaded. Read from the ranges, not day by day: mostly there are none.
-CREATE OR REPLACE VIEW usage.missing_day AS
-SELECT x.slug, x.group_by, day AS usage_date, x.workspace_id, x.workspace_name,
-       usage.figure_status(
-         false, n.source_id IS NOT NULL, usage.failure_at(day, f.starts, f.ends, f.states), false, NULL
-       ) AS status
-FROM usage.cell_time x
-CROSS JOIN LATERAL usage.days_of(
-  datemultirange(daterange(x.data_start, greatest(x.data_start, (now() AT TIME ZONE 'UTC')::date + 1))) * x.expected_days
-    - x.days - x.days_of_hours
-) day
-LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
-LEFT JOIN usage.source_fact n ON n.source_id = x.source_id AND n.fact = 'no_day';
 
 -- Figures by day and entity. A day that is not loaded is one row without an entity.
 CREATE OR REPLACE VIEW usage.daily_row AS
-SELECT cell.slug, cell.group_by, r.bucket_start AS usage_date, cell.workspace_id, cell.workspace_name,
-       e.dimension_id, e.dimension_name, r.traces,
-       c.final[width_bucket(r.bucket_start, c.starts)] AS final,
-       c.fetched_at[width_bucket(r.bucket_start, c.starts)] AS fetched_at,
-       usage.figure_status(
-         true, false, usage.failure_at(r.bucket_start, x.starts, x.ends, x.states),
-         c.final[width_bucket(r.bucket_start, c.starts)], r.traces
-       ) AS status,
+SELECT x.slug, x.group_by, r.bucket_start AS usage_date, x.workspace_id, x.workspace_name,
+       e.dimension_id, e.dimension_name, r.traces, c.fetched_at[width_bucket(r.bucket_start, c.starts)] AS fetched_at,
+       CASE WHEN r.traces = 0 AND x.final @> r.bucket_start THEN 'empty'
+            ELSE usage.day_status(r.bucket_start, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status,
        nullif(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS matched_at,
        nullif(p.proved_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS proved_at
-FROM usage.cell cell
-JOIN usage.series s ON s.scope_id = cell.day_scope_id
+FROM usage.trace_cell x
+JOIN usage.series s ON s.scope_id = x.day_scope_id
 JOIN usage.dated_record r USING (series_id)
 JOIN usage.labelled_entity e USING (entity_id)
-LEFT JOIN usage.day_coverage c ON c.scope_id = cell.day_scope_id
-LEFT JOIN usage.day_failure x ON x.scope_id = cell.day_scope_id
-LEFT JOIN usage.proved_day p ON p.scope_id = cell.day_scope_id
+LEFT JOIN usage.day_fetched c ON c.scope_id = x.day_scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
 UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
-       f.final, f.fetched_at,
-       usage.figure_status(true, false, usage.failure_at(f.usage_date, x.starts, x.ends, x.states), f.final, f.traces),
+       f.fetched_at, CASE WHEN f.traces = 0 AND f.status = 'ok' THEN 'empty' ELSE f.status END,
        -- Only a day's own record is ever compared.
        NULL, NULL, NULL
 FROM usage.figure_of_hours f
 JOIN usage.labelled_entity e USING (entity_id)
-LEFT JOIN usage.day_failure x ON x.scope_id = f.day_scope_id
 UNION ALL
-SELECT slug, group_by, usage_date, workspace_id, workspace_name, NULL, NULL, NULL, false, NULL, status, NULL, NULL,
-       NULL
-FROM usage.missing_day;
+-- Expected days that are not loaded. Read from the sets, not day by day: mostly there are none.
+SELECT x.slug, x.group_by, day, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL,
+       usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL
+FROM usage.trace_cell x
+CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day;

@@ -12,13 +12,10 @@ SELECT x.day_scope_id, x.slug, x.group_by, x.workspace_id, x.workspace_name, mon
        x.by_hours && t.span AS by_hours
 FROM (
   SELECT c.day_scope_id, c.slug, c.data_start, c.group_by, c.workspace_id, c.workspace_name,
-         (now() AT TIME ZONE 'UTC')::date AS today, c.days_of_hours AS by_hours, c.days + c.days_of_hours AS loaded,
-         c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours - coalesce(f.failed, '{}') AS final,
-         c.expected_days,
+         (now() AT TIME ZONE 'UTC')::date AS today, c.days_of_hours AS by_hours, c.loaded, c.final, c.expected_days,
          -- Once for each cell, and not for those that a filter leaves out: see usage.cell_days.
          row_number() OVER (PARTITION BY c.slug, c.group_by, c.workspace_id) AS fence
-  FROM usage.cell_time c
-  LEFT JOIN usage.day_failure f ON f.scope_id = c.day_scope_id
+  FROM usage.trace_cell c
 ) x
 CROSS JOIN LATERAL usage.months_of(x.data_start, x.today) month
 CROSS JOIN LATERAL (

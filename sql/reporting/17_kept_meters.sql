@@ -13,9 +13,8 @@ WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_met
 -- where a meter is kept: who reads them asks about days that have ended.
 CREATE OR REPLACE VIEW usage.other_open_days AS
 SELECT w.source_id, w.entity_id AS workspace_id, g.group_by, m.meter, c.scope_id,
-       n.days - v.loaded - f.failed - f.unverified AS missing, n.days * f.failed AS failed,
-       n.days * f.unverified - f.failed AS unverified,
-       n.days * v.loaded - v.final - f.failed - f.unverified AS provisional,
+       n.days - v.loaded - v.failed - v.unverified AS missing, n.days * v.failed AS failed, n.days * v.unverified AS unverified,
+       n.days * v.loaded - v.final - v.failed - v.unverified AS provisional,
        d.open, d.contradicted, t.tiers, t.totals
 FROM usage.entity w
 CROSS JOIN (
@@ -35,23 +34,11 @@ LEFT JOIN usage.kept_meter k ON k.source_id = w.source_id AND k.meter = m.meter
 CROSS JOIN LATERAL (
   SELECT CASE WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days
 ) n
+LEFT JOIN usage.day_state s ON s.scope_id = c.scope_id
 CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final
-  FROM usage.coverage v
-  CROSS JOIN LATERAL (
-    SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
-  ) t
-  WHERE v.scope_id = c.scope_id
+  SELECT coalesce(s.loaded, '{}') AS loaded, coalesce(s.final, '{}') AS final, coalesce(s.failed, '{}') AS failed,
+         coalesce(s.unverified, '{}') AS unverified
 ) v
-CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days) FILTER (WHERE f.state = 'failed'), '{}') AS failed,
-         coalesce(range_agg(t.days) FILTER (WHERE f.state = 'unverified'), '{}') AS unverified
-  FROM usage.failure f
-  CROSS JOIN LATERAL (
-    SELECT daterange((f.period_start AT TIME ZONE 'UTC')::date, (f.period_end AT TIME ZONE 'UTC')::date) AS days
-  ) t
-  WHERE f.scope_id = c.scope_id
-) f
 CROSS JOIN LATERAL (
   SELECT coalesce(range_agg(t.days) FILTER (WHERE d.state = 'open'), '{}') AS open,
          coalesce(range_agg(t.days) FILTER (WHERE d.state = 'platform_disagrees'), '{}') AS contradicted

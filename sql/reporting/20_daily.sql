@@ -4,7 +4,7 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
        CASE WHEN d.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
        d.fetched_at, d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at,
        d.proved_at
-FROM usage.day_state d
+FROM usage.expected_day d
 -- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
 LEFT JOIN LATERAL (
   SELECT (coalesce(sum(r.traces), 0)

@@ -3,7 +3,7 @@ SELECT h.slug AS source_id, h.usage_hour, h.workspace_id, h.workspace_name,
        CASE WHEN h.loaded THEN coalesce(f.traces, 0) END AS traces, usage.is_final(h.status) AS is_final,
        CASE WHEN h.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE h.status END AS coverage_status,
        h.fetched_at
-FROM usage.hour_state h
+FROM usage.expected_hour h
 LEFT JOIN LATERAL (
   SELECT sum(r.traces)::bigint AS traces
   FROM usage.hourly_record r

@@ -23,7 +23,7 @@ FROM (
 JOIN x ON coalesce(x.expected @> d.usage_date, false)
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded,
-         usage.day_status(d.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) AS status
+         usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
   OFFSET 0
 ) t
 -- The figure of a day is looked up, not joined: so a week costs the same however many years there are.
@@ -42,8 +42,8 @@ CROSS JOIN LATERAL (
          CASE WHEN x.trace_scope_id IS NOT NULL THEN usage.shortlived_status(t.status, a.traces, l.traces)
               WHEN t.status = 'ok' AND l.traces = 0 THEN 'empty' ELSE t.status END AS status
 ) f
-LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
-LEFT JOIN usage.proved_day q ON q.scope_id = x.trace_scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
+LEFT JOIN usage.day_proof q ON q.scope_id = x.trace_scope_id
 CROSS JOIN LATERAL (
   SELECT CASE WHEN x.trace_scope_id IS NULL THEN nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity')
               WHEN f.status <> 'inconsistent' THEN usage.proved_by_both(p.reconciled_at[width_bucket(d.usage_date, p.starts)], q.reconciled_at[width_bucket(d.usage_date, q.starts)]) END AS reconciled_at,
@@ -95,8 +95,8 @@ FROM (
   FROM (
     SELECT x.slug, r.bucket_start AS usage_date, x.workspace_id, x.workspace_name, s.entity_id, x.trace_tier,
            r.traces,
-           CASE WHEN r.traces = 0 AND x.sure @> r.bucket_start THEN 'empty'
-                ELSE usage.day_status(r.bucket_start, x.sure, x.unavailable, x.failed, x.missing, x.unverified) END AS status,
+           CASE WHEN r.traces = 0 AND x.final @> r.bucket_start THEN 'empty'
+                ELSE usage.day_status(r.bucket_start, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status,
            x.fetched_at[width_bucket(r.bucket_start, x.starts)] AS fetched_at,
            nullif(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS reconciled_at,
            nullif(p.matched_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS matched_at,
@@ -104,21 +104,21 @@ FROM (
     FROM x
     JOIN usage.series s ON s.scope_id = x.scope_id
     JOIN usage.dated_record r USING (series_id)
-    LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+    LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
     WHERE x.trace_tier = 'longlived'
     UNION ALL
     SELECT x.slug, r.bucket_start, x.workspace_id, x.workspace_name, s.entity_id, x.trace_tier,
            CASE WHEN r.traces >= l.traces THEN r.traces - l.traces END,
            usage.shortlived_status(
-             usage.day_status(r.bucket_start, x.sure, x.unavailable, x.failed, x.missing, x.unverified), r.traces, l.traces
+             usage.day_status(r.bucket_start, x.final, x.not_available, x.failed, x.missing, x.unverified), r.traces, l.traces
            ),
            least(x.fetched_at[width_bucket(r.bucket_start, x.starts)], x.trace_fetched_at[width_bucket(r.bucket_start, x.trace_starts)]),
            CASE WHEN r.traces >= l.traces THEN usage.proved_by_both(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], a.reconciled_at[width_bucket(r.bucket_start, a.starts)]) END,
            CASE WHEN r.traces >= l.traces THEN usage.proved_by_both(p.matched_at[width_bucket(r.bucket_start, p.starts)], a.matched_at[width_bucket(r.bucket_start, a.starts)]) END,
            CASE WHEN r.traces >= l.traces THEN usage.proved_by_both(p.proved_at[width_bucket(r.bucket_start, p.starts)], a.proved_at[width_bucket(r.bucket_start, a.starts)]) END
     FROM x
-    LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
-    LEFT JOIN usage.proved_day a ON a.scope_id = x.trace_scope_id
+    LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
+    LEFT JOIN usage.day_proof a ON a.scope_id = x.trace_scope_id
     -- Once for each series: joined, the other ones of the scope would be compared with each record.
     CROSS JOIN LATERAL (
       SELECT s.series_id, s.entity_id,
@@ -151,7 +151,7 @@ FROM (
     ) IS NULL
     UNION ALL
     SELECT x.slug, day, x.workspace_id, x.workspace_name, NULL, x.trace_tier, NULL,
-           usage.day_status(day, x.sure, x.unavailable, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
+           usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
     FROM x
     CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
   ) u

@@ -49,7 +49,7 @@ FROM (
 JOIN x ON coalesce(x.expected @> d.usage_date, false)
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded,
-         usage.day_status(d.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) AS status
+         usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
   OFFSET 0
 ) t
 -- By workspace a scope has one id, but for an answer that spells it in two ways.
@@ -59,7 +59,7 @@ LEFT JOIN LATERAL (
   FROM usage.deployment_day r
   WHERE r.scope_id = x.scope_id AND r.usage_date = d.usage_date
 ) f ON t.loaded
-LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
 CROSS JOIN LATERAL (
   SELECT nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
@@ -95,20 +95,20 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {dep
 FROM (
   SELECT x.slug, r.usage_date, x.workspace_id, x.workspace_name, e.dimension_id, e.dimension_name, r.nodes_executed, r.agent_runs,
          r.agent_uptime_seconds,
-         CASE WHEN x.sure @> r.usage_date AND greatest(r.nodes_executed, r.agent_runs, r.agent_uptime_seconds) = 0 THEN 'empty'
-              ELSE usage.day_status(r.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) END AS status,
+         CASE WHEN x.final @> r.usage_date AND greatest(r.nodes_executed, r.agent_runs, r.agent_uptime_seconds) = 0 THEN 'empty'
+              ELSE usage.day_status(r.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status,
          x.fetched_at[width_bucket(r.usage_date, x.starts)] AS fetched_at,
          nullif(p.reconciled_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS reconciled_at,
          nullif(p.matched_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(r.usage_date, p.starts)], '-infinity') AS proved_at
   FROM x
-  LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+  LEFT JOIN usage.day_proof p ON p.scope_id = x.scope_id
   -- The dimension once more: this one reaches the records.
   JOIN usage.deployment_day r ON r.scope_id = x.scope_id AND r.group_by = '{dimension}'
   JOIN usage.labelled_entity e USING (entity_id)
   UNION ALL
   SELECT x.slug, day, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL, NULL,
-         usage.day_status(day, x.sure, x.unavailable, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
+         usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;

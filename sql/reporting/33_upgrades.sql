@@ -16,19 +16,12 @@ WITH project AS MATERIALIZED (
   ) g
   WINDOW months AS (PARTITION BY source_id, workspace_id, project_id ORDER BY month_start)
 ),
--- Once for all workspaces, not for each: Postgres expects one of them.
-proof AS MATERIALIZED (
-  SELECT scope_id, starts, reconciled_at, matched_at, proved_at FROM usage.every_proved_day
-),
-trace_proof AS MATERIALIZED (
-  SELECT scope_id, starts, reconciled_at, matched_at, proved_at FROM usage.proved_day
-),
 whole AS MATERIALIZED (
   SELECT m.slug, m.workspace_id, m.month_start, v.reconciled_at, v.matched_at, v.proved_at
   FROM usage.figure_months m
   JOIN usage.source s USING (source_id)
-  LEFT JOIN proof p ON p.scope_id = m.scope_id
-  LEFT JOIN trace_proof a ON a.scope_id = m.trace_scope_id
+  LEFT JOIN usage.day_proof p ON p.scope_id = m.scope_id
+  LEFT JOIN usage.day_proof a ON a.scope_id = m.trace_scope_id
   CROSS JOIN LATERAL (
     SELECT greatest(m.month_start, s.data_start) AS first, (m.month_start + interval '1 month')::date - 1 AS last
   ) d

@@ -9,14 +9,10 @@ SELECT day::date AS usage_date, extract(isoyear FROM day)::integer AS iso_year, 
        day < s.today AS is_past,
        day < s.today AND coalesce((
          SELECT range_intersect_agg(
-                  x.final - coalesce(f.failed, '{}') + datemultirange(daterange(NULL, x.data_start)) + ('{(,)}' - x.required_days)
+                  c.final + datemultirange(daterange(NULL, c.data_start)) + ('{(,)}' - w.days)
                 )
-         FROM (
-           SELECT c.day_scope_id, c.data_start, w.days AS required_days, c.final_days + usage.whole_days(c.final_hours) * c.days_of_hours AS final
-           FROM usage.cell_time c
-           JOIN usage.required_workspace w ON w.workspace_id = c.workspace_entity_id
-         ) x
-         LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+         FROM usage.trace_cell c
+         JOIN usage.required_workspace w ON w.workspace_id = c.workspace_entity_id
        ) @> day::date, false) AS is_final
 FROM (SELECT min(data_start) AS first, date_trunc('day', now() AT TIME ZONE 'UTC') AS today FROM usage.source) s
 CROSS JOIN LATERAL generate_series(

@@ -31,48 +31,29 @@ LEFT JOIN (
 WHERE usage.is_configured(s.workspace_ids, e.external_id)
   AND (z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted));
 
--- ok or empty: the subqueries look at one series after the other and stop at the first with traces. The inner ones are
--- scalar, so that no plan can read the records of all series for each day, whatever it expects.
+-- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of them are.
+-- From sets, not hour by hour: the hours of three years are millions.
+CREATE OR REPLACE VIEW usage.hour_cell_by_day AS
+SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id,
+       usage.touched_days(c.shown) AS expected,
+       usage.touched_days(c.shown)
+         - usage.touched_days(c.shown * (c.not_available + c.failed + c.missing + c.unverified) + (c.shown * c.loaded - c.final)) AS final,
+       usage.touched_days(c.shown * c.not_available) AS not_available, usage.touched_days(c.shown * c.failed) AS failed,
+       usage.touched_days(c.missing) AS missing, usage.touched_days(c.shown * c.unverified) AS unverified, c.traced,
+       coalesce(usage.whole_days(p.parts), '{}') AS reconciled, p.starts AS proof_starts, p.reconciled_at
+FROM usage.hour_cell c
+LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id;
+
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
-       CASE
-         WHEN d.status <> 'ok' THEN d.status
-         WHEN NOT d.by_hours THEN CASE WHEN EXISTS (
-           SELECT FROM usage.series s
-           WHERE s.scope_id = d.day_scope_id AND (
-             SELECT r.traces FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = d.usage_date
-           ) > 0
-         ) THEN 'ok' ELSE 'empty' END
-         WHEN EXISTS (
-           SELECT FROM usage.series s
-           WHERE s.scope_id = d.hour_scope_id AND (
-             SELECT true FROM usage.hourly_record r
-             WHERE r.series_id = s.series_id AND r.traces > 0
-               AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
-               AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-             LIMIT 1
-           )
-         ) THEN 'ok'
-         ELSE 'empty'
-       END AS status,
+       CASE WHEN d.status = 'ok' AND NOT d.has_traces THEN 'empty' ELSE d.status END AS status,
        d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at
-FROM usage.day_state d
+FROM usage.expected_day d
 UNION ALL
--- The hours of a day have one status: the first of usage.figure_status that any of them has. It comes from ranges, not from
--- figure_status, because the hours of three years are millions.
 SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
-       CASE
-         -- Nearly every day: nothing failed, and all of it is final.
-         WHEN x.failure_parts IS NULL AND x.final_hours @> t.whole THEN CASE WHEN u.has_traces THEN 'ok' ELSE 'empty' END
-         WHEN x.is_unavailable AND NOT x.hours @> (x.shown * t.wholes) THEN 'not_available'
-         WHEN x.failed && (x.shown * t.wholes) THEN 'failed'
-         WHEN NOT x.hours + coalesce(x.failure_parts, '{}') @> (x.shown * t.wholes) THEN 'missing'
-         WHEN x.failure_parts && (x.shown * t.wholes) THEN 'unverified'
-         WHEN NOT x.final_hours @> (x.shown * t.wholes) THEN 'provisional'
-         WHEN u.has_traces THEN 'ok'
-         ELSE 'empty'
-       END,
-       q.is_reconciled, q.reconciled_at, NULL, q.reconciled_at
+       CASE WHEN x.final @> d.usage_date AND NOT x.traced @> d.usage_date THEN 'empty'
+            ELSE usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END,
+       x.reconciled @> d.usage_date, q.reconciled_at, NULL, q.reconciled_at
 FROM (
   SELECT usage_date
   FROM usage.days_between(
@@ -82,43 +63,14 @@ FROM (
 ) d
 JOIN (
   -- Once for each cell, and not for those that a filter leaves out: see usage.cell_days.
-  SELECT v.*, usage.touched_days(v.shown) AS shown_days,
-         row_number() OVER (PARTITION BY v.slug, v.group_by, v.workspace_id) AS outer_fence
-  FROM (
-    SELECT c.slug, c.workspace_id, c.group_by, c.hour_scope_id, c.hours, c.final_hours, f.failed, f.parts AS failure_parts,
-           n.source_id IS NOT NULL AS is_unavailable, p.parts AS proved_parts, p.starts AS proof_starts,
-           p.reconciled_at AS proved_at,
-           c.hours * tstzmultirange(tstzrange(NULL, date_trunc('hour', now(), 'UTC') + interval '1 hour'))
-             + tstzmultirange(usage.expected_hours(c.data_start, c.hourly_hours)) * usage.time_of(c.expected_days) AS shown,
-           row_number() OVER (PARTITION BY c.slug, c.group_by, c.workspace_id) AS fence
-    FROM usage.cell_time c
-    LEFT JOIN usage.hour_failure f ON f.scope_id = c.hour_scope_id
-    LEFT JOIN usage.source_fact n ON n.source_id = c.source_id AND n.fact = 'no_hour'
-    LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
-  ) v
-) x ON x.shown_days @> d.usage_date
+  SELECT v.*, row_number() OVER (PARTITION BY v.slug, v.group_by, v.workspace_id) AS fence FROM usage.hour_cell_by_day v
+) x ON x.expected @> d.usage_date
+-- The oldest of the comparisons that the hours of the day need.
 CROSS JOIN LATERAL (
-  SELECT tstzrange(d.usage_date::timestamp AT TIME ZONE 'UTC', (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC') AS whole
-) w
-CROSS JOIN LATERAL (SELECT w.whole, tstzmultirange(w.whole) AS wholes) t
-CROSS JOIN LATERAL (
-  SELECT EXISTS (
-    SELECT FROM usage.series s
-    WHERE s.scope_id = x.hour_scope_id AND (
-      SELECT true FROM usage.hourly_record r
-      WHERE r.series_id = s.series_id AND r.traces > 0
-        AND r.bucket_start >= d.usage_date::timestamp AT TIME ZONE 'UTC'
-        AND r.bucket_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
-      LIMIT 1
-    )
-  ) AS has_traces
-) u
--- All 24 hours; the oldest of the comparisons that they need.
-CROSS JOIN LATERAL (SELECT coalesce(x.final_hours @> t.whole AND x.proved_parts @> t.whole, false) AS is_reconciled) r
-CROSS JOIN LATERAL (
-  SELECT r.is_reconciled, CASE WHEN r.is_reconciled THEN (
-    SELECT min(one) FROM unnest(x.proved_at[
-      width_bucket(lower(t.whole), x.proof_starts) : width_bucket(upper(t.whole) - interval '1 microsecond', x.proof_starts)
+  SELECT CASE WHEN x.reconciled @> d.usage_date THEN (
+    SELECT min(one) FROM unnest(x.reconciled_at[
+      width_bucket(d.usage_date::timestamp AT TIME ZONE 'UTC', x.proof_starts)
+      : width_bucket((d.usage_date + 1)::timestamp AT TIME ZONE 'UTC' - interval '1 microsecond', x.proof_starts)
     ]) one
   ) END AS reconciled_at
 ) q;

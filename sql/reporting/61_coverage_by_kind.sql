@@ -2,18 +2,10 @@
 -- fills days with hours.
 CREATE OR REPLACE VIEW reporting.usage_coverage_by_kind_daily AS
 WITH x AS MATERIALIZED (
-  SELECT v.*, v.final - v.failed - v.unverified AS sure,
-         v.expected - v.loaded - v.unavailable - v.failed - v.unverified AS missing
-  FROM usage.meter_days v
+  SELECT c.*, f.starts, f.fetched_at FROM usage.day_cell c LEFT JOIN usage.day_fetched f ON f.scope_id = c.day_scope_id
 )
 SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.group_by, x.kind, x.trace_tier,
-       -- The subqueries look at one series after the other and stop at the first with usage.
-       CASE WHEN t.status <> 'ok' OR EXISTS (
-         SELECT FROM usage.series s
-         WHERE s.scope_id = x.scope_id AND (
-           SELECT r.traces FROM usage.dated_record r WHERE r.series_id = s.series_id AND r.bucket_start = d.usage_date
-         ) > 0
-       ) THEN t.status ELSE 'empty' END AS status,
+       CASE WHEN t.status = 'ok' AND NOT t.has_traces THEN 'empty' ELSE t.status END AS status,
        CASE WHEN x.loaded @> d.usage_date THEN x.fetched_at[width_bucket(d.usage_date, x.starts)] END AS fetched_at,
        v.reconciled_at IS NOT NULL AS is_reconciled, v.reconciled_at, v.matched_at AS totals_matched_at, v.proved_at
 FROM (
@@ -26,10 +18,11 @@ FROM (
 ) d
 JOIN x ON coalesce(x.expected @> d.usage_date, false)
 CROSS JOIN LATERAL (
-  SELECT usage.day_status(d.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) AS status
+  SELECT usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status,
+         x.traced @> d.usage_date AS has_traces
   OFFSET 0
 ) t
-LEFT JOIN usage.every_proved_day p ON p.scope_id = x.scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
 CROSS JOIN LATERAL (
   SELECT nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW reporting.usage_unattributed_daily AS
 -- Materialized: a cell is computed once, not for each cell that it is compared with.
 WITH cell AS MATERIALIZED (
   SELECT source_id, slug, workspace_id, workspace_name, group_by, data_start, expected_days, day_scope_id, hour_scope_id, loaded, final,
-         failed, days_of_hours
+         days_of_hours
   FROM usage.cell_days
 )
 SELECT g.slug AS source_id, t.usage_date, g.workspace_id, g.workspace_name, g.group_by,
@@ -48,8 +48,7 @@ CROSS JOIN LATERAL (
   GROUP BY part.usage_date
 ) t
 CROSS JOIN LATERAL (
-  SELECT w.final @> t.usage_date AND NOT w.failed @> t.usage_date
-     AND g.final @> t.usage_date AND NOT g.failed @> t.usage_date AS is_final
+  SELECT w.final @> t.usage_date AND g.final @> t.usage_date AS is_final
 ) f
 WHERE g.group_by <> 'workspace';
 COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';

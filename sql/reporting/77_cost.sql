@@ -54,6 +54,7 @@ FROM (
   JOIN usage.series s ON s.scope_id = c.day_scope_id
   JOIN usage.dated_record r USING (series_id)
   JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+  WHERE c.meter = 'traces'
   UNION ALL
   SELECT f.slug, f.group_by, f.workspace_id, f.workspace_name, f.usage_date, f.traces
   FROM usage.figure_of_hours f
@@ -111,7 +112,7 @@ FROM (
              NULL::text AS dimension_name, c.sku, c.measure, true AS is_whole, c.quantity, c.cost, c.unit_price, c.currency,
              c.is_closed, c.is_final, c.coverage_status,
              CASE WHEN x.slug IS NULL THEN 'missing'
-                  ELSE usage.day_status(c.usage_date, x.sure, x.unavailable, x.failed, x.missing, x.unverified) END AS status
+                  ELSE usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status
       FROM usage.measured_cost c
       LEFT JOIN x
         ON x.slug = c.slug AND x.workspace_id = c.workspace_id
@@ -174,10 +175,7 @@ SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku,
        d.traces
 FROM (
   SELECT c.*, CASE WHEN x.loaded @> c.usage_date THEN '(none)' END AS dimension_id, NULL::text AS dimension_name,
-         usage.figure_status(
-           x.loaded @> c.usage_date, x.is_unavailable,
-           usage.failure_at(c.usage_date, x.failure_starts, x.failure_ends, x.failure_states), x.final @> c.usage_date, NULL
-         ) AS status
+         usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
   FROM (
     SELECT slug, usage_date, workspace_id, workspace_name, sku, min(currency) AS currency, sum(traces)::bigint AS traces,
            sum(cost)::numeric(38, 10) AS cost, bool_or(is_closed) AS is_closed, coalesce(bool_and(is_final), false) AS is_final,

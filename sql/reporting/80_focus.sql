@@ -81,13 +81,11 @@ WHERE m.keeps_charges;
 CREATE OR REPLACE VIEW usage.open_correction AS
 WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period),
 loaded AS MATERIALIZED (
-  SELECT 'traces' AS measure, x.workspace_entity_id, x.days + x.days_of_hours AS days,
-         x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours AS final, f.starts, f.ends, f.states
-  FROM usage.cell_time x
-  LEFT JOIN usage.day_failure f ON f.scope_id = x.day_scope_id
+  SELECT 'traces' AS measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
+  FROM usage.trace_cell x
   WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
   UNION ALL
-  SELECT m.measure, x.workspace_entity_id, x.loaded, x.sure, NULL, NULL, NULL
+  SELECT m.measure, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
   FROM usage.figure_days x
   JOIN (
     VALUES ('longlived', 'longlived'), ('shortlived', 'shortlived'), ('deployments', 'nodes_executed'), ('deployments', 'agent_runs'),
@@ -128,11 +126,9 @@ FROM (
   WINDOW one AS (PARTITION BY m.source_id, d.usage_date, d.workspace_entity_id, d.sku)
 ) c
 JOIN loaded l
-  ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure AND coalesce(l.days @> c.usage_date, false)
+  ON l.workspace_entity_id = c.workspace_entity_id AND l.measure = c.measure AND coalesce(l.loaded @> c.usage_date, false)
 CROSS JOIN LATERAL (
-  SELECT usage.figure_status(
-    true, false, usage.failure_at(c.usage_date, l.starts, l.ends, l.states), l.final @> c.usage_date, NULL
-  ) AS status
+  SELECT usage.day_status(c.usage_date, l.final, l.not_available, l.failed, l.missing, l.unverified) AS status
 ) t
 WHERE c.traces <> 0;
 

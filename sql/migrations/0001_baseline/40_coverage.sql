@@ -11,6 +11,8 @@ CREATE TABLE usage.coverage (
   final boolean NOT NULL,
   fetch_number bigint NOT NULL,
   fetched_at timestamptz NOT NULL,
+  -- The buckets that have traces: it tells an empty day from others without a look at the records.
+  traced tstzmultirange NOT NULL,
   -- Of the interval's records: 16 bytes for each bucket, in order (src/domain/usage/digest.ts). A load whose answer has the same
   -- digest need not compare its records with the stored ones. It stands in the interval's row, so whatever clears or replaces
   -- the interval takes it away. Null is always right.
@@ -18,6 +20,7 @@ CREATE TABLE usage.coverage (
   digest_epoch bigint,
   CONSTRAINT coverage_pkey PRIMARY KEY (scope_id, period_start),
   CONSTRAINT coverage_period_order CHECK (period_start < period_end),
+  CONSTRAINT coverage_traced_within CHECK (traced <@ tstzrange(period_start, period_end)),
   CONSTRAINT coverage_digest_epoch CHECK (digest IS NULL OR digest_epoch IS NOT NULL),
   CONSTRAINT coverage_no_overlap EXCLUDE USING gist (
     int4range(scope_id, scope_id, '[]') WITH &&,

@@ -184,3 +184,140 @@ CREATE TABLE usage.control_check (
   CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
   CONSTRAINT control_check_period_order CHECK (period_start < period_end)
 );
+
+-- When the days of each day scope were proved: compared with a whole export, and part of a total that the stored days equal;
+-- -infinity where that does not prove them. From each of `starts` to the next one, all days are alike. No day with a difference
+-- left is proved, from the export or from a total. What a dimension does not attribute is no difference, and the billing
+-- provider's total of a month says nothing about one of its days.
+--
+-- Only final time is compared and totalled, and what takes finality away takes these rows away too. A row exists once something
+-- was compared. Triggers keep it, as they keep usage.day_state.
+CREATE TABLE usage.day_proof (
+  scope_id integer CONSTRAINT day_proof_pkey PRIMARY KEY CONSTRAINT day_proof_scope_id_fkey REFERENCES usage.scope ON DELETE CASCADE,
+  starts date[] NOT NULL,
+  reconciled_at timestamptz[] NOT NULL,
+  matched_at timestamptz[] NOT NULL,
+  -- The later of both.
+  proved_at timestamptz[] NOT NULL,
+  -- The same days, without the instants.
+  reconciled datemultirange NOT NULL,
+  matched datemultirange NOT NULL,
+  -- Days with a difference left.
+  differing datemultirange NOT NULL,
+  CONSTRAINT day_proof_alike CHECK (
+    cardinality(starts) = cardinality(reconciled_at) AND cardinality(starts) = cardinality(matched_at)
+    AND cardinality(starts) = cardinality(proved_at)
+  )
+);
+
+CREATE FUNCTION usage.keep_proof(scopes integer[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM FROM usage.scope WHERE scope_id = ANY (scopes) ORDER BY scope_id FOR NO KEY UPDATE;
+
+  -- Parts of one kind of proof do not overlap. So their instants, added where a part begins and subtracted where it ends, come
+  -- to the one that holds.
+  WITH proof AS MATERIALIZED (
+  SELECT scope_id, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
+         array_agg(matched_at ORDER BY day) AS matched_at,
+         array_agg(greatest(reconciled_at, matched_at) ORDER BY day) AS proved_at,
+         coalesce(range_agg(days) FILTER (WHERE reconciled_at > '-infinity'), '{}') AS reconciled,
+         coalesce(range_agg(days) FILTER (WHERE matched_at > '-infinity'), '{}') AS matched,
+         coalesce(range_agg(days) FILTER (WHERE is_differing), '{}') AS differing
+  FROM (
+    SELECT scope_id, day, daterange(day, lead(day) OVER (PARTITION BY scope_id ORDER BY day)) AS days, is_differing,
+           CASE WHEN NOT is_differing AND exported > 0
+                THEN timestamptz 'epoch' + exported * interval '1 microsecond' ELSE '-infinity' END AS reconciled_at,
+           CASE WHEN NOT is_differing AND totalled > 0
+                THEN timestamptz 'epoch' + totalled * interval '1 microsecond' ELSE '-infinity' END AS matched_at
+    FROM (
+      SELECT scope_id, day, sum(sum(differing)) OVER w > 0 AS is_differing,
+             (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
+      FROM (
+        SELECT p.scope_id, b.day, b.sign * p.differing AS differing, b.sign * p.exported AS exported, b.sign * p.totalled AS totalled
+        FROM (
+          SELECT r.scope_id, r.period_start, r.period_end, 0 AS differing,
+                 (extract(epoch FROM r.reconciled_at) * 1000000)::bigint AS exported, 0 AS totalled
+          FROM usage.reconciled r
+          WHERE r.scope_id = ANY (scopes)
+          UNION ALL
+          SELECT m.scope_id, m.period_start, m.period_end, 0, 0, (extract(epoch FROM m.matched_at) * 1000000)::bigint
+          FROM usage.matched_total m
+          WHERE m.scope_id = ANY (scopes)
+          UNION ALL
+          SELECT d.scope_id, d.bucket_start, d.bucket_start + interval '24 hours', 1, 0, 0
+          FROM usage.reconciliation_difference d
+          WHERE d.scope_id = ANY (scopes) AND d.state IN ('open', 'platform_disagrees')
+          UNION ALL
+          SELECT d.scope_id, d.period_start, d.period_end, 1, 0, 0
+          FROM usage.control_difference d
+          WHERE d.scope_id = ANY (scopes) AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
+        ) p
+        JOIN usage.scope s ON s.scope_id = p.scope_id AND s.stride = 'day'
+        CROSS JOIN LATERAL (
+          VALUES ((p.period_start AT TIME ZONE 'UTC')::date, 1), ((p.period_end AT TIME ZONE 'UTC')::date, -1)
+        ) b (day, sign)
+      ) bound
+      GROUP BY scope_id, day
+      WINDOW w AS (PARTITION BY scope_id ORDER BY day)
+    ) counted
+  ) proved
+  GROUP BY scope_id
+  ), kept AS (
+    INSERT INTO usage.day_proof AS kept (scope_id, starts, reconciled_at, matched_at, proved_at, reconciled, matched, differing)
+    SELECT scope_id, starts, reconciled_at, matched_at, proved_at, reconciled, matched, differing FROM proof
+    ON CONFLICT (scope_id) DO UPDATE
+    SET starts = excluded.starts, reconciled_at = excluded.reconciled_at, matched_at = excluded.matched_at,
+        proved_at = excluded.proved_at, reconciled = excluded.reconciled, matched = excluded.matched, differing = excluded.differing
+  )
+  DELETE FROM usage.day_proof p WHERE p.scope_id = ANY (scopes) AND NOT EXISTS (SELECT FROM proof x WHERE x.scope_id = p.scope_id);
+END
+$$;
+REVOKE ALL ON FUNCTION usage.keep_proof (integer[]) FROM public;
+
+CREATE FUNCTION usage.proof_follows() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  changed integer[];
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    changed := (SELECT array_agg(DISTINCT scope_id) FROM old_rows);
+  ELSE
+    changed := (SELECT array_agg(DISTINCT scope_id) FROM new_rows);
+  END IF;
+  IF changed IS NOT NULL THEN
+    PERFORM usage.keep_proof(changed);
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.proof_follows () FROM public;
+
+CREATE TRIGGER reconciled_inserted AFTER INSERT ON usage.reconciled
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER reconciled_updated AFTER UPDATE ON usage.reconciled
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER reconciled_deleted AFTER DELETE ON usage.reconciled
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER matched_total_inserted AFTER INSERT ON usage.matched_total
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER matched_total_updated AFTER UPDATE ON usage.matched_total
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER matched_total_deleted AFTER DELETE ON usage.matched_total
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER reconciliation_difference_inserted AFTER INSERT ON usage.reconciliation_difference
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER reconciliation_difference_updated AFTER UPDATE ON usage.reconciliation_difference
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER reconciliation_difference_deleted AFTER DELETE ON usage.reconciliation_difference
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER control_difference_inserted AFTER INSERT ON usage.control_difference
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER control_difference_updated AFTER UPDATE ON usage.control_difference
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();
+CREATE TRIGGER control_difference_deleted AFTER DELETE ON usage.control_difference
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.proof_follows();

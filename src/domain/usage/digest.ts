@@ -16,12 +16,15 @@ export class WindowDigest {
   readonly #window: Window;
   readonly #bucketHours: number;
   readonly #lanes: Uint32Array;
+  /** Whether each bucket has traces. */
+  readonly #traced: Uint8Array;
 
   constructor(window: Window) {
     this.#window = window;
     this.#bucketHours = STRIDE_MS[window.stride] / HOUR_MS;
     const buckets = (window.end - window.start) / STRIDE_MS[window.stride];
     this.#lanes = new Uint32Array(buckets * LANES);
+    this.#traced = new Uint8Array(buckets);
   }
 
   add({ id, bucketHour, traces }: NumberedRow): void {
@@ -44,12 +47,27 @@ export class WindowDigest {
     h3 = finished(h3);
     h4 = finished(h4);
     h1 = (h1 + h2 + h3 + h4) | 0;
-    const at = LANES * ((bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours);
+    const bucket = (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
+    if (traces > 0) this.#traced[bucket] = 1;
+    const at = LANES * bucket;
     const lanes = this.#lanes;
     lanes[at] = (lanes[at] as number) + h1;
     lanes[at + 1] = (lanes[at + 1] as number) + h2 + h1;
     lanes[at + 2] = (lanes[at + 2] as number) + h3 + h1;
     lanes[at + 3] = (lanes[at + 3] as number) + h4 + h1;
+  }
+
+  /** The time of the buckets that have traces. */
+  traced(): Interval[] {
+    const bucketMs = STRIDE_MS[this.#window.stride];
+    const parts: Interval[] = [];
+    for (let first = this.#traced.indexOf(1); first >= 0; first = this.#traced.indexOf(1, first)) {
+      const next = this.#traced.indexOf(0, first);
+      const after = next < 0 ? this.#traced.length : next;
+      parts.push({ start: this.#window.start + first * bucketMs, end: this.#window.start + after * bucketMs });
+      first = after;
+    }
+    return parts;
   }
 
   /** The bytes of a part of the window. Undefined where it does not consist of whole buckets. */

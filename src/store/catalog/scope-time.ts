@@ -10,7 +10,7 @@ export interface ScopeTime {
   readonly period: Interval;
 }
 
-/** The columns of coverage that everything but its digests is about. */
+/** The columns of coverage that everything but its content is about. */
 export type CoverageRow = Pick<
   Selectable<Coverage>,
   "scope_id" | "period_start" | "period_end" | "final" | "fetch_number" | "fetched_at"
@@ -25,6 +25,12 @@ export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
 /** SQL value: the period as a multirange. */
 export function multirange({ start, end }: Interval): RawBuilder<unknown> {
   return sql`tstzmultirange(tstzrange(${new Date(start)}::timestamptz, ${new Date(end)}::timestamptz))`;
+}
+
+/** Parts as Postgres writes a multirange of instants. */
+export function multirangeText(parts: readonly Interval[]): string {
+  const ranges = parts.map(({ start, end }) => `[${new Date(start).toISOString()},${new Date(end).toISOString()})`);
+  return `{${ranges.join()}}`;
 }
 
 /** SQL value: the parts of a multirange in order, as JSON, for `toIntervals`; null for an empty one. */
@@ -62,9 +68,12 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
 ): Promise<Selectable<DB[Table]>[]> {
   const { olderThan } = cleared;
   const [name, columns] = [sql.id("usage", table), sql.join(COLUMNS[table].map((column) => sql.id(column)))];
-  const [digest, partOfDigest] =
+  const [content, partOfContent] =
     table === "coverage"
-      ? [sql`, digest`, sql`, usage.digest_part(digest, tstzrange(period_start, period_end), part)`]
+      ? [
+          sql`, traced, digest`,
+          sql`, traced * tstzmultirange(part), usage.digest_part(digest, tstzrange(period_start, period_end), part)`,
+        ]
       : [sql``, sql``];
   const { rows } = await sql<Selectable<DB[Table]>>`
     with removed as (
@@ -72,8 +81,8 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
       where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}
       returning *
     ), outside as (
-      insert into ${name} (scope_id, period_start, period_end, ${columns}${digest})
-      select scope_id, lower(part), upper(part), ${columns}${partOfDigest}
+      insert into ${name} (scope_id, period_start, period_end, ${columns}${content})
+      select scope_id, lower(part), upper(part), ${columns}${partOfContent}
       from removed
       cross join lateral unnest(
         tstzmultirange(tstzrange(period_start, period_end)) - ${multirange(cleared.period)}

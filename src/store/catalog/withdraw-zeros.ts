@@ -68,8 +68,8 @@ export async function withdrawZeros(
       where c.scope_id = l.scope_id and c.period_start = l.period_start and l.is_doubted and not isempty(l.parts)
       returning c.*, l.whole, l.parts
     ), kept as (
-      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at)
-      select scope_id, lower(part), upper(part), final, fetch_number, fetched_at
+      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
+      select scope_id, lower(part), upper(part), final, fetch_number, fetched_at, traced * tstzmultirange(part)
       from removed cross join lateral unnest(whole - parts) part
     ), logged as (
       delete from usage.became_final t

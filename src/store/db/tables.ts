@@ -5,6 +5,14 @@
 
 import type { ColumnType } from "kysely";
 
+export type ArrayType<T> = ArrayTypeImpl<T> extends (infer U)[]
+  ? U[]
+  : ArrayTypeImpl<T>;
+
+export type ArrayTypeImpl<T> = T extends ColumnType<infer S, infer I, infer U>
+  ? ColumnType<S[], I[], U[]>
+  : T[];
+
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
@@ -173,12 +181,33 @@ export interface Coverage {
   period_end: Timestamp;
   period_start: Timestamp;
   scope_id: number;
+  traced: string;
 }
 
 export interface DatedRecord {
   bucket_start: string;
   series_id: number;
   traces: number;
+}
+
+export interface DayProof {
+  differing: string;
+  matched: string;
+  matched_at: ArrayType<Timestamp>;
+  proved_at: ArrayType<Timestamp>;
+  reconciled: string;
+  reconciled_at: ArrayType<Timestamp>;
+  scope_id: number;
+  starts: string[];
+}
+
+export interface DayState {
+  failed: string;
+  final: string;
+  loaded: string;
+  scope_id: number;
+  traced: string;
+  unverified: string;
 }
 
 export interface Entity {
@@ -263,6 +292,17 @@ export interface HourlyRecord {
   bucket_start: Timestamp;
   series_id: number;
   traces: number;
+}
+
+export interface HourState {
+  failed: string;
+  final: string;
+  loaded: string;
+  scope_id: number;
+  traced: string;
+  unverified: string;
+  whole_days: string;
+  whole_final_days: string;
 }
 
 export interface LateChange {
@@ -554,12 +594,15 @@ export interface DB {
   control_difference: ControlDifference;
   coverage: Coverage;
   dated_record: DatedRecord;
+  day_proof: DayProof;
+  day_state: DayState;
   entity: Entity;
   entity_name: EntityName;
   failure: Failure;
   fetch: Fetch;
   fetch_task: FetchTask;
   heartbeat: Heartbeat;
+  hour_state: HourState;
   hourly_record: HourlyRecord;
   late_change: LateChange;
   matched_total: MatchedTotal;

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { intersect } from "../../domain/time/intervals.ts";
 import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { AnswerRow } from "../../domain/usage/answer.ts";
@@ -58,6 +59,11 @@ export class AnswerDigests {
   add(row: AnswerRow): void {
     this.rows++;
     this.#ofWorkspace[row.workspace]?.add(row);
+  }
+
+  /** The buckets of a part of the window that have traces. */
+  traced(scopeId: number, part: Interval): Interval[] {
+    return intersect(this.#ofScope.get(scopeId)?.traced() ?? [], [part]);
   }
 
   of(scopeId: number, part: Interval): Buffer | undefined {

@@ -1,5 +1,5 @@
 import { loadedIntervalsOf } from "../../domain/coverage/coverage.ts";
-import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
+import { clearTime, multirangeText, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 import type { AnswerDigests, OverlappedRow } from "./digests.ts";
 import type { WholeAnswer } from "./load.ts";
@@ -47,6 +47,7 @@ export async function replaceCoverage(
     final,
     fetch_number: fetchNumber,
     fetched_at: new Date(fetchedAt),
+    traced: multirangeText(digests.traced(scopeId, { start, end })),
     digest: digests.of(scopeId, { start, end }) ?? null,
     digest_epoch: epoch,
   }));

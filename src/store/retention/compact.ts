@@ -53,7 +53,7 @@ export async function compactCoverage(
           from numbered window island as (partition by scope_id, island)
         ), merged as (
           select scope_id, min(period_start) as period_start, max(period_end) as period_end,
-                 max(fetch_number) as fetch_number, min(fetched_at) as fetched_at, min(digest_epoch) as digest_epoch,
+                 max(fetch_number) as fetch_number, min(fetched_at) as fetched_at, range_agg(traced) as traced, min(digest_epoch) as digest_epoch,
                  case when count(*) = count(digest) and min(digest_epoch) = max(digest_epoch)
                    then string_agg(digest, '' order by period_start) end as digest
           from sized
@@ -66,8 +66,9 @@ export async function compactCoverage(
         ), entered as (
           -- Reads what is removed, so that no new row meets an old one that it overlaps.
           insert into usage.coverage
-            (scope_id, period_start, period_end, final, fetch_number, fetched_at, digest, digest_epoch)
-          select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at, digest, digest_epoch from removed
+            (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced, digest, digest_epoch)
+          select distinct scope_id, period_start, period_end, true, fetch_number, fetched_at, traced, digest, digest_epoch
+          from removed
           returning 1
         )
         select (select count(*) from removed) - (select count(*) from entered) as removed

@@ -1,0 +1,228 @@
+-- How the time of each scope stands: loaded, final, failed, unverified. It is stored, because planner, views, pages and closes
+-- ask for it all the time, and years of a thousand workspaces have millions of days. One row a scope; time that no set of a row
+-- holds is missing. What depends on the present instant or on the source (which days are expected, which the server does not
+-- answer) is not in it: usage.day_cell and usage.hour_cell add that.
+--
+-- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of these, so
+-- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket.
+
+-- Of a scope of days, weeks, months or years. All of these begin and end on UTC days.
+CREATE TABLE usage.day_state (
+  scope_id integer CONSTRAINT day_state_pkey PRIMARY KEY CONSTRAINT day_state_scope_id_fkey REFERENCES usage.scope ON DELETE CASCADE,
+  -- Has a figure, which a failure since then leaves as it was.
+  loaded datemultirange NOT NULL,
+  -- Loaded, final, and nothing failed since.
+  final datemultirange NOT NULL,
+  failed datemultirange NOT NULL,
+  unverified datemultirange NOT NULL,
+  -- Loaded, and some record of the day has traces.
+  traced datemultirange NOT NULL
+) WITH (fillfactor = 50);
+
+-- Of a scope of hours.
+CREATE TABLE usage.hour_state (
+  scope_id integer CONSTRAINT hour_state_pkey PRIMARY KEY CONSTRAINT hour_state_scope_id_fkey REFERENCES usage.scope ON DELETE CASCADE,
+  loaded tstzmultirange NOT NULL,
+  final tstzmultirange NOT NULL,
+  failed tstzmultirange NOT NULL,
+  unverified tstzmultirange NOT NULL,
+  -- Days of which all 24 hours are loaded, and those of which all were loaded as final: they may stand in for a day.
+  whole_days datemultirange NOT NULL,
+  whole_final_days datemultirange NOT NULL,
+  -- Days with an hour that has traces.
+  traced datemultirange NOT NULL
+) WITH (fillfactor = 50);
+
+-- UTC days that lie wholly within the ranges.
+CREATE FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(daterange(first, after)), '{}')
+  FROM unnest(parts) part
+  CROSS JOIN LATERAL (
+    SELECT ((lower(part) + interval '1 day' - interval '1 microsecond') AT TIME ZONE 'UTC')::date AS first,
+           (upper(part) AT TIME ZONE 'UTC')::date AS after
+  ) d
+  WHERE first < after
+$$;
+
+-- UTC days that the ranges touch.
+CREATE FUNCTION usage.touched_days(parts tstzmultirange) RETURNS datemultirange
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT coalesce(range_agg(daterange(
+    (lower(part) AT TIME ZONE 'UTC')::date, ((upper(part) - interval '1 microsecond') AT TIME ZONE 'UTC')::date, '[]'
+  )), '{}')
+  FROM unnest(parts) part
+$$;
+
+-- Decides the state of scopes anew and stores it where it is another one. The lock makes writers of one scope wait for each other:
+-- each then sees what the others have committed.
+CREATE FUNCTION usage.keep_state(scopes integer[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM FROM usage.scope WHERE scope_id = ANY (scopes) ORDER BY scope_id FOR NO KEY UPDATE;
+
+  INSERT INTO usage.day_state AS kept (scope_id, loaded, final, failed, unverified, traced)
+  SELECT s.scope_id, c.loaded, c.final - f.failed - f.unverified, f.failed, f.unverified, c.traced
+  FROM usage.scope s
+  CROSS JOIN LATERAL (
+    SELECT coalesce(range_agg(t.days), '{}') AS loaded, coalesce(range_agg(t.days) FILTER (WHERE v.final), '{}') AS final,
+           coalesce(range_agg(usage.touched_days(v.traced)) FILTER (WHERE v.traced <> '{}'), '{}') AS traced
+    FROM usage.coverage v
+    CROSS JOIN LATERAL (
+      SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
+    ) t
+    WHERE v.scope_id = s.scope_id
+  ) c
+  CROSS JOIN LATERAL (
+    SELECT coalesce(range_agg(t.days) FILTER (WHERE v.state = 'failed'), '{}') AS failed,
+           coalesce(range_agg(t.days) FILTER (WHERE v.state = 'unverified'), '{}') AS unverified
+    FROM usage.failure v
+    CROSS JOIN LATERAL (
+      SELECT daterange((v.period_start AT TIME ZONE 'UTC')::date, (v.period_end AT TIME ZONE 'UTC')::date) AS days
+    ) t
+    WHERE v.scope_id = s.scope_id
+  ) f
+  WHERE s.scope_id = ANY (scopes) AND s.stride <> 'hour'
+  ORDER BY s.scope_id
+  ON CONFLICT (scope_id) DO UPDATE
+  SET loaded = excluded.loaded, final = excluded.final, failed = excluded.failed, unverified = excluded.unverified,
+      traced = excluded.traced
+  WHERE (kept.loaded, kept.final, kept.failed, kept.unverified, kept.traced)
+    IS DISTINCT FROM (excluded.loaded, excluded.final, excluded.failed, excluded.unverified, excluded.traced);
+
+  INSERT INTO usage.hour_state AS kept (scope_id, loaded, final, failed, unverified, whole_days, whole_final_days, traced)
+  SELECT s.scope_id, c.loaded, c.final - f.failed - f.unverified, f.failed, f.unverified, usage.whole_days(c.loaded),
+         usage.whole_days(c.final), c.traced
+  FROM usage.scope s
+  CROSS JOIN LATERAL (
+    SELECT coalesce(range_agg(t.hours), '{}') AS loaded, coalesce(range_agg(t.hours) FILTER (WHERE v.final), '{}') AS final,
+           coalesce(range_agg(usage.touched_days(v.traced)) FILTER (WHERE v.traced <> '{}'), '{}') AS traced
+    FROM usage.coverage v
+    CROSS JOIN LATERAL (SELECT tstzrange(v.period_start, v.period_end) AS hours) t
+    WHERE v.scope_id = s.scope_id
+  ) c
+  CROSS JOIN LATERAL (
+    SELECT coalesce(range_agg(t.hours) FILTER (WHERE v.state = 'failed'), '{}') AS failed,
+           coalesce(range_agg(t.hours) FILTER (WHERE v.state = 'unverified'), '{}') AS unverified
+    FROM usage.failure v
+    CROSS JOIN LATERAL (SELECT tstzrange(v.period_start, v.period_end) AS hours) t
+    WHERE v.scope_id = s.scope_id
+  ) f
+  WHERE s.scope_id = ANY (scopes) AND s.stride = 'hour'
+  ORDER BY s.scope_id
+  ON CONFLICT (scope_id) DO UPDATE
+  SET loaded = excluded.loaded, final = excluded.final, failed = excluded.failed, unverified = excluded.unverified,
+      whole_days = excluded.whole_days, whole_final_days = excluded.whole_final_days, traced = excluded.traced
+  WHERE (kept.loaded, kept.final, kept.failed, kept.unverified, kept.whole_final_days, kept.traced)
+    IS DISTINCT FROM
+    (excluded.loaded, excluded.final, excluded.failed, excluded.unverified, excluded.whole_final_days, excluded.traced);
+END
+$$;
+REVOKE ALL ON FUNCTION usage.keep_state (integer[]) FROM public;
+
+-- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing.
+CREATE FUNCTION usage.state_follows() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  changed integer[];
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    changed := (SELECT array_agg(DISTINCT scope_id) FROM new_rows);
+  ELSIF TG_OP = 'DELETE' THEN
+    changed := (SELECT array_agg(DISTINCT scope_id) FROM old_rows);
+  ELSIF TG_TABLE_NAME = 'coverage' THEN
+    changed := (
+      SELECT array_agg(DISTINCT scope_id) FROM (
+        SELECT scope_id, period_start, period_end, final, traced FROM new_rows
+        EXCEPT SELECT scope_id, period_start, period_end, final, traced FROM old_rows
+      ) c
+    );
+  ELSE
+    changed := (
+      SELECT array_agg(DISTINCT scope_id) FROM (
+        SELECT scope_id, period_start, period_end, state FROM new_rows
+        EXCEPT SELECT scope_id, period_start, period_end, state FROM old_rows
+      ) c
+    );
+  END IF;
+  IF changed IS NOT NULL THEN
+    PERFORM usage.keep_state(changed);
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.state_follows () FROM public;
+
+-- A trigger of rows that changed may have one kind of change only.
+CREATE TRIGGER coverage_inserted AFTER INSERT ON usage.coverage
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+CREATE TRIGGER coverage_updated AFTER UPDATE ON usage.coverage
+  REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+CREATE TRIGGER coverage_deleted AFTER DELETE ON usage.coverage
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+CREATE TRIGGER failure_inserted AFTER INSERT ON usage.failure
+  REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure
+  REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+CREATE TRIGGER failure_deleted AFTER DELETE ON usage.failure
+  REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
+
+-- The rules, bucket by bucket and from records, slowly: the oracle of tests and of `doctor`. A bucket that is in no row is missing.
+CREATE FUNCTION usage.state_by_rules(scopes integer[])
+RETURNS TABLE (scope_id integer, bucket_start timestamptz, status text, is_loaded boolean, has_traces boolean)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT b.scope_id, b.bucket_start,
+         CASE WHEN b.failure IS NOT NULL THEN b.failure WHEN b.is_final THEN 'final' ELSE 'provisional' END,
+         b.is_final IS NOT NULL,
+         b.is_final IS NOT NULL AND EXISTS (
+           SELECT FROM usage.series x
+           WHERE x.scope_id = b.scope_id AND CASE b.stride
+             WHEN 'hour' THEN EXISTS (
+               SELECT FROM usage.hourly_record r
+               WHERE r.series_id = x.series_id AND r.bucket_start = b.bucket_start AND r.traces > 0
+             )
+             -- The bucket of a longer stride that the day lies in.
+             ELSE EXISTS (
+               SELECT FROM usage.dated_record r
+               WHERE r.series_id = x.series_id AND r.traces > 0
+                 AND r.bucket_start <= (b.bucket_start AT TIME ZONE 'UTC')::date
+                 AND r.bucket_start > (b.bucket_start AT TIME ZONE 'UTC')::date
+                   - CASE b.stride WHEN 'day' THEN 1 WHEN 'week' THEN 7 WHEN 'month' THEN 30 ELSE 365 END
+             )
+           END
+         )
+  FROM (
+    SELECT s.scope_id, s.stride, t.bucket_start,
+           (
+             SELECT c.final FROM usage.coverage c
+             WHERE c.scope_id = s.scope_id AND c.period_start <= t.bucket_start AND c.period_end > t.bucket_start
+           ) AS is_final,
+           (
+             SELECT f.state FROM usage.failure f
+             WHERE f.scope_id = s.scope_id AND f.period_start <= t.bucket_start AND f.period_end > t.bucket_start
+           ) AS failure
+    FROM usage.scope s
+    CROSS JOIN LATERAL (
+      SELECT DISTINCT generate_series(
+               p.period_start, p.period_end - interval '1 microsecond',
+               CASE s.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '24 hours' END
+             ) AS bucket_start
+      FROM (
+        SELECT c.period_start, c.period_end FROM usage.coverage c WHERE c.scope_id = s.scope_id
+        UNION ALL
+        SELECT f.period_start, f.period_end FROM usage.failure f WHERE f.scope_id = s.scope_id
+      ) p
+    ) t
+    WHERE s.scope_id = ANY (scopes)
+  ) b
+$$;
