@@ -227,8 +227,8 @@ CREATE TABLE usage.day_proof (
   reconciled_at timestamp with time zone[] NOT NULL,
   matched_at timestamp with time zone[] NOT NULL,
   proved_at timestamp with time zone[] NOT NULL,
-  reconciled datemultirange NOT NULL,
-  matched datemultirange NOT NULL,
+  compared datemultirange NOT NULL,
+  totalled datemultirange NOT NULL,
   differing datemultirange NOT NULL,
   CONSTRAINT day_proof_pkey PRIMARY KEY (scope_id),
   CONSTRAINT day_proof_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE,
@@ -2229,6 +2229,41 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   corrected_in date
 -- )
 
+-- VIEW usage.coverage_cell (
+--   source_id smallint,
+--   slug text,
+--   meter text,
+--   stride text,
+--   group_by text,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   day_scope_id integer,
+--   hour_scope_id integer,
+--   loaded datemultirange,
+--   days_of_hours datemultirange,
+--   not_available datemultirange,
+--   failed datemultirange,
+--   missing datemultirange,
+--   unverified datemultirange,
+--   provisional datemultirange,
+--   final datemultirange,
+--   traced datemultirange,
+--   reconciled datemultirange,
+--   matched datemultirange
+-- )
+
+-- VIEW usage.coverage_status (
+--   source_id smallint,
+--   slug text,
+--   meter text,
+--   stride text,
+--   group_by text,
+--   workspace_entity_id integer,
+--   status text,
+--   days datemultirange
+-- )
+
 -- VIEW usage.daily_row (
 --   slug text,
 --   group_by text,
@@ -2515,6 +2550,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   group_by text,
 --   workspace_entity_id integer,
 --   workspace_id text,
+--   workspace_name text,
+--   loaded datemultirange,
 --   expected datemultirange,
 --   final datemultirange,
 --   not_available datemultirange,
@@ -2676,20 +2713,23 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
--- VIEW usage.other_open_days (
+-- VIEW usage.open_days (
 --   source_id smallint,
 --   workspace_id integer,
 --   group_by text,
 --   meter text,
 --   scope_id integer,
+--   not_available datemultirange,
 --   missing datemultirange,
 --   failed datemultirange,
 --   unverified datemultirange,
 --   provisional datemultirange,
 --   open datemultirange,
---   contradicted datemultirange,
---   tiers datemultirange,
---   totals datemultirange
+--   not_reconciled datemultirange,
+--   platform_disagrees datemultirange,
+--   total_differs datemultirange,
+--   tiers_differ datemultirange,
+--   provider_differs datemultirange
 -- )
 
 -- VIEW usage.provider (
@@ -2866,6 +2906,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.meter_name(measure text) RETURNS text
 
+-- FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
+
 -- FUNCTION usage.meter_unit(measure text) RETURNS text
 
 -- FUNCTION usage.month_of(day date) RETURNS date
@@ -2886,7 +2928,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.shown_id(id text) RETURNS text
 
--- FUNCTION usage.state_by_rules(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, status text, is_loaded boolean, has_traces boolean)
+-- FUNCTION usage.state_by_rules(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, state text)
 
 -- FUNCTION usage.state_follows() RETURNS trigger
 
@@ -2897,6 +2939,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.traces_of_hours(series integer[], usage_date date) RETURNS bigint
 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
+
+-- FUNCTION usage.wrong_state(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, stored text, by_rules text)
 
 COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
 COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';

@@ -82,9 +82,14 @@ JOIN usage.source s USING (source_id)
 -- Keeps its tables out of the queries that join it: planning them would take twice as long.
 OFFSET 0;
 
--- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. Without a scope a meter has
--- cells only where the server is known not to count it: then none of their days is available. Deployment usage has a beginning
--- of its own.
+-- How the columns of a scope are called together (src/domain/usage/meter.ts).
+CREATE OR REPLACE FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN kind <> 'traces' THEN 'deployments' WHEN trace_tier = 'all' THEN 'traces' ELSE trace_tier END;
+
+-- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that was never
+-- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, and where
+-- the server is known not to count it: then none of their days is available. Deployment usage has a beginning of its own.
 CREATE OR REPLACE VIEW usage.cell AS
 SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS hour_scope_id, c.source_id, s.slug, s.data_start,
        coalesce(a.starts_on, s.data_start) AS begins_on, s.hourly_hours, c.group_by, c.workspace_id AS workspace_entity_id,
@@ -99,19 +104,17 @@ SELECT c.meter, c.kind, c.trace_tier, c.scope_id AS day_scope_id, h.scope_id AS 
        EXISTS (SELECT FROM usage.source_fact n WHERE n.source_id = c.source_id AND n.fact = 'no_hour') AS has_no_hours,
        usage.expected_days(s.workspace_ids, e.external_id, e.entity_id, s.data_start) AS expected_days
 FROM (
-  SELECT CASE WHEN d.kind <> 'traces' THEN 'deployments' WHEN d.trace_tier = 'all' THEN 'traces' ELSE d.trace_tier END AS meter,
-         d.kind, d.trace_tier, d.scope_id, d.source_id, d.group_by, d.workspace_id
+  SELECT usage.meter_of(d.kind, d.trace_tier) AS meter, d.kind, d.trace_tier, d.scope_id, d.source_id, d.group_by, d.workspace_id
   FROM usage.scope d
   WHERE d.stride = 'day'
   UNION ALL
   SELECT m.meter, m.kind, m.trace_tier, NULL, e.source_id, g.group_by, w.entity_id
   FROM usage.workspace w
   JOIN usage.entity e USING (entity_id)
-  JOIN usage.source_meter a ON a.source_id = e.source_id AND NOT a.is_available
-  JOIN (
-    VALUES ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
+  CROSS JOIN (
+    VALUES ('traces', 'traces', 'all'), ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
            ('deployments', 'langsmith_deployments', 'all')
-  ) m (meter, kind, trace_tier) ON m.meter = a.meter
+  ) m (meter, kind, trace_tier)
   CROSS JOIN (
     -- each dimension
     SELECT '{dimension}'::text AS group_by UNION ALL
@@ -120,16 +123,19 @@ FROM (
   ) g
   WHERE NOT EXISTS (
     SELECT FROM usage.scope d
-    WHERE d.source_id = e.source_id AND d.workspace_id = w.entity_id AND d.group_by = g.group_by AND d.kind = m.kind
-      AND d.trace_tier = m.trace_tier AND d.stride = 'day'
+    WHERE d.source_id = e.source_id AND d.workspace_id = w.entity_id AND d.group_by = g.group_by AND d.stride = 'day'
+      AND usage.meter_of(d.kind, d.trace_tier) = m.meter
+  ) AND (
+    m.meter = 'traces'
+    OR EXISTS (SELECT FROM usage.source_meter a WHERE a.source_id = e.source_id AND a.meter = m.meter AND NOT a.is_available)
   )
 ) c
 JOIN usage.source s ON s.source_id = c.source_id
 JOIN usage.entity e ON e.entity_id = c.workspace_id
 LEFT JOIN usage.source_meter a ON a.source_id = c.source_id AND a.meter = c.meter
-LEFT JOIN usage.scope h
-  ON h.source_id = c.source_id AND h.kind = 'traces' AND h.trace_tier = 'all' AND h.group_by = c.group_by
- AND h.workspace_id = c.workspace_id AND h.stride = 'hour' AND c.meter = 'traces';
+LEFT JOIN usage.trace_scope h
+  ON h.source_id = c.source_id AND h.group_by = c.group_by AND h.workspace_id = c.workspace_id AND h.stride = 'hour'
+ AND c.meter = 'traces';
 
 -- The days of each cell by status, from usage.day_state and what the source says. `final`, `failed`, `unverified`, `missing` and
 -- `not_available` do not overlap; loaded days in none of them are provisional.

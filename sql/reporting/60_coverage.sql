@@ -34,8 +34,8 @@ WHERE usage.is_configured(s.workspace_ids, e.external_id)
 -- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of them are.
 -- From sets, not hour by hour: the hours of three years are millions.
 CREATE OR REPLACE VIEW usage.hour_cell_by_day AS
-SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id,
-       usage.touched_days(c.shown) AS expected,
+SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
+       usage.touched_days(c.loaded) AS loaded, usage.touched_days(c.shown) AS expected,
        usage.touched_days(c.shown)
          - usage.touched_days(c.shown * (c.not_available + c.failed + c.missing + c.unverified) + (c.shown * c.loaded - c.final)) AS final,
        usage.touched_days(c.shown * c.not_available) AS not_available, usage.touched_days(c.shown * c.failed) AS failed,
@@ -43,6 +43,48 @@ SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, 
        coalesce(usage.whole_days(p.parts), '{}') AS reconciled, p.starts AS proof_starts, p.reconciled_at
 FROM usage.hour_cell c
 LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id;
+
+-- The expected days of each cell as sets, one for each status, without overlaps; final days are `ok` where they are traced and
+-- `empty` where not. Who counts days or asks about years reads them here; the views of reporting list the days one by one.
+CREATE OR REPLACE VIEW usage.coverage_cell AS
+SELECT x.source_id, x.slug, x.meter, x.stride, x.group_by, x.workspace_entity_id, x.workspace_id, x.workspace_name, x.day_scope_id,
+       x.hour_scope_id, x.loaded, x.days_of_hours,
+       x.expected * x.not_available - x.final AS not_available,
+       x.expected * x.failed - x.final - x.not_available AS failed,
+       x.expected * x.missing - x.final - x.not_available - x.failed AS missing,
+       x.expected * x.unverified - x.final - x.not_available - x.failed - x.missing AS unverified,
+       x.expected - x.final - x.not_available - x.failed - x.missing - x.unverified AS provisional,
+       x.expected * x.final AS final, x.traced, x.expected * x.reconciled AS reconciled, x.expected * x.matched AS matched
+FROM (
+  SELECT c.source_id, c.slug, 'traces'::text AS meter, 'day'::text AS stride, c.group_by, c.workspace_entity_id, c.workspace_id,
+         c.workspace_name, c.day_scope_id, c.hour_scope_id, c.loaded, c.days_of_hours, c.expected,
+         c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced, coalesce(p.compared - p.differing, '{}') AS reconciled,
+         coalesce(p.totalled - p.differing, '{}') AS matched
+  FROM usage.trace_cell c
+  LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
+  UNION ALL
+  SELECT h.source_id, h.slug, 'traces', 'hour', h.group_by, h.workspace_entity_id, h.workspace_id, h.workspace_name, NULL,
+         h.hour_scope_id, h.loaded, '{}', h.expected, h.not_available, h.failed, h.missing, h.unverified, h.final, h.traced,
+         h.reconciled, '{}'
+  FROM usage.hour_cell_by_day h
+  UNION ALL
+  SELECT c.source_id, c.slug, c.meter, 'day', c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.day_scope_id,
+         NULL, c.loaded, '{}', c.expected, c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced,
+         coalesce(p.compared - p.differing, '{}'), coalesce(p.totalled - p.differing, '{}')
+  FROM usage.day_cell c
+  LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
+  WHERE c.meter <> 'traces'
+) x;
+
+-- The same, one row for each status that a cell has.
+CREATE OR REPLACE VIEW usage.coverage_status AS
+SELECT c.source_id, c.slug, c.meter, c.stride, c.group_by, c.workspace_entity_id, s.status, s.days
+FROM usage.coverage_cell c
+CROSS JOIN LATERAL (
+  VALUES ('not_available', c.not_available), ('failed', c.failed), ('missing', c.missing), ('unverified', c.unverified),
+         ('provisional', c.provisional), ('empty', c.final - c.traced), ('ok', c.final * c.traced)
+) s (status, days)
+WHERE NOT isempty(s.days);
 
 CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,

@@ -94,7 +94,8 @@ function seedOf({ days, users }: { days: number; users: number }): string {
     INSERT INTO usage.series (scope_id, entity_id)
     SELECT scope_id, e.entity_id FROM usage.trace_scope, usage.entity e WHERE e.dimension = 'user';
     INSERT INTO usage.coverage
-    SELECT scope_id, data_start, current_date, true, nextval('usage.fetch_number'), now() FROM usage.trace_scope JOIN usage.source USING (source_id);
+    SELECT scope_id, data_start, current_date, true, nextval('usage.fetch_number'), now(),
+      tstzmultirange(tstzrange(data_start, current_date)) FROM usage.trace_scope JOIN usage.source USING (source_id);
     INSERT INTO usage.became_final
     SELECT scope_id, data_start, current_date, now() FROM usage.trace_scope JOIN usage.source USING (source_id);
     INSERT INTO usage.dated_record

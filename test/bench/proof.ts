@@ -32,7 +32,8 @@ const fill = (share: number) => `
     SELECT series_id, current_date - d, 1 + (series_id * 31 + d * 17) % 500
     FROM usage.series CROSS JOIN generate_series(5, ${DAYS - 1}) d;
   INSERT INTO usage.coverage
-    SELECT scope_id, (current_date - ${DAYS - 1})::timestamp AT TIME ZONE 'UTC', (current_date - 4)::timestamp AT TIME ZONE 'UTC', true, 1, now()
+    SELECT scope_id, (current_date - ${DAYS - 1})::timestamp AT TIME ZONE 'UTC', (current_date - 4)::timestamp AT TIME ZONE 'UTC', true, 1, now(),
+      tstzmultirange(tstzrange((current_date - ${DAYS - 1})::timestamp AT TIME ZONE 'UTC', (current_date - 4)::timestamp AT TIME ZONE 'UTC'))
     FROM usage.trace_scope WHERE stride = 'day';
   INSERT INTO usage.became_final
     SELECT scope_id, (d::date)::timestamp AT TIME ZONE 'UTC', (d::date + 1)::timestamp AT TIME ZONE 'UTC', now() - interval '30 days'

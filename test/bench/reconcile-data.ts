@@ -83,7 +83,7 @@ export function storeOf({
     FROM u JOIN usage.entity e ON e.external_id = u.id JOIN usage.series s USING (entity_id)
     CROSS JOIN generate_series(0, ${EXPORT_DAYS - 1}, ${everyDays}) d
     ORDER BY 1, 2;
-    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now() FROM usage.trace_scope;
+    INSERT INTO usage.coverage SELECT scope_id, ${start}, ${end}, true, 1, now(), tstzmultirange(tstzrange(${start}, ${end})) FROM usage.trace_scope;
     UPDATE usage.dated_record SET traces = traces + 1
     WHERE series_id = (SELECT min(series_id) FROM usage.series) AND bucket_start < '2026-01-05'::date + ${differingDays}`;
 }

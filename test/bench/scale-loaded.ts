@@ -15,8 +15,8 @@ export async function fillCoverage(store: Store): Promise<void> {
     await client.query("TRUNCATE usage.coverage");
     await client.query("ALTER TABLE usage.coverage DROP CONSTRAINT coverage_no_overlap");
     await client.query(`
-      INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at)
-      SELECT u.scope_id, part.start, part.stop, part.stop <= c.cut, s.task_id, now()
+      INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
+      SELECT u.scope_id, part.start, part.stop, part.stop <= c.cut, s.task_id, now(), tstzmultirange(tstzrange(part.start, part.stop))
       FROM usage.fetch_task s
       CROSS JOIN unnest(s.scope_ids) u (scope_id)
       CROSS JOIN (SELECT date_trunc('day', now(), 'UTC') - interval '3 days' AS cut) c

@@ -115,7 +115,8 @@ function coverage(): string[] {
   return [
     `INSERT INTO usage.coverage
      SELECT scope_id, lower(part), upper(part), upper(part) <= today - interval '3 days', nextval('usage.fetch_number'),
-            CASE WHEN old THEN today - interval '8 days' ELSE least(upper(part) + interval '3 days', now()) END
+            CASE WHEN old THEN today - interval '8 days' ELSE least(upper(part) + interval '3 days', now()) END,
+            tstzmultirange(part)
      FROM usage.scope
      JOIN usage.source USING (source_id)
      CROSS JOIN date_trunc('day', now()) today

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ColumnLength } from "../../src/domain/coverage/coverage-columns.ts";
-import { STATUSES, unitsOf } from "../../src/domain/coverage/coverage-grid.ts";
+import {
+  type ColumnState,
+  columnStates,
+  partsFor,
+  STATUSES,
+  unitsOf,
+} from "../../src/domain/coverage/coverage-grid.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import { ensureScopes } from "../../src/store/catalog/scopes.ts";
@@ -11,12 +17,6 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../src/store/coverage/coverage-cells.ts";
-import {
-  type ColumnState,
-  cellParts,
-  columnStates,
-  partsFor,
-} from "../../src/store/coverage/coverage-table.ts";
 import { openDays } from "../../src/store/coverage/open-days.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
@@ -47,19 +47,14 @@ const keyOf = ({ workspaceId, groupBy }: CoverageCell, at: number) =>
   `${workspaceId} ${groupBy} ${new Date(at).toISOString()}`;
 
 /** The grid's states by cell and column; columns in which nothing is expected are left out. */
-async function gridStates(
-  { store }: StoreBundle,
+function gridStates(
   coverage: SourceCoverage,
   { length, columns }: { length: ColumnLength; columns: readonly Interval[] },
-): Promise<Map<string, ColumnState>> {
-  const cells = partsFor(coverage, cellParts(coverage, coverage.cells), length);
-  const states = await columnStates(store.db, { coverage, length, columns, cells });
+): Map<string, ColumnState> {
   return new Map(
-    states.flatMap((row, n) =>
-      row.flatMap((state, column): [string, ColumnState][] =>
-        state.status === undefined
-          ? []
-          : [[keyOf((cells[n] as { cell: CoverageCell }).cell, (columns[column] as Interval).start), state]],
+    partsFor(coverage.cells, length, coverage.now).flatMap(({ cell, parts }) =>
+      columnStates(parts, columns, length).flatMap((state, n): [string, ColumnState][] =>
+        state.status === undefined ? [] : [[keyOf(cell, (columns[n] as Interval).start), state]],
       ),
     ),
   );
@@ -118,7 +113,110 @@ async function viewTotals({ reader }: StoreBundle) {
   return rows;
 }
 
+interface Tables {
+  /** By scope. */
+  readonly coverage: readonly { scope_id: number; start: number; stop: number; final: boolean }[];
+  readonly failures: readonly { scope_id: number; start: number; stop: number; state: string }[];
+  readonly records: readonly { scope_id: number; at: number }[];
+  readonly cells: readonly { key: string; day_id: number; hour_id: number }[];
+  readonly facts: readonly string[];
+  readonly dataStart: number;
+  readonly hourlyHours: number;
+}
+
+async function readTables({ reader }: StoreBundle): Promise<Tables> {
+  const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
+  const { rows } = await reader.query<Tables>(`
+    SELECT ${ms("s.data_start")} AS "dataStart", s.hourly_hours AS "hourlyHours",
+           array(SELECT fact FROM usage.source_fact) AS facts,
+           (SELECT json_agg(c) FROM (
+             SELECT scope_id, ${ms("period_start")} AS start, ${ms("period_end")} AS stop, final FROM usage.coverage
+           ) c) AS coverage,
+           (SELECT coalesce(json_agg(c), '[]') FROM (
+             SELECT scope_id, ${ms("period_start")} AS start, ${ms("period_end")} AS stop, state FROM usage.failure
+           ) c) AS failures,
+           (SELECT json_agg(c) FROM (
+             SELECT scope_id, ${ms("bucket_start")} AS at FROM usage.dated_record JOIN usage.series USING (series_id) WHERE traces > 0
+             UNION ALL
+             SELECT scope_id, ${ms("bucket_start")} FROM usage.hourly_record JOIN usage.series USING (series_id) WHERE traces > 0
+           ) c) AS records,
+           (SELECT json_agg(c) FROM (
+             SELECT e.external_id || ' ' || d.group_by AS key, d.scope_id AS day_id, h.scope_id AS hour_id
+             FROM usage.trace_scope d
+             JOIN usage.trace_scope h ON h.workspace_id = d.workspace_id AND h.group_by = d.group_by AND h.stride = 'hour'
+             JOIN usage.entity e ON e.entity_id = d.workspace_id
+             WHERE d.stride = 'day'
+           ) c) AS cells
+    FROM usage.source s`);
+  return rows[0] as Tables;
+}
+
+const hoursOf = (day: number) => Array.from({ length: 24 }, (_, hour) => day + hour * HOUR_MS);
+
+/** The rules, one day and one hour at a time: what each day of each cell and stride has to say. */
+function byRules(tables: Tables, now: number): Map<string, string> {
+  const at = <T extends { scope_id: number; start: number; stop: number }>(
+    list: readonly T[],
+    scope: number,
+    bucket: number,
+  ) => list.find((one) => one.scope_id === scope && one.start <= bucket && bucket < one.stop);
+  const traced = new Set(tables.records.map((one) => `${one.scope_id} ${one.at}`));
+  const has = (scope: number, bucket: number) => traced.has(`${scope} ${bucket}`);
+  const statusOf = (
+    given: { isLoaded: boolean; isFinal: boolean; failure: string | undefined; hasTraces: boolean },
+    stride: string,
+  ) => {
+    if (!given.isLoaded && tables.facts.includes(`no_${stride}`)) return "not_available";
+    if (given.failure !== undefined) return given.failure;
+    if (!given.isLoaded) return "missing";
+    if (!given.isFinal) return "provisional";
+    return given.hasTraces ? "ok" : "empty";
+  };
+  const hourOf = (scope: number, bucket: number) => {
+    const own = at(tables.coverage, scope, bucket);
+    const kept = Math.max(tables.dataStart, floorToGrid(now - tables.hourlyHours * HOUR_MS, DAY_MS));
+    if (bucket > now || (bucket < kept && own === undefined)) return undefined;
+    const failure = at(tables.failures, scope, bucket)?.state;
+    const given = {
+      isLoaded: own !== undefined,
+      isFinal: own?.final === true,
+      failure,
+      hasTraces: has(scope, bucket),
+    };
+    return statusOf(given, "hour");
+  };
+  const dayOf = (day: number, own: number, hours: number) => {
+    const loaded = at(tables.coverage, own, day);
+    const failure = at(tables.failures, own, day)?.state;
+    const parts = hoursOf(day).map((hour) => at(tables.coverage, hours, hour));
+    const isOfHours =
+      loaded === undefined && failure !== "unverified" && parts.every((one) => one !== undefined);
+    const isFinal = isOfHours ? parts.every((one) => one?.final) : loaded?.final === true;
+    const hasTraces = isOfHours ? hoursOf(day).some((hour) => has(hours, hour)) : has(own, day);
+    return statusOf({ isLoaded: loaded !== undefined || isOfHours, isFinal, failure, hasTraces }, "day");
+  };
+  const found = new Map<string, string>();
+  for (const { key, day_id, hour_id } of tables.cells) {
+    for (let day = tables.dataStart - 20 * DAY_MS; day <= now; day += DAY_MS) {
+      const date = new Date(day).toISOString();
+      if (day >= tables.dataStart) found.set(`day ${key} ${date}`, dayOf(day, day_id, hour_id));
+      const hours = hoursOf(day).flatMap((hour) => hourOf(hour_id, hour) ?? []);
+      const first = ["not_available", "failed", "missing", "unverified", "provisional", "ok", "empty"].find(
+        (status) => hours.includes(status),
+      );
+      if (first !== undefined) found.set(`hour ${key} ${date}`, first);
+    }
+  }
+  return found;
+}
+
 async function check(bundle: StoreBundle, about: string): Promise<void> {
+  const shown = ["day", "hour"].map(async (stride) =>
+    [...(await viewDays(bundle, stride))].map(([key, { status }]) => [`${stride} ${key}`, status]),
+  );
+  expect(Object.fromEntries((await Promise.all(shown)).flat()), `${about}: rules`).toEqual(
+    Object.fromEntries(byRules(await readTables(bundle), Date.now())),
+  );
   expect(await openDays(bundle.store.db, "default"), `${about}: totals`).toEqual(await viewTotals(bundle));
   for (const stride of ["day", "hour"] as const) {
     const coverage = (await sourceCoverage(bundle.store.db, { source: "default", stride })) as SourceCoverage;
@@ -128,12 +226,10 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
       columns: columnsOf(today - 100 * DAY_MS, today + 3 * DAY_MS, DAY_MS),
     };
     const view = await viewDays(bundle, stride);
-    const grid = [...(await gridStates(bundle, coverage, days))].map(
-      ([key, { status, count }]): [string, ShownDay] => [
-        key,
-        { status: status as string, reconciled: count.reconciled === 1, matched: count.matched === 1 },
-      ],
-    );
+    const grid = [...gridStates(coverage, days)].map(([key, { status, count }]): [string, ShownDay] => [
+      key,
+      { status: status as string, reconciled: count.reconciled === 1, matched: count.matched === 1 },
+    ]);
     expect(Object.fromEntries(grid), `${about}: days by ${stride}`).toEqual(Object.fromEntries(view));
 
     const months = [0, 1, 2, 3, 4].map((n) => {
@@ -141,7 +237,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
       const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 3 + n);
       return { start, end: Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 2 + n) };
     });
-    const counted = await gridStates(bundle, coverage, { length: "month", columns: months });
+    const counted = gridStates(coverage, { length: "month", columns: months });
     const expected = countMonths(view, new Date(today).toISOString().slice(0, 10));
     for (const [key, { ok, ...counts }] of expected) {
       const state = counted.get(key);
@@ -160,21 +256,19 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     }
     expect([...counted].filter(([key, { count }]) => unitsOf(count) > 0 && !expected.has(key))).toEqual([]);
   }
+  const end = floorToGrid(Date.now(), DAY_MS) + DAY_MS;
   const coverage = (await sourceCoverage(bundle.store.db, {
     source: "default",
     stride: "hour",
+    tracedIn: { start: end - 8 * DAY_MS, end },
   })) as SourceCoverage;
-  const end = floorToGrid(coverage.now, DAY_MS) + DAY_MS;
-  const hours = await gridStates(bundle, coverage, {
-    length: "hour",
-    columns: columnsOf(end - 8 * DAY_MS, end, HOUR_MS),
-  });
+  const hours = gridStates(coverage, { length: "hour", columns: columnsOf(end - 8 * DAY_MS, end, HOUR_MS) });
   const { rows } = await bundle.reader.query<{ key: string; at: Date; status: string }>(
-    `SELECT workspace_id || ' ' || group_by AS key, usage_hour AS at, status FROM usage.hour_state WHERE usage_hour >= $1`,
+    `SELECT workspace_id || ' ' || group_by AS key, usage_hour AS at, status FROM usage.expected_hour WHERE usage_hour >= $1`,
     [new Date(end - 8 * DAY_MS)],
   );
-  const shown = [...hours].map(([key, { status }]) => [key, status === "empty" ? "ok" : status]);
-  expect(Object.fromEntries(shown), `${about}: hours`).toEqual(
+  const shownHours = [...hours].map(([key, { status }]) => [key, status === "empty" ? "ok" : status]);
+  expect(Object.fromEntries(shownHours), `${about}: hours`).toEqual(
     Object.fromEntries(rows.map(({ key, at, status }) => [`${key} ${at.toISOString()}`, status])),
   );
 }
@@ -187,7 +281,7 @@ test(`the grid is the view, day by day, by month and by hour (seed ${SEED}, ${RU
   }
 });
 
-test("a workspace that was never planned is missing on each of its days, and gone if no sync would plan it", async () => {
+test("a workspace that was never planned is missing on each of its days, also where no sync would plan it", async () => {
   const bundle = await setupStore();
   const dataStart = floorToGrid(Date.now(), DAY_MS) - 3 * DAY_MS;
   const sourceId = await enterSource(bundle, { workspaceIds: [], dataStart });
@@ -196,10 +290,10 @@ test("a workspace that was never planned is missing on each of its days, and gon
   const columns = columnsOf(dataStart, dataStart + 4 * DAY_MS, DAY_MS);
   const coverage = async () =>
     (await sourceCoverage(bundle.store.db, { source: "default", stride: "day" })) as SourceCoverage;
-  const states = await gridStates(bundle, await coverage(), { length: "day", columns });
+  const states = gridStates(await coverage(), { length: "day", columns });
   expect([...states.values()].map(({ status }) => status)).toEqual(Array(2 * 4 * 4).fill("missing"));
   await bundle.reader.query("UPDATE usage.workspace SET unlisted_since = now()");
-  expect((await coverage()).cells).toEqual([]);
+  expect(new Set((await coverage()).cells.map(({ access }) => access))).toEqual(new Set(["unlisted"]));
   expect(await sourceCoverage(bundle.store.db, { source: "none", stride: "day" })).toBeUndefined();
 });
 

@@ -117,6 +117,16 @@ function rowsOf(
     if (!loaded.some(({ start, end }) => start <= at && at + length <= end)) return [];
     return [{ series_id: series[hour % 2], bucket_start: isDay ? time(at).slice(0, 10) : time(at), traces }];
   });
+  // As the tables keep it: of several records of a series and bucket the first is entered.
+  const kept = new Map(records.toReversed().map((one) => [`${one.series_id} ${one.bucket_start}`, one]));
+  const tracedIn = (start: number, end: number) =>
+    [...kept.values()]
+      .filter(
+        ({ traces, bucket_start }) =>
+          traces > 0 && start <= Date.parse(bucket_start) && Date.parse(bucket_start) < end,
+      )
+      .map(({ bucket_start }) => Date.parse(bucket_start))
+      .map((at) => `[${time(at)},${time(at + (isDay ? DAY_MS : HOUR_MS))})`);
   const strip = ({ start: _, end: __, value: ___, ...row }: ReturnType<typeof placed>[number]) => row;
   return {
     [isDay ? "dated_record" : "hourly_record"]: records,
@@ -124,6 +134,7 @@ function rowsOf(
       ...strip(one),
       final: one.value === "final" && one.end <= Date.now(),
       ...fetched,
+      traced: `{${tracedIn(one.start, one.end).join()}}`,
     })),
     failure: placed(given.failures).map((one) => ({
       ...{ ...strip(one), state: one.value, code: "network", message: "cut", attempts: 1 },

@@ -26,8 +26,11 @@ const FILL = [
           generate_series(date_trunc('hour', now()) - interval '60 days', now(), interval '1 hour') h
    WHERE stride = 'hour' AND group_by = 'workspace' ORDER BY 1, 2`,
   `INSERT INTO usage.coverage
-   SELECT scope_id, now()::date - CASE stride WHEN 'day' THEN 200 ELSE 60 END, now()::date + 1, true, 1, now()
-   FROM usage.trace_scope`,
+   SELECT scope_id, start, stop, true, 1, now(), tstzmultirange(tstzrange(start, stop))
+   FROM usage.trace_scope
+   CROSS JOIN LATERAL (
+     SELECT (now()::date - CASE stride WHEN 'day' THEN 200 ELSE 60 END)::timestamptz AS start, (now()::date + 1)::timestamptz AS stop
+   ) t`,
 ];
 
 /** A plan that reads all series for each day reads ten times as many. */

@@ -30,7 +30,9 @@ async function corrections({ reader }: Bench) {
 /** 1 March is not loaded any more, in any workspace. */
 async function unload({ owner }: Bench) {
   await owner.query(`
-    UPDATE usage.coverage c SET period_start = '2026-03-02T00:00Z' FROM usage.trace_scope s
+    UPDATE usage.coverage c
+    SET period_start = '2026-03-02T00:00Z', traced = traced * tstzmultirange(tstzrange('2026-03-02T00:00Z', NULL))
+    FROM usage.trace_scope s
     WHERE s.scope_id = c.scope_id AND s.group_by = 'workspace' AND c.period_start = '2026-03-01T00:00Z'`);
   await owner.query("DELETE FROM usage.dated_record WHERE bucket_start = '2026-03-01'");
 }

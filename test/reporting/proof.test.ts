@@ -130,7 +130,7 @@ test("a query of a daily view reads how days were proved only if it asks for it"
     ...GROUPINGS.flatMap((groupBy) => [`fct_usage_${groupBy}_daily`, `fct_usage_${groupBy}_by_tier_daily`]),
   ];
   for (const view of views) {
-    expect(await planOf(view, "usage_date, workspace_id"), view).not.toMatch(/reconcil|matched_total/);
-    expect(await planOf(view, "usage_date, is_reconciled"), view).toMatch(/ on reconciled/);
+    expect(await planOf(view, "usage_date, workspace_id"), view).not.toMatch(/_proof|reconcil|matched_total/);
+    expect(await planOf(view, "usage_date, is_reconciled"), view).toMatch(/ on day_proof/);
   }
 });

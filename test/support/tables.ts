@@ -1,5 +1,6 @@
 import { STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
+import type { Meter } from "../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import type { Standin } from "../../src/local/standin/server.ts";
@@ -152,4 +153,27 @@ export async function dump(bench: Pick<Bench, "sql">) {
       FROM usage.restatement t JOIN usage.series s USING (series_id) JOIN usage.trace_scope c USING (scope_id)
       JOIN usage.entity e ON e.entity_id = s.entity_id`),
   };
+}
+
+/** Final days that no comparison with the export proves, with the reason, by day, dimension and workspace. */
+export async function unreconciledDays(
+  { sql }: Pick<Bench, "sql">,
+  { meter = "traces", range }: { meter?: Meter; range: Interval },
+): Promise<{ day: number; groupBy: GroupBy; workspaceId: string; reason: string }[]> {
+  const rows = await sql<{ day: string; groupBy: GroupBy; workspaceId: string; reason: string }>(
+    `SELECT day::text, o.group_by AS "groupBy", e.external_id AS "workspaceId", r.reason
+     FROM usage.open_days o
+     JOIN usage.entity e ON e.entity_id = o.workspace_id
+     JOIN usage.day_state s USING (scope_id)
+     LEFT JOIN usage.day_proof p USING (scope_id)
+     CROSS JOIN LATERAL (
+       VALUES ('open', o.open), ('platform_disagrees', o.platform_disagrees - o.open),
+              ('not_reconciled', s.final - coalesce(p.compared, '{}') - o.open - o.platform_disagrees)
+     ) r (reason, days)
+     CROSS JOIN LATERAL usage.days_of(r.days * s.final * datemultirange(daterange($2::date, $3::date))) day
+     WHERE o.meter = $1
+     ORDER BY day, usage.dimension_position(o.group_by), e.external_id COLLATE "C"`,
+    [meter, new Date(range.start), new Date(range.end)],
+  );
+  return rows.map(({ day, ...row }) => ({ day: Date.parse(day), ...row }));
 }

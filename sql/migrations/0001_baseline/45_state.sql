@@ -4,7 +4,7 @@
 -- answer) is not in it: usage.day_cell and usage.hour_cell add that.
 --
 -- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of these, so
--- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket.
+-- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket (sql/reporting/07_state_rules.sql).
 
 -- Of a scope of days, weeks, months or years. All of these begin and end on UTC days.
 CREATE TABLE usage.day_state (
@@ -174,55 +174,3 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure
   REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
 CREATE TRIGGER failure_deleted AFTER DELETE ON usage.failure
   REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION usage.state_follows();
-
--- The rules, bucket by bucket and from records, slowly: the oracle of tests and of `doctor`. A bucket that is in no row is missing.
-CREATE FUNCTION usage.state_by_rules(scopes integer[])
-RETURNS TABLE (scope_id integer, bucket_start timestamptz, status text, is_loaded boolean, has_traces boolean)
-LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT b.scope_id, b.bucket_start,
-         CASE WHEN b.failure IS NOT NULL THEN b.failure WHEN b.is_final THEN 'final' ELSE 'provisional' END,
-         b.is_final IS NOT NULL,
-         b.is_final IS NOT NULL AND EXISTS (
-           SELECT FROM usage.series x
-           WHERE x.scope_id = b.scope_id AND CASE b.stride
-             WHEN 'hour' THEN EXISTS (
-               SELECT FROM usage.hourly_record r
-               WHERE r.series_id = x.series_id AND r.bucket_start = b.bucket_start AND r.traces > 0
-             )
-             -- The bucket of a longer stride that the day lies in.
-             ELSE EXISTS (
-               SELECT FROM usage.dated_record r
-               WHERE r.series_id = x.series_id AND r.traces > 0
-                 AND r.bucket_start <= (b.bucket_start AT TIME ZONE 'UTC')::date
-                 AND r.bucket_start > (b.bucket_start AT TIME ZONE 'UTC')::date
-                   - CASE b.stride WHEN 'day' THEN 1 WHEN 'week' THEN 7 WHEN 'month' THEN 30 ELSE 365 END
-             )
-           END
-         )
-  FROM (
-    SELECT s.scope_id, s.stride, t.bucket_start,
-           (
-             SELECT c.final FROM usage.coverage c
-             WHERE c.scope_id = s.scope_id AND c.period_start <= t.bucket_start AND c.period_end > t.bucket_start
-           ) AS is_final,
-           (
-             SELECT f.state FROM usage.failure f
-             WHERE f.scope_id = s.scope_id AND f.period_start <= t.bucket_start AND f.period_end > t.bucket_start
-           ) AS failure
-    FROM usage.scope s
-    CROSS JOIN LATERAL (
-      SELECT DISTINCT generate_series(
-               p.period_start, p.period_end - interval '1 microsecond',
-               CASE s.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '24 hours' END
-             ) AS bucket_start
-      FROM (
-        SELECT c.period_start, c.period_end FROM usage.coverage c WHERE c.scope_id = s.scope_id
-        UNION ALL
-        SELECT f.period_start, f.period_end FROM usage.failure f WHERE f.scope_id = s.scope_id
-      ) p
-    ) t
-    WHERE s.scope_id = ANY (scopes)
-  ) b
-$$;

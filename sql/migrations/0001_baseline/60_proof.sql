@@ -199,10 +199,10 @@ CREATE TABLE usage.day_proof (
   matched_at timestamptz[] NOT NULL,
   -- The later of both.
   proved_at timestamptz[] NOT NULL,
-  -- The same days, without the instants.
-  reconciled datemultirange NOT NULL,
-  matched datemultirange NOT NULL,
-  -- Days with a difference left.
+  -- Compared with a whole export, and part of a total that was compared, whatever came of it.
+  compared datemultirange NOT NULL,
+  totalled datemultirange NOT NULL,
+  -- Days with a difference left: these are not proved.
   differing datemultirange NOT NULL,
   CONSTRAINT day_proof_alike CHECK (
     cardinality(starts) = cardinality(reconciled_at) AND cardinality(starts) = cardinality(matched_at)
@@ -220,57 +220,57 @@ BEGIN
   -- Parts of one kind of proof do not overlap. So their instants, added where a part begins and subtracted where it ends, come
   -- to the one that holds.
   WITH proof AS MATERIALIZED (
-  SELECT scope_id, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
-         array_agg(matched_at ORDER BY day) AS matched_at,
-         array_agg(greatest(reconciled_at, matched_at) ORDER BY day) AS proved_at,
-         coalesce(range_agg(days) FILTER (WHERE reconciled_at > '-infinity'), '{}') AS reconciled,
-         coalesce(range_agg(days) FILTER (WHERE matched_at > '-infinity'), '{}') AS matched,
-         coalesce(range_agg(days) FILTER (WHERE is_differing), '{}') AS differing
-  FROM (
-    SELECT scope_id, day, daterange(day, lead(day) OVER (PARTITION BY scope_id ORDER BY day)) AS days, is_differing,
-           CASE WHEN NOT is_differing AND exported > 0
-                THEN timestamptz 'epoch' + exported * interval '1 microsecond' ELSE '-infinity' END AS reconciled_at,
-           CASE WHEN NOT is_differing AND totalled > 0
-                THEN timestamptz 'epoch' + totalled * interval '1 microsecond' ELSE '-infinity' END AS matched_at
+    SELECT scope_id, array_agg(day ORDER BY day) AS starts, array_agg(reconciled_at ORDER BY day) AS reconciled_at,
+           array_agg(matched_at ORDER BY day) AS matched_at,
+           array_agg(greatest(reconciled_at, matched_at) ORDER BY day) AS proved_at,
+           coalesce(range_agg(days) FILTER (WHERE exported > 0), '{}') AS compared,
+           coalesce(range_agg(days) FILTER (WHERE totalled > 0), '{}') AS totalled,
+           coalesce(range_agg(days) FILTER (WHERE is_differing), '{}') AS differing
     FROM (
-      SELECT scope_id, day, sum(sum(differing)) OVER w > 0 AS is_differing,
-             (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
+      SELECT scope_id, day, daterange(day, lead(day) OVER (PARTITION BY scope_id ORDER BY day)) AS days, is_differing, exported, totalled,
+             CASE WHEN NOT is_differing AND exported > 0
+                  THEN timestamptz 'epoch' + exported * interval '1 microsecond' ELSE '-infinity' END AS reconciled_at,
+             CASE WHEN NOT is_differing AND totalled > 0
+                  THEN timestamptz 'epoch' + totalled * interval '1 microsecond' ELSE '-infinity' END AS matched_at
       FROM (
-        SELECT p.scope_id, b.day, b.sign * p.differing AS differing, b.sign * p.exported AS exported, b.sign * p.totalled AS totalled
+        SELECT scope_id, day, sum(sum(differing)) OVER w > 0 AS is_differing,
+               (sum(sum(exported)) OVER w)::float8 AS exported, (sum(sum(totalled)) OVER w)::float8 AS totalled
         FROM (
-          SELECT r.scope_id, r.period_start, r.period_end, 0 AS differing,
-                 (extract(epoch FROM r.reconciled_at) * 1000000)::bigint AS exported, 0 AS totalled
-          FROM usage.reconciled r
-          WHERE r.scope_id = ANY (scopes)
-          UNION ALL
-          SELECT m.scope_id, m.period_start, m.period_end, 0, 0, (extract(epoch FROM m.matched_at) * 1000000)::bigint
-          FROM usage.matched_total m
-          WHERE m.scope_id = ANY (scopes)
-          UNION ALL
-          SELECT d.scope_id, d.bucket_start, d.bucket_start + interval '24 hours', 1, 0, 0
-          FROM usage.reconciliation_difference d
-          WHERE d.scope_id = ANY (scopes) AND d.state IN ('open', 'platform_disagrees')
-          UNION ALL
-          SELECT d.scope_id, d.period_start, d.period_end, 1, 0, 0
-          FROM usage.control_difference d
-          WHERE d.scope_id = ANY (scopes) AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
-        ) p
-        JOIN usage.scope s ON s.scope_id = p.scope_id AND s.stride = 'day'
-        CROSS JOIN LATERAL (
-          VALUES ((p.period_start AT TIME ZONE 'UTC')::date, 1), ((p.period_end AT TIME ZONE 'UTC')::date, -1)
-        ) b (day, sign)
-      ) bound
-      GROUP BY scope_id, day
-      WINDOW w AS (PARTITION BY scope_id ORDER BY day)
-    ) counted
-  ) proved
-  GROUP BY scope_id
+          SELECT p.scope_id, b.day, b.sign * p.differing AS differing, b.sign * p.exported AS exported, b.sign * p.totalled AS totalled
+          FROM (
+            SELECT r.scope_id, r.period_start, r.period_end, 0 AS differing,
+                   (extract(epoch FROM r.reconciled_at) * 1000000)::bigint AS exported, 0 AS totalled
+            FROM usage.reconciled r
+            WHERE r.scope_id = ANY (scopes)
+            UNION ALL
+            SELECT m.scope_id, m.period_start, m.period_end, 0, 0, (extract(epoch FROM m.matched_at) * 1000000)::bigint
+            FROM usage.matched_total m
+            WHERE m.scope_id = ANY (scopes)
+            UNION ALL
+            SELECT d.scope_id, d.bucket_start, d.bucket_start + interval '24 hours', 1, 0, 0
+            FROM usage.reconciliation_difference d
+            WHERE d.scope_id = ANY (scopes) AND d.state IN ('open', 'platform_disagrees')
+            UNION ALL
+            SELECT d.scope_id, d.period_start, d.period_end, 1, 0, 0
+            FROM usage.control_difference d
+            WHERE d.scope_id = ANY (scopes) AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
+          ) p
+          JOIN usage.scope s ON s.scope_id = p.scope_id AND s.stride = 'day'
+          CROSS JOIN LATERAL (
+            VALUES ((p.period_start AT TIME ZONE 'UTC')::date, 1), ((p.period_end AT TIME ZONE 'UTC')::date, -1)
+          ) b (day, sign)
+        ) bound
+        GROUP BY scope_id, day
+        WINDOW w AS (PARTITION BY scope_id ORDER BY day)
+      ) counted
+    ) proved
+    GROUP BY scope_id
   ), kept AS (
-    INSERT INTO usage.day_proof AS kept (scope_id, starts, reconciled_at, matched_at, proved_at, reconciled, matched, differing)
-    SELECT scope_id, starts, reconciled_at, matched_at, proved_at, reconciled, matched, differing FROM proof
+    INSERT INTO usage.day_proof AS kept (scope_id, starts, reconciled_at, matched_at, proved_at, compared, totalled, differing)
+    SELECT scope_id, starts, reconciled_at, matched_at, proved_at, compared, totalled, differing FROM proof
     ON CONFLICT (scope_id) DO UPDATE
     SET starts = excluded.starts, reconciled_at = excluded.reconciled_at, matched_at = excluded.matched_at,
-        proved_at = excluded.proved_at, reconciled = excluded.reconciled, matched = excluded.matched, differing = excluded.differing
+        proved_at = excluded.proved_at, compared = excluded.compared, totalled = excluded.totalled, differing = excluded.differing
   )
   DELETE FROM usage.day_proof p WHERE p.scope_id = ANY (scopes) AND NOT EXISTS (SELECT FROM proof x WHERE x.scope_id = p.scope_id);
 END

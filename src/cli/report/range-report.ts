@@ -1,5 +1,4 @@
-import { rangeSentence } from "../../domain/coverage/range-sentence.ts";
-import { isLoaded, type RangeLine } from "../../domain/coverage/range-status.ts";
+import { isLoaded, type RangeLine, rangeSentence } from "../../domain/coverage/range-status.ts";
 import { EXIT } from "../session/exit.ts";
 import { withoutZeros } from "./fit.ts";
 import { instant, table } from "./output.ts";

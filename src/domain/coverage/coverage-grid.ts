@@ -1,9 +1,9 @@
-import { intersect, normalize, subtract, union } from "../time/intervals.ts";
-import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../time/stride.ts";
+import { intersect, subtract } from "../time/intervals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
-import { type CellTime, wholeDays } from "./cell-time.ts";
+import type { ColumnLength } from "./coverage-columns.ts";
 
-/** How the time of dimensions and workspaces is loaded, counted in months, days or hours. It equals `reporting.usage_coverage_daily`. */
+/** Counts of days or hours by status, in columns of time. The status of each is read from `usage.coverage_cell`. */
 
 /** As in the views: the first that applies. What is loaded, final and not failed is `empty` or `ok`. */
 export const STATUSES = [
@@ -18,11 +18,10 @@ export type Kind = (typeof KINDS)[number];
 
 export type GridStride = "day" | "hour";
 
-/** What decides which time is expected. */
+/** Of which source and stride, as of when. */
 export interface Expectation {
   readonly stride: GridStride;
   readonly dataStart: number;
-  readonly hourlyHours: number;
   /** By Postgres's clock. */
   readonly now: number;
   /** Whether the server does not answer in this stride. */
@@ -33,55 +32,66 @@ export interface Expectation {
 export type Parts = Readonly<Record<Kind, readonly Interval[]>> & {
   readonly reconciled: readonly Interval[];
   readonly matched: readonly Interval[];
+  /** Has a figure, which may be one from before a failure. */
+  readonly loaded: readonly Interval[];
+  /** Has traces. */
+  readonly traced: readonly Interval[];
 };
 
-/** The kinds of the expected days or hours of a cell. */
-export function partsOf(cell: CellTime, given: Expectation): Parts {
-  const expected = expectedTime(cell, given);
-  let left = expected;
-  const take = (among: readonly Interval[]) => {
-    const parts = intersect(left, among);
-    left = subtract(left, parts);
-    return parts;
-  };
-  return {
-    not_available: given.isUnavailable ? take(subtract(left, cell.loaded)) : [],
-    failed: take(cell.failed),
-    unverified: take(cell.unverified),
-    missing: take(subtract(left, cell.loaded)),
-    final: take(cell.final),
-    provisional: left,
-    reconciled: intersect(cell.reconciled, expected),
-    matched: intersect(cell.matched, expected),
-  };
+/** What is known of the time of a cell. */
+interface Cell {
+  readonly days: Parts;
+  /** Of the stride `hour` alone. */
+  readonly hours: Parts | undefined;
 }
 
-/** Every day from the data start to today. The hours that are kept up to date, and those that are loaded beyond. */
-function expectedTime(
-  { loaded }: CellTime,
-  { stride, dataStart, hourlyHours, now }: Expectation,
-): Interval[] {
-  if (stride === "day") return normalize([{ start: dataStart, end: floorToGrid(now, DAY_MS) + DAY_MS }]);
-  const end = floorToGrid(now, HOUR_MS) + HOUR_MS;
-  const kept = { start: Math.max(dataStart, floorToGrid(now - hourlyHours * HOUR_MS, DAY_MS)), end };
-  return union([kept], intersect(loaded, [{ start: Number.NEGATIVE_INFINITY, end }]));
+/** A cell with its parts in the unit that is shown. */
+export interface CellParts<C extends Cell> {
+  readonly cell: C;
+  readonly parts: Parts;
 }
 
-/** Hours as days: a day has the first kind that any of its hours has. It is reconciled when all 24 are. */
-export function byDay(hours: Parts): Parts {
-  let taken: Interval[] = [];
-  const touched = (kind: Kind) => {
-    const days = hours[kind].map(({ start, end }) => ({
-      start: floorToGrid(start, DAY_MS),
-      end: ceilToGrid(end, DAY_MS),
-    }));
-    const parts = subtract(days, taken);
-    taken = union(taken, parts);
-    return parts;
-  };
-  // In this order: each takes what the ones before it left.
-  const days = Object.fromEntries(KINDS.map((kind) => [kind, touched(kind)])) as Record<Kind, Interval[]>;
-  return { ...days, reconciled: wholeDays(hours.reconciled), matched: wholeDays(hours.matched) };
+/** In days, or in hours where the coverage is that of hours. */
+export function cellParts<C extends Cell>(cells: readonly C[]): CellParts<C>[] {
+  return cells.map((cell) => ({ cell, parts: cell.hours ?? cell.days }));
+}
+
+/**
+ * In the unit of columns: days, or hours where a column is an hour. A day says what the views say. A month does not call the day under
+ * way missing.
+ */
+export function partsFor<C extends Cell>(
+  cells: readonly C[],
+  length: ColumnLength,
+  now: number,
+): CellParts<C>[] {
+  if (length === "hour") return cellParts(cells);
+  return cells.map((cell) => ({
+    cell,
+    parts: length === "month" ? withoutRunning(cell.days, "day", now) : cell.days,
+  }));
+}
+
+/** One cell in one column. */
+export interface ColumnState {
+  /** Days, or hours where a column is an hour. */
+  readonly count: Count;
+  /** Undefined where nothing is expected. */
+  readonly status: Status | undefined;
+}
+
+/** The state of a cell in each column. */
+export function columnStates(
+  parts: Parts,
+  columns: readonly Interval[],
+  length: ColumnLength,
+): ColumnState[] {
+  return countsOf([parts], columns, length === "hour" ? HOUR_MS : DAY_MS).map((count, n) => {
+    const kind = kindOf(count);
+    const hasTraces = () =>
+      intersect(intersect(parts.traced, parts.final), [columns[n] as Interval]).length > 0;
+    return { count, status: kind && statusOf(kind, kind === "final" && hasTraces()) };
+  });
 }
 
 /**
@@ -124,7 +134,7 @@ function addTo(
   }
 }
 
-const COUNTED = [...KINDS, "reconciled", "matched"] as const;
+export const COUNTED = [...KINDS, "reconciled", "matched"] as const;
 type Mutable = { -readonly [name in keyof Count]: number };
 const NONE = Object.fromEntries(COUNTED.map((name) => [name, 0])) as unknown as Count;
 

@@ -64,7 +64,10 @@ export class WindowDigest {
     for (let first = this.#traced.indexOf(1); first >= 0; first = this.#traced.indexOf(1, first)) {
       const next = this.#traced.indexOf(0, first);
       const after = next < 0 ? this.#traced.length : next;
-      parts.push({ start: this.#window.start + first * bucketMs, end: this.#window.start + after * bucketMs });
+      parts.push({
+        start: this.#window.start + first * bucketMs,
+        end: this.#window.start + after * bucketMs,
+      });
       first = after;
     }
     return parts;

@@ -1,19 +1,17 @@
 import { createHash } from "node:crypto";
-import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.ts";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { type PlannedScope, planTasks } from "../../domain/planning/plan-tasks.ts";
 import { type LeftOut, leftOutOf, outsideOf } from "../../domain/planning/planned-windows.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
 import { ALL_TIME, normalize, subtract } from "../../domain/time/intervals.ts";
-import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDES } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import { type PlanFacts, planFacts } from "../../store/activity/plan-facts.ts";
-import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
-import { type KnownSource, statusFrom } from "../sync/asked-range.ts";
-import { clipToFuture, ensuredStrides, tasksFrom } from "../sync/plan.ts";
+import { type KnownSource, statusOfAsked } from "../sync/asked-range.ts";
+import { clipToFuture, planSource } from "../sync/plan.ts";
 import type { PreviewedSource } from "./previewed-source.ts";
 import type { Wish } from "./wish.ts";
 
@@ -52,28 +50,21 @@ export async function planBackfill(
   if (range === undefined) return { range, loaded: [], tasks: [] };
   const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
-    const known = emptyScopes({ meter, stride, groupings }, workspaceIds);
-    const loaded = rangeStatus({ meter, wanted, dataStart: sourceStart, known, unavailable: new Set() });
-    return { range, loaded, tasks: planTasks({ meter, scopes: known, wanted, dataStart: sourceStart }) };
+    const wish = { meter, stride, groupings };
+    return {
+      range,
+      loaded: missingLines(wish, alignRange(range, stride, sourceStart), workspaceIds.length),
+      tasks: planTasks({ meter, scopes: emptyScopes(wish, workspaceIds), wanted, dataStart: sourceStart }),
+    };
   }
   const { db, source } = stored;
-  const { sourceId } = source;
-  const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
-  await ensureScopes(db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
-  // Not all of history: what ends before the range or begins after it decides nothing.
-  const within = alignRange(range, "day");
-  const states = await scopeStates(db, { sourceId, meter, groupings, strides, within });
   return {
     range,
-    loaded: statusFrom(states, source, { meter, wanted, workspaceIds }),
-    // Nothing is asked of a meter that the server does not count.
-    tasks: source.meters.has(meter)
-      ? tasksFrom(
-          states,
-          { dataStart: startOf(source, meter), workspaces: [] },
-          { meter, wanted, workspaceIds, reprocess, retry: "all" },
-        )
-      : [],
+    loaded: await statusOfAsked(db, source, { wanted, groupings, workspaceIds }),
+    tasks: await planSource(
+      { ...source, store: { db }, workspaces: [] },
+      { wanted, groupings, workspaceIds, reprocess, retry: "all" },
+    ),
   };
 }
 
@@ -204,19 +195,29 @@ export function digestOf(
   return hash.digest("hex");
 }
 
-/** Scopes of which nothing is loaded. One workspace stands for those that are not known yet. */
+/** Of a source that was never contacted everything is missing. One workspace stands for those that are not known yet. */
+function missingLines(
+  { meter, stride, groupings }: Pick<Wish, "meter" | "stride" | "groupings">,
+  required: Interval | undefined,
+  workspaces: number,
+): RangeLine[] {
+  if (required === undefined) return [];
+  const { start: first, end } = required;
+  const buckets = Math.max(1, workspaces) * Math.ceil((end - first) / (stride === "hour" ? HOUR_MS : DAY_MS));
+  return groupings.map((groupBy) => {
+    return { meter, groupBy, stride, status: "missing", code: null, buckets, first, end, retryAt: null };
+  });
+}
+
 function emptyScopes(
-  { meter, stride, groupings }: { meter: Meter; stride: Stride; groupings: readonly GroupBy[] },
+  { stride, groupings }: Pick<Wish, "stride" | "groupings">,
   workspaceIds: readonly string[],
-) {
+): PlannedScope[] {
   const ids = workspaceIds.length === 0 ? ["each workspace"] : workspaceIds;
   const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
   return ids.flatMap((workspaceId) =>
     groupings.flatMap((groupBy) =>
-      strides.map((one) => {
-        const scope: PlannedScope = { scopeId: 0, workspaceId, groupBy, stride: one, missing: [ALL_TIME] };
-        return { ...scope, meter, coverage: [], failures: [] };
-      }),
+      strides.map((one) => ({ scopeId: 0, workspaceId, groupBy, stride: one, missing: [ALL_TIME] })),
     ),
   );
 }

@@ -3,9 +3,9 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { daysDue, hoursDue } from "../../store/proof/days-due.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
-import { daysDue, hoursDue } from "../../store/proof/reconciled-days.ts";
 import type { OpenSource } from "../source/source.ts";
 import { reconcileParts, type StrideResult } from "./reconcile.ts";
 

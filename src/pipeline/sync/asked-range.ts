@@ -1,10 +1,10 @@
-import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.ts";
-import { STRIDES, type Stride } from "../../domain/time/stride.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
+import { alignRange } from "../../domain/planning/windows.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import { ensureScopes } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { MeterStarts } from "../../store/catalog/source-meters.ts";
+import { rangeStatus } from "../../store/coverage/range-status.ts";
 import type { Database } from "../../store/db/database.ts";
 import { byMeter, type Want } from "./plan.ts";
 
@@ -28,34 +28,19 @@ export interface KnownSource {
 /** What the tables say about the time that was asked for, whoever loaded it. */
 export async function statusOfAsked(
   db: Database,
-  source: KnownSource,
+  { sourceId, dataStart, meters, capabilities }: KnownSource,
   { wanted: all, groupings = GROUPINGS, workspaceIds }: Asked,
 ): Promise<RangeLine[]> {
-  const { sourceId } = source;
   const lines: RangeLine[] = [];
-  for (const [meter, wanted] of byMeter(all)) {
+  for (const [meter, some] of byMeter(all)) {
     // A workspace that was never planned has no scopes, but each of its days is missing.
-    await ensureScopes(db, { sourceId, meter, groupings, strides: wanted.map(({ stride }) => stride) });
-    const coarsest = Math.max(...wanted.map(({ stride }) => STRIDES.indexOf(stride)));
-    const strides = STRIDES.slice(0, coarsest + 1);
-    const states = await scopeStates(db, { sourceId, meter, groupings, strides });
-    lines.push(...statusFrom(states, source, { meter, wanted, workspaceIds }));
+    await ensureScopes(db, { sourceId, meter, groupings, strides: some.map(({ stride }) => stride) });
+    const wanted = some.flatMap(({ stride, range }) => {
+      const required = alignRange(range, stride, meters.get(meter) ?? dataStart);
+      const isUnavailable = !meters.has(meter) || capabilities.has(`no_${stride}`);
+      return required === undefined ? [] : [{ stride, range: required, isUnavailable }];
+    });
+    lines.push(...(await rangeStatus(db, { sourceId, meter, groupings, workspaceIds, wanted })));
   }
   return lines;
-}
-
-/** The same from the states of all scopes of the meter, in the wanted strides and every finer one, which were read already. */
-export function statusFrom(
-  states: readonly ScopeState[],
-  { dataStart, meters, capabilities }: Pick<KnownSource, "dataStart" | "meters" | "capabilities">,
-  { meter, wanted, workspaceIds }: Pick<Asked, "wanted" | "workspaceIds"> & { readonly meter: Meter },
-): RangeLine[] {
-  const ids = new Set(workspaceIds);
-  const isCounted = meters.has(meter);
-  const isUnavailable = (stride: Stride) => !isCounted || capabilities.has(`no_${stride}`);
-  return rangeStatus({
-    ...{ meter, wanted, dataStart: meters.get(meter) ?? dataStart },
-    known: states.filter((state) => ids.has(state.workspaceId)),
-    unavailable: new Set(STRIDES.filter(isUnavailable)),
-  });
 }

@@ -14,9 +14,11 @@ import {
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { missingTime } from "../../store/catalog/missing-time.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import { dueFailures, missingTime } from "../../store/catalog/missing-time.ts";
+import { ensureScopes } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import type { MeterStarts } from "../../store/catalog/source-meters.ts";
+import type { Database } from "../../store/db/database.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /** A range that is wanted in a stride. */
@@ -42,7 +44,9 @@ export interface PlanRequest {
 
 /** The tasks to fetch: what is required, but for final time, time in flight and failures that are not asked about. */
 export async function planSource(
-  source: Pick<OpenSource, "sourceId" | "store" | "meters"> & {
+  source: Pick<OpenSource, "sourceId"> & {
+    readonly store: { readonly db: Database };
+    readonly meters: MeterStarts;
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
   request: PlanRequest,
@@ -57,7 +61,13 @@ export async function planSource(
     const strides = stridesOf(wanted);
     await ensureScopes(store.db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
     const scopes = await missingTime(store.db, {
-      ...{ sourceId, meter, groupings, strides, workspaceIds, reprocess, retry },
+      sourceId,
+      meter,
+      groupings,
+      strides,
+      workspaceIds,
+      reprocess,
+      retry,
       within: wholeDaysOf(wanted),
     });
     const free = inFlight === undefined ? scopes : scopes.map((scope) => withoutInFlight(scope, inFlight));
@@ -91,34 +101,8 @@ export function byMeter(wanted: readonly Want[]): [Meter, readonly Want[]][] {
 }
 
 /** The strides whose scopes exist from the start: the views show a day of traces beside its hours. */
-export function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
+function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
   return meter === "traces" ? [...new Set<Stride>([...strides, "day", "hour"])] : [...strides];
-}
-
-/** The same from the states of a meter's scopes, which were read already. `dataStart`: where the meter begins. */
-export function tasksFrom(
-  states: readonly ScopeState[],
-  source: {
-    readonly dataStart: number;
-    readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
-  },
-  {
-    meter,
-    wanted,
-    reprocess,
-    retry = "due",
-    ...request
-  }: Omit<PlanRequest, "inFlight"> & { readonly meter: Meter },
-): UsageRequest[] {
-  const strides = stridesOf(wanted);
-  const workspaceIds = new Set(request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId));
-  const scopes = states
-    .filter((state) => workspaceIds.has(state.workspaceId) && strides.includes(state.stride))
-    .map((state): PlannedScope => {
-      const done = reprocess === "all" ? [] : doneParts(state, retry);
-      return { ...state, missing: subtract([ALL_TIME], done) };
-    });
-  return planTasks({ meter, scopes, wanted, dataStart: source.dataStart });
 }
 
 /** The strides themselves and every finer one, which hold the parts of time that do not fit. */
@@ -126,16 +110,6 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
   const strides = wanted.map((want) => want.stride);
   const coarsest = Math.max(...strides.map((stride) => STRIDES.indexOf(stride)));
   return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
-}
-
-/** A failure over final time is asked about too: until it is, nobody knows whether the stored count still holds. */
-function doneParts({ coverage, failures }: ScopeState, retry: "due" | "all"): Interval[] {
-  const isAsked = (failure: ScopeState["failures"][number]) => retry === "all" || failure.due;
-  const final = subtract(
-    coverage.filter((loaded) => loaded.final),
-    failures.filter(isAsked),
-  );
-  return [...final, ...failures.filter((failure) => !isAsked(failure))];
 }
 
 /**
@@ -152,22 +126,13 @@ export async function planRetries(
   const retries: UsageRequest[][] = [];
   for (const [meter, dataStart] of source.meters) {
     const asked = wanted.filter((want) => (want.meter ?? "traces") === meter);
-    const states = await scopeStates(store.db, {
-      sourceId,
-      meter,
-      groupings: GROUPINGS,
-      strides,
-      failing: true,
-    });
-    const scopes = states
-      .filter((state) => ids.has(state.workspaceId))
-      .map((state): PlannedScope => {
-        const planned = asked.filter(({ stride }) => stride === state.stride).map(({ range }) => range);
-        const due = subtract(
-          state.failures.filter((failure) => failure.due),
-          [...planned, ...(inFlight?.get(state.scopeId) ?? [])],
-        );
-        return { ...state, missing: due.map((part) => inTier(part, state.stride, dataStart)) };
+    const failed = await dueFailures(store.db, { sourceId, meter, strides });
+    const scopes = failed
+      .filter(({ workspaceId }) => ids.has(workspaceId))
+      .map((scope): PlannedScope => {
+        const planned = asked.filter(({ stride }) => stride === scope.stride).map(({ range }) => range);
+        const due = subtract(scope.missing, [...planned, ...(inFlight?.get(scope.scopeId) ?? [])]);
+        return { ...scope, missing: due.map((part) => inTier(part, scope.stride, dataStart)) };
       });
     const everywhere = strides.map((stride) => ({ stride, range: ALL_TIME }));
     retries.push(planTasks({ meter, scopes, wanted: everywhere, dataStart }));

@@ -1,6 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -25,28 +26,30 @@ export async function coverageLines(
   given: { range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
 ): Promise<CoverageLine[]> {
   const { range, byDay = false, meter = "traces" } = given;
-  const { kind, tier } = METER[meter];
-  const days =
-    meter === "traces"
-      ? sql`reporting.usage_coverage_daily`
-      : sql`(select *, 'day' as stride from reporting.usage_coverage_by_kind_daily
-             where kind = ${kind} and trace_tier = ${tier}) c`;
-  const day = byDay ? sql`usage_date` : sql`null::date`;
-  const from = range === undefined ? null : new Date(range.start);
-  const to = range === undefined ? null : new Date(range.end);
+  const part = byDay
+    ? sql`usage.days_of(x.days) day cross join lateral (select datemultirange(daterange(day, day + 1)) as days) p`
+    : sql`(select x.days) p`;
   const { rows } = await sql<CoverageLine>`
-    select source_id as source, group_by as "groupBy", stride, status, count(*)::integer as days,
-           count(*) filter (where usage_date < (now() at time zone 'UTC')::date)::integer as "endedDays",
-           min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
-    from ${days}
-    where (${from}::timestamptz is null or usage_date >= (${from}::timestamptz at time zone 'UTC')::date)
-      and (${to}::timestamptz is null or usage_date < ((${to}::timestamptz - interval '1 microsecond') at time zone 'UTC')::date + 1)
-    group by 1, 2, 3, 4, ${day}
-    order by 1, ${day}, usage.dimension_position(group_by),
-             array_position(array['day', 'hour'], stride),
-             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], status)
+    select c.slug as source, c.group_by as "groupBy", c.stride, c.status, sum(usage.count_days(p.days))::integer as days,
+           sum(usage.count_days(p.days * datemultirange(daterange(null, (now() at time zone 'UTC')::date))))::integer as "endedDays",
+           min(lower(p.days))::text as "firstDay", (max(upper(p.days)) - 1)::text as "lastDay"
+    from usage.coverage_status c
+    cross join lateral (select c.days * ${daysWithin(range)} as days offset 0) x
+    cross join lateral ${part}
+    where c.meter = ${meter} and not isempty(x.days)
+    group by c.slug, c.group_by, c.stride, c.status, ${byDay ? sql`lower(p.days)` : sql`null::date`}
+    order by 1, ${byDay ? sql`lower(p.days)` : sql`null::date`}, usage.dimension_position(c.group_by),
+             array_position(array['day', 'hour'], c.stride),
+             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], c.status)
   `.execute(db);
   return rows;
+}
+
+/** SQL value: the UTC days that a range touches; without one, all days. */
+function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
+  if (range === undefined) return sql`'{(,)}'::datemultirange`;
+  const day = (at: number) => new Date(floorToGrid(at, DAY_MS)).toISOString().slice(0, 10);
+  return sql`datemultirange(daterange(${day(range.start)}::date, ${day(range.end - 1)}::date, '[]'))`;
 }
 
 export interface SourceStatus {

@@ -29,7 +29,9 @@ export function multirange({ start, end }: Interval): RawBuilder<unknown> {
 
 /** Parts as Postgres writes a multirange of instants. */
 export function multirangeText(parts: readonly Interval[]): string {
-  const ranges = parts.map(({ start, end }) => `[${new Date(start).toISOString()},${new Date(end).toISOString()})`);
+  const ranges = parts.map(
+    ({ start, end }) => `[${new Date(start).toISOString()},${new Date(end).toISOString()})`,
+  );
   return `{${ranges.join()}}`;
 }
 

@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import type { FailedInterval } from "../../domain/coverage/range-status.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
@@ -16,11 +15,11 @@ interface Scope {
   readonly workspaceId: string;
 }
 
-/** A scope with its loaded time, and with the intervals that failed: those that are due may be retried. */
+/** A scope with its loaded time, and with the time that failed since. */
 export interface ScopeState extends Scope {
   /** Sorted, disjoint and not touching, of final and of provisional time each. */
   readonly coverage: (Interval & { readonly final: boolean })[];
-  readonly failures: (FailedInterval & { readonly due: boolean })[];
+  readonly failures: Interval[];
 }
 
 /** Scopes of one meter, by default of traces of all tiers. */
@@ -75,75 +74,37 @@ export async function scopesOf(
   return rows.map((row) => row.scope_id);
 }
 
-/**
- * Scopes of a source and meter with their coverage and open failures, in order of scope id. `failing`: only those with a
- * failure. `within`: only coverage and failures that overlap it.
- */
-export async function scopeStates(
-  db: Database,
-  wanted: WantedScopes & { failing?: boolean; within?: Interval | undefined },
-): Promise<ScopeState[]> {
-  const { within, meter = "traces" } = wanted;
-  const overlaps =
-    within === undefined
-      ? sql<boolean>`true`
-      : sql<boolean>`period_start < ${new Date(within.end)} and period_end > ${new Date(within.start)}`;
-  const scopes = await db
-    .selectFrom("scope")
-    .innerJoin("entity", "entity.entity_id", "scope.workspace_id")
-    .select(["scope_id", "group_by", "stride", "external_id"])
-    .where("scope.source_id", "=", wanted.sourceId)
-    .where("kind", "=", METER[meter].kind)
-    .where("trace_tier", "=", METER[meter].tier)
-    .where("group_by", "in", [...wanted.groupings])
-    .where("stride", "in", [...wanted.strides])
-    .$if(wanted.failing === true, (q) =>
-      q.where("scope_id", "in", (failing) => failing.selectFrom("failure").select("scope_id")),
-    )
-    .orderBy("scope_id")
-    .execute();
-  const states = new Map(
-    scopes.map((row): [number, ScopeState] => [
-      row.scope_id,
-      {
-        scopeId: row.scope_id,
-        meter,
-        groupBy: row.group_by as GroupBy,
-        stride: row.stride as Stride,
-        workspaceId: row.external_id,
-        coverage: [],
-        failures: [],
-      },
-    ]),
-  );
-  const isWanted = sql<boolean>`scope_id = any (${[...states.keys()]}::integer[])`;
+/** Scopes of a source and meter with their coverage and failures, in order of scope id. */
+export async function scopeStates(db: Database, wanted: WantedScopes): Promise<ScopeState[]> {
+  const { sourceId, meter = "traces", groupings, strides } = wanted;
+  type Parts = Readonly<Record<"final" | "provisional" | "failures", JsonParts | null>>;
   // Postgres joins what adjoins: of a large customer it holds a quarter of a million intervals.
-  const { rows: loaded } = await sql<{ scopeId: number; final: boolean; parts: JsonParts }>`
-    select scope_id as "scopeId", final, ${partsAsJson(sql`parts`)} as parts
-    from (
-      select scope_id, final, range_agg(tstzrange(period_start, period_end)) as parts
-      from usage.coverage where ${isWanted} and ${overlaps} group by 1, 2
+  const { rows } = await sql<Omit<Scope, "meter"> & Parts>`
+    select s.scope_id as "scopeId", s.group_by as "groupBy", s.stride, e.external_id as "workspaceId",
+           ${partsAsJson(sql`c.final`)} as final, ${partsAsJson(sql`c.provisional`)} as provisional, ${partsAsJson(sql`f.parts`)} as failures
+    from usage.scope s
+    join usage.entity e on e.entity_id = s.workspace_id
+    cross join lateral (
+      select range_agg(tstzrange(period_start, period_end)) filter (where final) as final,
+             range_agg(tstzrange(period_start, period_end)) filter (where not final) as provisional
+      from usage.coverage where scope_id = s.scope_id
     ) c
+    cross join lateral (
+      select range_agg(tstzrange(period_start, period_end)) as parts from usage.failure where scope_id = s.scope_id
+    ) f
+    where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
+      and s.group_by = any (${[...groupings]}::text[]) and s.stride = any (${[...strides]}::text[])
+    order by 1
   `.execute(db);
-  for (const { scopeId, final, parts } of loaded) {
-    for (const part of toIntervals(parts)) states.get(scopeId)?.coverage.push({ ...part, final });
-  }
-  const failures = await db
-    .selectFrom("failure")
-    .select(["scope_id", "period_start", "period_end", "state", "code", "retry_at"])
-    .select(sql<boolean>`retry_at <= now()`.as("due"))
-    .where(isWanted)
-    .where(overlaps)
-    .orderBy("period_start")
-    .execute();
-  for (const { scope_id, period_start, period_end, retry_at, state, code, due } of failures) {
-    states.get(scope_id)?.failures.push({
-      ...{ start: period_start.getTime(), end: period_end.getTime(), code, due },
-      state: state as FailedInterval["state"],
-      retryAt: retry_at.getTime(),
-    });
-  }
-  return [...states.values()];
+  return rows.map(({ final, provisional, failures, ...scope }) => ({
+    ...scope,
+    meter,
+    coverage: [
+      ...toIntervals(final ?? []).map((part) => ({ ...part, final: true })),
+      ...toIntervals(provisional ?? []).map((part) => ({ ...part, final: false })),
+    ],
+    failures: toIntervals(failures ?? []),
+  }));
 }
 
 /**

@@ -1,14 +1,18 @@
 import { type RawBuilder, sql } from "kysely";
-import { type CellTime, cellTime, daysLeft, withHours } from "../../domain/coverage/cell-time.ts";
-import type { Expectation, GridStride } from "../../domain/coverage/coverage-grid.ts";
-import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
-import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import {
+  COUNTED,
+  type Expectation,
+  type GridStride,
+  type Parts,
+} from "../../domain/coverage/coverage-grid.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
-import { loadedWithin, storedTime } from "./stored-time.ts";
 
-/** One dimension and workspace of a source. */
-interface Cell {
+/** One dimension and workspace of a source, with its expected time by status. */
+export interface CoverageCell {
   /** The platform's id. */
   readonly workspaceId: string;
   readonly workspaceName: string | null;
@@ -16,12 +20,15 @@ interface Cell {
   readonly access: "read" | "unlisted" | "not_configured";
   readonly groupBy: GroupBy;
   /** Null until the workspace is planned for the first time: then nothing of it is loaded. */
-  readonly dayScopeId: number | null;
+  readonly scopeId: number | null;
+  /** Of the hours that stand in for days; null where none do. */
   readonly hourScopeId: number | null;
+  readonly days: Parts;
+  /** Of the stride `hour` alone. */
+  readonly hours: Parts | undefined;
+  /** Days whose figure is the sum of their hours. */
+  readonly daysOfHours: readonly Interval[];
 }
-
-/** The same with its time in one stride. */
-export type CoverageCell = Cell & CellTime;
 
 export interface SourceCoverage extends Expectation {
   readonly source: string;
@@ -29,82 +36,109 @@ export interface SourceCoverage extends Expectation {
   readonly cells: readonly CoverageCell[];
 }
 
-/** How all time of a source is loaded and proved, or that of a workspace or dimension. Undefined for an unknown source. */
+const SETS = [...COUNTED, "loaded", "traced"] as const;
+
+type Texts = Readonly<Record<keyof Parts, string>>;
+type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours"> & {
+  readonly days: Texts;
+  readonly hours: Readonly<Record<keyof Parts, JsonParts | null>> | null;
+  readonly daysOfHours: string;
+};
+
+/**
+ * How all time of a source is loaded and proved, or that of a workspace or dimension. Undefined for an unknown source. `tracedIn`: a
+ * short range in which each hour says whether it has traces.
+ */
 export async function sourceCoverage(
   db: Database,
-  wanted: { source: string; stride: GridStride } & Partial<Pick<Cell, "workspaceId" | "groupBy">>,
+  wanted: {
+    source: string;
+    stride: GridStride;
+    workspaceId?: string;
+    groupBy?: GroupBy;
+    tracedIn?: Interval | undefined;
+  },
 ): Promise<SourceCoverage | undefined> {
-  const { rows } = await sql<Expectation & { source: string; cells: readonly Cell[] }>`
-    select s.slug as source, ${wanted.stride} as stride, s.hourly_hours as "hourlyHours",
-           date_part('epoch', s.data_start) * 1000 as "dataStart", date_part('epoch', now()) * 1000 as now,
+  const { source, stride, workspaceId = null, groupBy = null, tracedIn } = wanted;
+  const {
+    rows: [found],
+  } = await sql<Expectation & { source: string }>`
+    select s.slug as source, ${stride} as stride, date_part('epoch', s.data_start) * 1000 as "dataStart",
+           date_part('epoch', now()) * 1000 as now,
            exists (
-             select from usage.source_fact f where f.source_id = s.source_id and f.fact = ${`no_${wanted.stride}`}
-           ) as "isUnavailable",
-           (select coalesce(json_agg(x), '[]') from (${cellsOf(wanted)}) x) as cells
-    from usage.source s where s.slug = ${wanted.source}
+             select from usage.source_fact f where f.source_id = s.source_id and f.fact = ${`no_${stride}`}
+           ) as "isUnavailable"
+    from usage.source s where s.slug = ${source}
   `.execute(db);
-  const [found] = rows;
   if (found === undefined) return undefined;
-  return { ...found, cells: await (wanted.stride === "day" ? inDays : inHours)(db, found.cells, found) };
-}
-
-/** SELECT of every workspace that has a scope, and every other one that a sync would plan, in each dimension. */
-function cellsOf({
-  source,
-  workspaceId,
-  groupBy,
-}: { source: string } & Partial<Pick<Cell, "workspaceId" | "groupBy">>): RawBuilder<Cell> {
-  return sql<Cell>`
-    select e.external_id as "workspaceId", n.name as "workspaceName",
+  const isHourly = stride === "hour";
+  const { rows } = await sql<Row>`
+    select e.external_id as "workspaceId", c.workspace_name as "workspaceName",
            case when not ${isConfigured} then 'not_configured'
                 when w.unlisted_since is not null and not w.is_deleted then 'unlisted' else 'read' end as access,
-           g as "groupBy", c.day_id as "dayScopeId", c.hour_id as "hourScopeId"
-    from usage.source s
-    join usage.entity e on e.source_id = s.source_id and e.dimension = 'workspace'
-    join usage.workspace w using (entity_id)
-    left join lateral (
-      select name from usage.entity_name n where n.entity_id = e.entity_id
-      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
-    ) n on true
-    cross join unnest(${groupBy === undefined ? [...GROUPINGS] : [groupBy]}::text[]) g
-    -- Read once for all workspaces.
-    left join (
-      select source_id, workspace_id, group_by, max(scope_id) filter (where stride = 'day') as day_id,
-             max(scope_id) filter (where stride = 'hour') as hour_id
-      from usage.trace_scope group by 1, 2, 3
-    ) c on c.source_id = s.source_id and c.workspace_id = e.entity_id and c.group_by = g
-    where s.slug = ${source} and (${workspaceId ?? null}::text is null or e.external_id = ${workspaceId ?? null})
-      and (c.day_id is not null or ${isConfigured} and (w.unlisted_since is null or w.is_deleted))
-    order by 2, 1, usage.dimension_position(g)`;
-}
-
-async function inDays(db: Database, cells: readonly Cell[], given: Expectation): Promise<CoverageCell[]> {
-  const stored = await storedTime(db, known(cells.map(({ dayScopeId }) => dayScopeId)));
-  const expected = { start: given.dataStart, end: floorToGrid(given.now, DAY_MS) + DAY_MS };
-  const days = cells.map((cell) => {
-    const time = cellTime(stored(cell.dayScopeId));
-    return { cell, time, left: daysLeft(time, expected) };
-  });
-  // Hours are read only where days are open: mostly there are none.
-  const hours = await loadedWithin(
-    db,
-    days.flatMap(({ cell: { dayScopeId, hourScopeId }, left }) =>
-      dayScopeId === null || hourScopeId === null
-        ? []
-        : left.map((part) => ({ ...part, scopeId: hourScopeId })),
-    ),
+           c.group_by as "groupBy", ${isHourly ? sql`c.hour_scope_id` : sql`c.day_scope_id`} as "scopeId",
+           case when not isempty(c.days_of_hours) then c.hour_scope_id end as "hourScopeId",
+           c.days_of_hours::text as "daysOfHours", ${setsOf(sql`c`, (set) => sql`${set}::text`)} as days,
+           ${isHourly ? sql`h.parts` : sql`null`} as hours
+    from usage.coverage_cell c
+    join usage.source s on s.source_id = c.source_id
+    join usage.workspace w on w.entity_id = c.workspace_entity_id
+    join usage.entity e on e.entity_id = w.entity_id
+    ${isHourly ? hoursOf(tracedIn) : sql``}
+    where c.slug = ${source} and c.meter = 'traces' and c.stride = ${stride}
+      and (${workspaceId}::text is null or e.external_id = ${workspaceId})
+      and (${groupBy}::text is null or c.group_by = ${groupBy})
+    order by 2, 1, usage.dimension_position(c.group_by)
+  `.execute(db);
+  const cells = rows.map(
+    ({ days, hours, daysOfHours, ...cell }): CoverageCell => ({
+      ...cell,
+      days: partsOf((name) => daysIn(days[name])),
+      hours: hours === null ? undefined : partsOf((name) => toIntervals(hours[name] ?? [])),
+      daysOfHours: daysIn(daysOfHours),
+    }),
   );
-  return days.map(({ cell, time, left }) => ({
-    ...cell,
-    ...withHours(time, { ...hours(cell.hourScopeId), left }),
+  return { ...found, cells };
+}
+
+/** The hours of the cell `c` by status. Those with traces are looked up in a range; elsewhere a day with traces stands for its hours. */
+function hoursOf(tracedIn: Interval | undefined): RawBuilder<unknown> {
+  const traced =
+    tracedIn === undefined
+      ? sql`usage.time_of(k.traced)`
+      : sql`(
+          select coalesce(range_agg(v.traced), '{}') from usage.coverage v
+          where v.scope_id = k.hour_scope_id and v.period_start < ${new Date(tracedIn.end)} and v.period_end > ${new Date(tracedIn.start)}
+        )`;
+  return sql`
+    cross join lateral (
+      select ${setsOf(sql`x`, partsAsJson)} as parts
+      from (
+        select k.shown * k.not_available as not_available, k.shown * k.failed as failed, k.missing,
+               k.shown * k.unverified as unverified, k.shown * k.final as final,
+               k.shown - k.not_available - k.failed - k.missing - k.unverified - k.final as provisional, k.loaded, ${traced} as traced,
+               k.shown * coalesce(p.parts, '{}') as reconciled, '{}'::tstzmultirange as matched
+        from usage.hour_cell k
+        left join usage.hour_proof p on p.scope_id = k.hour_scope_id
+        where k.workspace_entity_id = c.workspace_entity_id and k.group_by = c.group_by
+      ) x
+    ) h`;
+}
+
+function setsOf(row: RawBuilder<unknown>, shown: (set: RawBuilder<unknown>) => RawBuilder<unknown>) {
+  return sql`json_build_object(${sql.join(
+    SETS.map((name) => sql`${sql.lit(name)}, ${shown(sql`${row}.${sql.id(name)}`)}`),
+  )})`;
+}
+
+function partsOf(intervals: (name: keyof Parts) => Interval[]): Parts {
+  return Object.fromEntries(SETS.map((name) => [name, intervals(name)])) as Record<keyof Parts, Interval[]>;
+}
+
+/** The parts of a multirange of days, as Postgres writes it. */
+function daysIn(text: string): Interval[] {
+  return [...text.matchAll(/\[([^,]+),([^)]+)\)/g)].map(([, first = "", after = ""]) => ({
+    start: Date.parse(first),
+    end: Date.parse(after),
   }));
-}
-
-async function inHours(db: Database, cells: readonly Cell[]): Promise<CoverageCell[]> {
-  const stored = await storedTime(db, known(cells.map(({ hourScopeId }) => hourScopeId)));
-  return cells.map((cell) => ({ ...cell, ...cellTime(stored(cell.hourScopeId)) }));
-}
-
-function known(ids: readonly (number | null)[]): number[] {
-  return ids.filter((id) => id !== null);
 }

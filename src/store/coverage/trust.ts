@@ -87,39 +87,29 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
         on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
     ), other as materialized (
       -- Of the days that a close is about, as for traces.
-      select o.source_id, o.meter, (o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
-             (o.provisional + o.open + o.contradicted + o.tiers + o.totals) * e.days as doubtful, coalesce(a.days, '{}') as asked
-      from usage.other_open_days o
+      select o.source_id, o.meter,
+             (o.not_available + o.missing + o.failed + o.unverified) * e.days - coalesce(l.days, '{}') as gaps,
+             (o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
+             coalesce(a.days, '{}') as asked
+      from usage.open_days o
       join usage.required_workspace e using (workspace_id)
       left join asked a on a.scope_id = o.scope_id
       left join left_out l using (workspace_id)
+      where o.meter <> 'traces'
     ), unclosable as (
       select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
-      -- A dimension without a scope was never loaded. Days that no close is about are as good as loaded, final and proved.
-      select w.source_id,
-             e.days - coalesce(t.days + t.days_of_hours - coalesce(f.failed, '{}'), '{}') as open,
-             coalesce(a.days, '{}') as asked, coalesce(l.days, '{}') as left_out,
-             coalesce(t.final_days + usage.whole_days(t.final_hours) * t.days_of_hours - coalesce(f.failed, '{}'), '{}')
-               + e.others as final,
-             coalesce(b.proved, '{}') + e.others as proved, coalesce(b.reconciled, '{}') + e.others as reconciled,
-             coalesce(u.days, '{}') as unclosable
-      from usage.entity w
-      join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = w.entity_id
-      cross join unnest(array['workspace', 'project', 'user', 'api_key']) g (group_by)
-      left join usage.trace_scope d on d.source_id = w.source_id and d.workspace_id = w.entity_id and d.group_by = g.group_by
-        and d.stride = 'day'
-      left join asked a on a.scope_id = d.scope_id
-      left join usage.cell_time t on t.day_scope_id = d.scope_id
-      left join usage.day_failure f on f.scope_id = d.scope_id
-      left join usage.proved_day p on p.scope_id = d.scope_id
-      left join left_out l on l.workspace_id = w.entity_id
-      left join unclosable u on u.source_id = w.source_id
-      cross join lateral (
-        select range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.proved_at > '-infinity') as proved,
-               range_agg(daterange(x.day, p.starts[x.n + 1])) filter (where x.reconciled_at > '-infinity') as reconciled
-        from unnest(p.starts, p.proved_at, p.reconciled_at) with ordinality x (day, proved_at, reconciled_at, n)
-      ) b
+      -- Days that no close is about are as good as loaded, final and proved.
+      select c.source_id, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
+             coalesce(l.days, '{}') as left_out, c.final + e.others as final,
+             coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved,
+             coalesce(p.compared - p.differing, '{}') + e.others as reconciled, coalesce(u.days, '{}') as unclosable
+      from usage.trace_cell c
+      join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = c.workspace_entity_id
+      left join asked a on a.scope_id = c.day_scope_id
+      left join usage.day_proof p on p.scope_id = c.day_scope_id
+      left join left_out l on l.workspace_id = c.workspace_entity_id
+      left join unclosable u on u.source_id = c.source_id
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",

@@ -191,14 +191,14 @@ export interface DatedRecord {
 }
 
 export interface DayProof {
+  compared: string;
   differing: string;
-  matched: string;
   matched_at: ArrayType<Timestamp>;
   proved_at: ArrayType<Timestamp>;
-  reconciled: string;
   reconciled_at: ArrayType<Timestamp>;
   scope_id: number;
   starts: string[];
+  totalled: string;
 }
 
 export interface DayState {

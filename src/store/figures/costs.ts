@@ -152,12 +152,9 @@ export async function usageCosts(
 /** Loaded and final days of each workspace, as the views of days have them. */
 function timeOf({ source, by }: UsageCells, cells: "cell" | "whole_cell"): RawBuilder<unknown> {
   return sql`
-    select c.workspace_id as workspace_key, x.workspace_id, x.days + x.days_of_hours as loaded,
-           x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours - coalesce(f.failed, '{}') as final,
-           not isempty(x.days_of_hours) as by_hours
-    from usage.cell_time x
+    select c.workspace_id as workspace_key, x.workspace_id, x.loaded, x.final, not isempty(x.days_of_hours) as by_hours
+    from usage.trace_cell x
     join ${sql.table(cells)} c using (day_scope_id)
-    left join usage.day_failure f on f.scope_id = c.day_scope_id
     where x.slug = ${source} and x.group_by = ${by}`;
 }
 

@@ -28,16 +28,11 @@ export async function loadedDays(
   const { rows } = await sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
-           ${intervalsOf(sql`t.loaded * t.span`)} as loaded, ${intervalsOf(sql`t.final * t.span`)} as final,
+           ${intervalsOf(sql`x.loaded * t.span`)} as loaded, ${intervalsOf(sql`x.final * t.span`)} as final,
            not isempty(x.days_of_hours * t.span) as "byHours"
-    from usage.cell_time x
+    from usage.trace_cell x
     join cell c using (day_scope_id)
-    left join usage.day_failure f on f.scope_id = c.day_scope_id
-    cross join lateral (
-      select x.days + x.days_of_hours as loaded,
-             x.final_days + usage.whole_days(x.final_hours) * x.days_of_hours - coalesce(f.failed, '{}') as final,
-             datemultirange(daterange(${from}::date, ${to}::date)) as span
-    ) t
+    cross join lateral (select datemultirange(daterange(${from}::date, ${to}::date)) as span) t
     where x.slug = ${of.source} and x.group_by = ${of.by}
     order by x.workspace_id collate "C"
   `.execute(db);
@@ -53,8 +48,8 @@ export async function loadedMeterDays(
   const { rows } = await sql<LoadedWorkspace>`
     select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
            ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
-           ${intervalsOf(sql`usage.time_of(x.final - x.failed - x.unverified) * t.span`)} as final, false as "byHours"
-    from usage.meter_days x
+           ${intervalsOf(sql`usage.time_of(x.final) * t.span`)} as final, false as "byHours"
+    from usage.day_cell x
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
       and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
@@ -74,18 +69,11 @@ export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<Lo
   return sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
-           ${intervalsOf(sql`t.loaded * t.span`)} as loaded,
-           ${intervalsOf(sql`(t.final - coalesce(f.parts, '{}')) * t.span`)} as final, false as "byHours"
+           ${intervalsOf(sql`h.loaded * t.span`)} as loaded, ${intervalsOf(sql`h.final * t.span`)} as final, false as "byHours"
     from cell c
     join usage.labelled_entity w on w.entity_id = c.workspace_id
-    left join usage.hour_failure f on f.scope_id = c.hour_scope_id
-    cross join lateral (
-      select coalesce(range_agg(p.part), '{}') as loaded, coalesce(range_agg(p.part) filter (where p.final), '{}') as final,
-             tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span
-      from (
-        select tstzrange(v.period_start, v.period_end) as part, v.final from usage.coverage v where v.scope_id = c.hour_scope_id
-      ) p
-    ) t
+    left join usage.hour_state h on h.scope_id = c.hour_scope_id
+    cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     order by w.dimension_id collate "C"`;
 }
 

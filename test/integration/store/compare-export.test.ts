@@ -19,7 +19,10 @@ const bucket = (day: number) => new Date(window.start + day * DAY_MS).toISOStrin
 
 async function loaded(rows: readonly AnswerRow[]) {
   const dataStart = Date.parse("2026-01-05T00:00:00Z");
-  const { sourceId, ...bundle } = await setupSource({ workspaceIds: [WORKSPACE, OTHER], dataStart });
+  const { sourceId, ...bundle } = await setupSource(
+    { workspaceIds: [WORKSPACE, OTHER], dataStart },
+    { isStateTrue: false },
+  );
   await loadRows(bundle.store, { sourceId, groupBy: "project", workspaceId: WORKSPACE, window, rows });
   return { bundle, sourceId };
 }

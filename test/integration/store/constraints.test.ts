@@ -23,7 +23,7 @@ const WHOLE = `
   INSERT INTO usage.monthly_total (series_id, month_start, traces, records) VALUES (1, '2026-01-01', 1, 1);
   INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces)
     VALUES (1, 'load', 'project', 'day', '2026-01-05Z', '2026-01-06Z', 1);
-  INSERT INTO usage.coverage VALUES (1, '2026-01-05Z', '2026-01-07Z', true, 1, now());
+  INSERT INTO usage.coverage VALUES (1, '2026-01-05Z', '2026-01-07Z', true, 1, now(), '{}');
   INSERT INTO usage.failure VALUES (1, '2026-01-05Z', '2026-01-07Z', 'failed', 'code', 'message', 1, 1, now(), now());
   INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
     VALUES (1, '2026-01-05Z', 1, 2, 1);
@@ -206,6 +206,16 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   coverage_pkey: copyOf("coverage", { final: "false" }),
   coverage_scope_id_fkey: copyOf("coverage", { scope_id: "9" }),
   coverage_period_order: copyOf("coverage", { ...next, period_end: next.period_start }),
+  coverage_traced_within: "UPDATE usage.coverage SET traced = '{[2026-01-04Z,2026-01-06Z)}'",
+  day_state_pkey: copyOf("day_state", { loaded: "'{}'::datemultirange" }),
+  day_state_scope_id_fkey: copyOf("day_state", { scope_id: "9" }),
+  hour_state_pkey:
+    "INSERT INTO usage.hour_state SELECT 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}' FROM generate_series(1, 2)",
+  hour_state_scope_id_fkey:
+    "INSERT INTO usage.hour_state VALUES (9, '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
+  day_proof_pkey: copyOf("day_proof", { compared: "'{}'::datemultirange" }),
+  day_proof_scope_id_fkey: copyOf("day_proof", { scope_id: "9" }),
+  day_proof_alike: "UPDATE usage.day_proof SET starts = '{}'",
   coverage_digest_epoch: "UPDATE usage.coverage SET digest = ''",
   coverage_no_overlap: copyOf("coverage", { period_start: "'2026-01-06Z'::timestamptz" }),
   failure_pkey: copyOf("failure", { attempts: "2" }),
@@ -324,7 +334,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
 };
 
 test("every constraint refuses the row that violates it", async () => {
-  const { reader } = await setupStore();
+  const { reader } = await setupStore({ isStateTrue: false });
   await reader.query(WHOLE);
   const refused: Record<string, string | undefined> = {};
   for (const [name, statement] of Object.entries(VIOLATIONS)) {

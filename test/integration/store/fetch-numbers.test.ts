@@ -20,7 +20,7 @@ test("fetch numbers are lifted above restored data, even if several processes st
     await reader.query("DELETE FROM usage.coverage");
     await reader.query(
       `INSERT INTO usage.coverage
-       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now() FROM usage.trace_scope LIMIT 1`,
+       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '{}' FROM usage.trace_scope LIMIT 1`,
       [newest],
     );
     // As after a restore of the tables alone: the sequence is behind, and was never called.
@@ -59,8 +59,8 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
   const restore = async (fetchNumber: number, digestEpoch: number) => {
     await reader.query("DELETE FROM usage.coverage");
     await reader.query(
-      `INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, digest, digest_epoch)
-       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '\\x00', $2 FROM usage.trace_scope LIMIT 1`,
+      `INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced, digest, digest_epoch)
+       SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '{}', '\\x00', $2 FROM usage.trace_scope LIMIT 1`,
       [fetchNumber, digestEpoch],
     );
     await reader.query("SELECT setval('usage.fetch_number', 500), setval('usage.digest_epoch', 3)");

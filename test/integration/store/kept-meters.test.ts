@@ -199,8 +199,8 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         values (${sourceId}, ${meter}, ${isAvailable}, 'test', ${startsOn}::date, now())`.execute(db);
     }
     await sql`
-      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at)
-      select c.scope_id, x."from"::timestamp at time zone 'UTC', x."to"::timestamp at time zone 'UTC', x.final, 1, now()
+      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
+      select c.scope_id, x."from"::timestamp at time zone 'UTC', x."to"::timestamp at time zone 'UTC', x.final, 1, now(), '{}'
       from json_to_recordset(${JSON.stringify(coverageOf(given.flaws))}::json)
         x (kind text, tier text, "groupBy" text, workspace text, "from" text, "to" text, final boolean)
       join usage.entity w on w.external_id = x.workspace

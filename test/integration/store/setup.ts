@@ -9,6 +9,7 @@ import { registerWorkspaces } from "../../../src/store/catalog/workspaces.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { pastPooler } from "../../support/database.ts";
 import { setupMigrated } from "../../support/store.ts";
+import { expectTrueState } from "./state.ts";
 
 /** The strides that these tests load. */
 export const LOADED_STRIDES = ["hour", "day", "week"] as const;
@@ -20,8 +21,17 @@ export interface StoreBundle {
   readonly reader: pg.Client;
 }
 
-/** A store over a new migrated database, and a reader beside it. Both are closed at the end of the test. */
-export async function setupStore(options: { maxConnections?: number } = {}): Promise<StoreBundle> {
+/**
+ * A store over a new migrated database, and a reader beside it. Both are closed at the end of the test. By then the stored state of
+ * all time has to be what the rules say, whatever the test did. `isStateTrue`: false for a test that enters what no load would.
+ */
+export async function setupStore({
+  isStateTrue = true,
+  ...options
+}: {
+  maxConnections?: number;
+  isStateTrue?: boolean;
+} = {}): Promise<StoreBundle> {
   const { store, url } = await setupMigrated(options);
   const reader = new pg.Client({
     connectionString: await pastPooler(url),
@@ -30,16 +40,22 @@ export async function setupStore(options: { maxConnections?: number } = {}): Pro
     options: NO_JIT,
   });
   await reader.connect();
-  onTestFinished(() => reader.end());
+  onTestFinished(async ({ task }) => {
+    try {
+      if (isStateTrue && task.result?.state === "pass") await expectTrueState(reader);
+    } finally {
+      await reader.end();
+    }
+  });
   return { url, store, reader };
 }
 
 /** The same with one source, whose workspaces have proof of access. */
-export async function setupSource(source: {
-  workspaceIds: readonly string[];
-  dataStart: number;
-}): Promise<StoreBundle & { sourceId: number }> {
-  const bundle = await setupStore();
+export async function setupSource(
+  source: { workspaceIds: readonly string[]; dataStart: number },
+  options: { isStateTrue?: boolean } = {},
+): Promise<StoreBundle & { sourceId: number }> {
+  const bundle = await setupStore(options);
   const sourceId = await enterSource(bundle, source);
   const { workspaceIds: asked } = source;
   await noteAccess(bundle.store, { sourceId, asked, named: asked, at: Date.now() });

@@ -1,11 +1,16 @@
 import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
 import { cellsIn, gapsOf } from "../../../domain/coverage/coverage-gaps.ts";
-import { countsOf, kindOf, statusOf, withoutRunning } from "../../../domain/coverage/coverage-grid.ts";
+import {
+  type CellParts,
+  countsOf,
+  kindOf,
+  statusOf,
+  withoutRunning,
+} from "../../../domain/coverage/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
-import type { SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
-import type { CellParts } from "../../../store/coverage/coverage-table.ts";
+import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
 import { type Html, html } from "../html.ts";
 import { notice } from "../parts/notice.ts";
 import { STATUSES } from "../parts/status.ts";
@@ -13,14 +18,16 @@ import { count, name } from "../parts/text.ts";
 import { addressOf, type Target, written } from "./query.ts";
 import { DIMENSION, described, rangeText } from "./words.ts";
 
+type Cells = readonly CellParts<CoverageCell>[];
+
 /** Only cells that a sync loads: what left the listing or the configuration would be a gap for ever. */
-export function loadedBySync(cells: readonly CellParts[]): CellParts[] {
+export function loadedBySync(cells: Cells): CellParts<CoverageCell>[] {
   return cells.filter(({ cell }) => cell.access === "read");
 }
 
 /** One part for each month of all history: the worst of everything that is chosen. */
-export function strip(coverage: SourceCoverage, cells: readonly CellParts[], target: Target): Html {
-  const starts = cells.flatMap(({ cell }) => cell.loaded[0]?.start ?? []);
+export function strip(coverage: SourceCoverage, cells: Cells, target: Target): Html {
+  const starts = cells.flatMap(({ cell }) => cell.days.loaded[0]?.start ?? []);
   const months = monthsOf({ start: Math.min(coverage.dataStart, ...starts), end: coverage.now });
   const counts = countsOf(
     cells.map(({ parts }) => parts),
@@ -43,7 +50,7 @@ export function strip(coverage: SourceCoverage, cells: readonly CellParts[], tar
 /** The earliest gap of all history, and the next one after what is shown, each with the way to load it. */
 export function gaps(
   coverage: SourceCoverage,
-  chosen: readonly CellParts[],
+  chosen: Cells,
   { target, shown }: { target: Target; shown: Interval },
 ): Html {
   const cells = loadedBySync(chosen).map(({ cell, parts }) => ({
@@ -75,7 +82,7 @@ export function gaps(
 /** More ids would not fit into an address. */
 const MOST_IDS = 20;
 
-function gap(range: Interval, all: readonly CellParts[], target: Target): Html {
+function gap(range: Interval, all: Cells, target: Target): Html {
   const cells = cellsIn(range, all);
   const workspaces = [...new Set(cells.map(({ cell }) => cell.workspaceId))];
   const groupings = GROUPINGS.filter((one) => cells.some(({ cell }) => cell.groupBy === one));

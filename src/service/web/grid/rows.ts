@@ -1,11 +1,17 @@
 import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
 import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
-import { type Count, STATUSES, type Status, sum } from "../../../domain/coverage/coverage-grid.ts";
+import {
+  type CellParts,
+  type ColumnState,
+  type Count,
+  columnStates,
+  STATUSES,
+  type Status,
+  sum,
+} from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
-import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
-import { type CellParts, type ColumnState, columnStates } from "../../../store/coverage/coverage-table.ts";
-import type { Database } from "../../../store/db/database.ts";
+import type { CoverageCell } from "../../../store/coverage/coverage-cells.ts";
 
 /** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
 export interface Row {
@@ -17,14 +23,13 @@ export interface Row {
   readonly isOpen: boolean;
 }
 
-/** Workspaces of a page. Each looks up to 48 columns x 4 dimensions up. */
+/** Workspaces of a page. */
 const PAGE = 25;
 
 export interface RowsAsked {
-  readonly coverage: SourceCoverage;
   readonly length: ColumnLength;
   readonly columns: readonly Interval[];
-  readonly cells: readonly CellParts[];
+  readonly cells: readonly CellParts<CoverageCell>[];
   /** From 1. */
   readonly page: number;
   readonly onlyGaps: boolean;
@@ -43,21 +48,17 @@ export interface Rows {
 }
 
 /** One page of the table. */
-export async function rowsOf(db: Database, asked: RowsAsked): Promise<Rows> {
-  const { coverage, length, columns, open } = asked;
+export function rowsOf(asked: RowsAsked): Rows {
+  const { length, columns, open } = asked;
   const groups = [...Map.groupBy(asked.cells, ({ cell }) => cell.workspaceId).values()];
   const chosen = asked.onlyGaps ? groups.filter((group) => hasGap(group, columns)) : groups;
   const pages = Math.max(1, Math.ceil(chosen.length / PAGE));
   const page = Math.min(asked.page, pages);
   const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
-  const cells = shown.flat();
-  const states = new Map(
-    (await columnStates(db, { coverage, length, columns, cells })).map((row, n) => [cells[n], row]),
-  );
   const rows = shown.flatMap((group): Row[] => {
-    const lines = group.map((one): Row => {
-      const { cell } = one;
-      return { cell, groupBy: cell.groupBy, dimensions: 1, states: states.get(one) ?? [], isOpen: false };
+    const lines = group.map(({ cell, parts }): Row => {
+      const states = columnStates(parts, columns, length);
+      return { cell, groupBy: cell.groupBy, dimensions: 1, states, isOpen: false };
     });
     const [first] = lines;
     if (first === undefined || lines.length === 1) return lines;
@@ -70,7 +71,7 @@ export async function rowsOf(db: Database, asked: RowsAsked): Promise<Rows> {
   return { rows, page, pages, workspaces: chosen.length, first, last: first + shown.length - 1 };
 }
 
-function hasGap(group: readonly CellParts[], columns: readonly Interval[]): boolean {
+function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Interval[]): boolean {
   const [first, last] = [columns[0], columns.at(-1)];
   if (first === undefined || last === undefined) return false;
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));

@@ -1,7 +1,6 @@
 import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
-import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
+import type { ColumnState, GridStride } from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import type { ColumnState } from "../../../store/coverage/coverage-table.ts";
 import { type Html, html } from "../html.ts";
 import { STATUSES } from "../parts/status.ts";
 import { count, name } from "../parts/text.ts";

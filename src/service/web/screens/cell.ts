@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
+import { type ColumnState, columnStates, partsFor } from "../../../domain/coverage/coverage-grid.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
@@ -11,12 +12,6 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../../store/coverage/coverage-cells.ts";
-import {
-  type ColumnState,
-  cellParts,
-  columnStates,
-  partsFor,
-} from "../../../store/coverage/coverage-table.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { addAskAgain, askAgainForm } from "../grid/ask-again.ts";
 import {
@@ -65,7 +60,13 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   const source = query.source ?? chosenSource(await listSources(db), undefined)?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
   const range = rangeOf(query);
-  const coverage = await sourceCoverage(db, { source, stride, workspaceId, ...(groupBy && { groupBy }) });
+  const coverage = await sourceCoverage(db, {
+    source,
+    stride,
+    workspaceId,
+    ...(groupBy && { groupBy }),
+    tracedIn: range,
+  });
   if (coverage === undefined) throw sourceUnknown(await listSources(db), source);
   const { cells } = coverage;
   const [first] = cells;
@@ -74,18 +75,13 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   const isHours = stride === "hour" && (range.start % DAY_MS !== 0 || range.end % DAY_MS !== 0);
   const length = isHours ? "hour" : "day";
   const columns = bucketsOf(range, isHours ? HOUR_MS : DAY_MS);
-  const states = await columnStates(db, {
-    coverage,
-    length,
-    columns,
-    cells: partsFor(coverage, cellParts(coverage, cells), length),
-  });
+  const states = partsFor(cells, length, coverage.now).map(({ parts }) =>
+    columnStates(parts, columns, length),
+  );
   const scopeIds = cells
-    .flatMap(({ dayScopeId, hourScopeId, daysOfHours }) => [
-      ...(stride === "day" ? [dayScopeId] : [hourScopeId]),
-      ...(stride === "day" && daysOfHours.some(({ start, end }) => start < range.end && end > range.start)
-        ? [hourScopeId]
-        : []),
+    .flatMap(({ scopeId, hourScopeId, daysOfHours }) => [
+      scopeId,
+      ...(intersect(daysOfHours, [range]).length > 0 ? [hourScopeId] : []),
     ])
     .filter((id) => id !== null);
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
@@ -186,9 +182,12 @@ function stateTable(shown: Shown): Html {
 }
 
 /** The stored traces of the loaded part of the range. */
-function tracesOf({ groupBy, loaded, daysOfHours }: CoverageCell, { coverage, range, facts }: Shown): Html {
+function tracesOf(
+  { groupBy, days, hours, daysOfHours }: CoverageCell,
+  { coverage, range, facts }: Shown,
+): Html {
   const length = range.end - range.start;
-  const loadedMs = totalMs(intersect(loaded, [range]));
+  const loadedMs = totalMs(intersect((hours ?? days).loaded, [range]));
   if (loadedMs === 0) return count(null, "not loaded");
   const hoursMs = totalMs(intersect(daysOfHours, [range]));
   // Some days are sums of hours and others are not: each day by itself shows its traces.

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { type Columns, columnsOf, lastMonths, neighbour } from "../../../domain/coverage/coverage-columns.ts";
-import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
+import { cellParts, type GridStride, partsFor } from "../../../domain/coverage/coverage-grid.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { type SourceCoverage, sourceCoverage } from "../../../store/coverage/coverage-cells.ts";
-import { cellParts, partsFor } from "../../../store/coverage/coverage-table.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { gaps, loadedBySync, strip } from "../grid/history.ts";
 import {
@@ -57,7 +56,11 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
   const source = chosenSource(sources, query.source)?.source;
   if (source === undefined) return { title, body: nothingYet() };
   const stride = query.stride ?? "day";
-  const coverage = await sourceCoverage(db, { source, stride });
+  const isChosen = query.from !== undefined || query.to !== undefined;
+  // Only a chosen range is short enough for columns of hours.
+  const chosen = isChosen ? rangeOf(query, 0) : undefined;
+  const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
+  const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
   if (coverage === undefined) return { title, body: nothingYet() };
   const target: Chosen = { source, stride, groupBy: query.group_by, workspaceId: query.workspace };
   const cells = coverage.cells.filter(
@@ -69,17 +72,20 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
   const filters = filterForm(query, { coverage, target, sources: sources.map((one) => one.source) });
   if (cells.length === 0) return { title, body: html`${filters}${noWorkspace(source)}` };
 
-  const range = rangeOf(query, coverage.now);
+  const range = chosen ?? rangeOf(query, coverage.now);
   const { length, columns } = columnsOf(range, stride);
-  const parts = cellParts(coverage, cells);
-  const shownParts = partsFor(coverage, parts, length);
+  const shownParts = partsFor(cells, length, coverage.now);
   const open = new Set(target.workspaceId === undefined ? query.open : [target.workspaceId]);
-  const rows = await rowsOf(db, {
-    ...{ coverage, length, columns, cells: shownParts, open },
-    ...{ page: query.page ?? 1, onlyGaps: query.gaps === "1" },
+  const rows = rowsOf({
+    length,
+    columns,
+    cells: shownParts,
+    open,
+    page: query.page ?? 1,
+    onlyGaps: query.gaps === "1",
   });
-  const months = length === "month" ? shownParts : partsFor(coverage, parts, "month");
-  const isUnloaded = cells.every(({ loaded }) => loaded.length === 0);
+  const months = length === "month" ? shownParts : partsFor(cells, "month", coverage.now);
+  const isUnloaded = cells.every(({ days }) => days.loaded.length === 0);
   const span = { start: columns[0]?.start ?? range.start, end: columns.at(-1)?.end ?? range.end };
   return {
     title,
@@ -87,7 +93,7 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
     ${isUnloaded ? notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`) : ""}
     ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
     ${strip(coverage, loadedBySync(months), target)}
-    ${gaps(coverage, parts, { target, shown: span })}
+    ${gaps(coverage, cellParts(cells), { target, shown: span })}
     <h2 id="table">${rangeText(span)}</h2>
     ${around(query, { coverage, target, span, length })}
     ${coverageTable({ ...rows, target, length, columns, toggled: (id) => toggled(query, target, { id, open }) })}
@@ -161,7 +167,7 @@ function around(
     html`<a class="turn" href="${addressOf("/coverage", { ...target, range }, query.gaps === "1" ? { gaps: "1" } : {})}">${text}</a>`;
   const first = Math.min(
     coverage.dataStart,
-    ...coverage.cells.flatMap(({ loaded }) => loaded[0]?.start ?? []),
+    ...coverage.cells.flatMap(({ days }) => days.loaded[0]?.start ?? []),
   );
   const links = [
     ...(length === "month" ? [] : [link(undefined, "All months")]),

@@ -3,10 +3,9 @@ import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
-import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
-import { differences } from "../../../support/tables.ts";
+import { differences, unreconciledDays } from "../../../support/tables.ts";
 
 /**
  * Whatever is upgraded, restated or renamed late, in whatever kind and tier, and whatever is wrong in the store: a pass with repair
@@ -118,8 +117,8 @@ test(`passes with repair end with the stand-in's books of every kind and tier (s
       expect(differences(await inMeterStore(bench, { meter, range }), book), `${meter}, ${about}`).toEqual(
         [],
       );
-      const left = { sourceId: 1, meter, range: { start: bench.dataStart, end: bench.today } };
-      expect(await unreconciledDays(bench.store.db, left), `${meter}, ${about}`).toEqual([]);
+      const left = { meter, range: { start: bench.dataStart, end: bench.today } };
+      expect(await unreconciledDays(bench, left), `${meter}, ${about}`).toEqual([]);
     }
   }
   for (const meter of LOADED) expect(found.get(meter), JSON.stringify([...found])).toBeGreaterThan(2);

@@ -1,8 +1,7 @@
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
-import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import type { Bench } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { differences, inLedger, inStore, unreconciledDays } from "../../../support/tables.ts";
 
 export const DAYS = 45;
 
@@ -35,10 +34,7 @@ async function sent({ sql }: Bench): Promise<Record<string, number>> {
 }
 
 export const unreconciled = (bench: Bench) =>
-  unreconciledDays(bench.store.db, {
-    sourceId: 1,
-    range: { start: bench.dataStart, end: bench.today + DAY_MS },
-  });
+  unreconciledDays(bench, { range: { start: bench.dataStart, end: bench.today + DAY_MS } });
 
 /** What is stored of final time, held against the stand-in's own book. */
 export async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {

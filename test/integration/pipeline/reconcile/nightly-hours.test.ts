@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
-import { hoursDue } from "../../../../src/store/proof/reconciled-days.ts";
+import { hoursDue } from "../../../../src/store/proof/days-due.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { DAYS, night, wrong } from "./night.ts";
 

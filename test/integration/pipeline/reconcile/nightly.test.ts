@@ -3,9 +3,9 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
-import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setup } from "../../../support/source.ts";
+import { unreconciledDays } from "../../../support/tables.ts";
 import { DAYS, night, unreconciled, wrong } from "./night.ts";
 
 /** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
@@ -219,7 +219,7 @@ test("remaining days are named by day, dimension, workspace and reason", async (
   // Only what was asked for.
   await bench.sql("DELETE FROM usage.reconciled");
   const range = { start: final[0] as number, end: final[1] as number };
-  expect(await unreconciledDays(bench.store.db, { sourceId: 1, range })).toHaveLength(8);
+  expect(await unreconciledDays(bench, { range })).toHaveLength(8);
 });
 
 test("an older export that arrives late does not undo what a newer one proved", async () => {

@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
-import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import { type Bench, setup } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { differences, inLedger, inStore, unreconciledDays } from "../../../support/tables.ts";
 
 /**
  * Whatever the platform restates, adds late, drops or renames, and whatever is wrong in the store: a pass with repair ends without
@@ -143,8 +142,8 @@ test(`passes with repair end without a difference and with the stand-in's book (
       const ledger = inLedger(bench.standin, { stride, range, workspaceIds: bench.workspaceIds });
       expect(differences(stored, ledger), about).toEqual([]);
     }
-    const left = { sourceId: 1, range: { start: bench.dataStart, end: bench.today } };
-    expect(await unreconciledDays(bench.store.db, left), about).toEqual([]);
+    const left = { range: { start: bench.dataStart, end: bench.today } };
+    expect(await unreconciledDays(bench, left), about).toEqual([]);
   }
   expect(found).toBeGreaterThan(ROUNDS);
   const kinds = await bench.sql<{ kind: string }>(

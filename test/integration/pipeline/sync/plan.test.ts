@@ -36,7 +36,7 @@ const iso = ({ start, end }: { start: number; end: number }) =>
 
 /** Of projects: a range that is loaded. */
 const cover = async (workspace: number, range: ReturnType<typeof days>, final: boolean) =>
-  bench.sql("INSERT INTO usage.coverage VALUES ($1, $2, $3, $4, 1, now())", [
+  bench.sql("INSERT INTO usage.coverage VALUES ($1, $2, $3, $4, 1, now(), '{}')", [
     await scopeOf(workspace, "day"),
     ...iso(range),
     final,

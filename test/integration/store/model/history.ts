@@ -10,6 +10,7 @@ import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.t
 import { type LoadResult, loadAnswer } from "../../../../src/store/load/load.ts";
 import { expectTrueDigests } from "../digests.ts";
 import { enterSource, FIRST_DAY, LOADED_STRIDES, type StoreBundle } from "../setup.ts";
+import { expectTrueState } from "../state.ts";
 import {
   type Command,
   collect,
@@ -253,6 +254,7 @@ export class History {
     const differs = (name: string) => lines[name]?.join("\n") !== expected[name]?.join("\n");
     if ([...Object.keys(lines), ...Object.keys(expected)].some(differs)) expect(lines).toEqual(expected);
     await expectTrueDigests(this.#bundle.reader);
+    await expectTrueState(this.#bundle.reader);
   }
 
   async lines(): Promise<Lines> {

@@ -17,7 +17,9 @@ export async function showMeter(bundle: StoreBundle, meter: Meter): Promise<void
       INSERT INTO public.shown_meter DEFAULT VALUES;
       CREATE OR REPLACE VIEW usage.trace_scope AS
       SELECT scope_id, source_id, kind, trace_tier, group_by, workspace_id, stride FROM usage.scope
-      WHERE (kind, trace_tier) IN (SELECT kind, tier FROM public.shown_meter)`);
+      WHERE (kind, trace_tier) IN (SELECT kind, tier FROM public.shown_meter);
+      CREATE OR REPLACE FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text LANGUAGE sql STABLE
+      RETURN CASE WHEN (kind, trace_tier) = (SELECT x.kind, x.tier FROM public.shown_meter x) THEN 'traces' ELSE trace_tier END`);
   }
   const { kind, tier } = METER[meter];
   await bundle.reader.query("UPDATE public.shown_meter SET kind = $1, tier = $2", [kind, tier]);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { stepAbout } from "../../../../domain/coverage/failure-steps.ts";
-import { rangeSentence } from "../../../../domain/coverage/range-sentence.ts";
+import { rangeSentence } from "../../../../domain/coverage/range-status.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { ceilToGrid, DAY_MS } from "../../../../domain/time/stride.ts";
 import { UsageError } from "../../../../errors.ts";

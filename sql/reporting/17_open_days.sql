@@ -1,0 +1,81 @@
+-- What keeps a month open. Building blocks; readers cannot see them.
+
+-- The other meters of which a source keeps all days: those that its configuration wants and that its server counts, from their
+-- beginning on.
+CREATE OR REPLACE VIEW usage.kept_meter AS
+SELECT a.source_id, a.meter, coalesce(a.starts_on, s.data_start) AS starts_on
+FROM usage.source_meter a
+JOIN usage.source s USING (source_id)
+WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
+
+-- The days of each workspace, dimension and meter that are not as a close needs them: a set for each reason, in the order in which
+-- reasons apply. No comparison repairs a contradiction of the platform, so it is the reason where a day was not compared too. Traces of all tiers have to be loaded, final and equal to their export. Other usage needs no comparison: it is
+-- loaded and final, and nothing contradicts it. Of that, gaps and days that are not final count of kept meters alone: no sync would
+-- ever load others. Where days are kept they have no end: who reads this asks about days that have ended. Hours never stand in for
+-- a day.
+CREATE OR REPLACE VIEW usage.open_days AS
+SELECT w.source_id, w.entity_id AS workspace_id, g.group_by, m.meter, c.scope_id,
+       CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
+       CASE WHEN n.has_no_days THEN '{}' ELSE v.missing END AS missing,
+       v.days * v.failed AS failed, v.days * v.unverified AS unverified,
+       v.days * v.loaded - v.final - v.failed - v.unverified AS provisional, d.open,
+       CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - d.platform_disagrees ELSE '{}' END AS not_reconciled,
+       d.platform_disagrees, t.totals AS total_differs, t.tiers AS tiers_differ, b.days AS provider_differs
+FROM usage.entity w
+JOIN usage.source s USING (source_id)
+CROSS JOIN (
+  -- each dimension
+  SELECT '{dimension}'::text AS group_by UNION ALL
+  -- end
+  SELECT NULL WHERE false
+) g
+CROSS JOIN (
+  VALUES ('traces', 'traces', 'all'), ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
+         ('deployments', 'langsmith_deployments', 'all')
+) m (meter, kind, trace_tier)
+LEFT JOIN usage.scope c
+  ON c.source_id = w.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = g.group_by
+ AND c.workspace_id = w.entity_id AND c.stride = 'day'
+LEFT JOIN usage.kept_meter k ON k.source_id = w.source_id AND k.meter = m.meter
+LEFT JOIN usage.day_state o ON o.scope_id = c.scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = c.scope_id
+CROSS JOIN LATERAL (
+  SELECT EXISTS (SELECT FROM usage.source_fact f WHERE f.source_id = w.source_id AND f.fact = 'no_day') AS has_no_days
+) n
+CROSS JOIN LATERAL (
+  SELECT l.*, l.days - l.loaded - l.failed - l.unverified AS missing
+  FROM (
+    SELECT CASE WHEN m.meter = 'traces' THEN datemultirange(daterange(s.data_start, NULL))
+                WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days,
+           coalesce(o.loaded, '{}') AS loaded, coalesce(o.final, '{}') AS final, coalesce(o.failed, '{}') AS failed,
+           coalesce(o.unverified, '{}') AS unverified
+  ) l
+) v
+CROSS JOIN LATERAL (
+  SELECT coalesce(range_agg(t.days) FILTER (WHERE d.state = 'open'), '{}') AS open,
+         coalesce(range_agg(t.days) FILTER (WHERE d.state = 'platform_disagrees'), '{}') AS platform_disagrees
+  FROM usage.reconciliation_difference d
+  CROSS JOIN LATERAL (
+    SELECT daterange((d.bucket_start AT TIME ZONE 'UTC')::date, (d.bucket_start AT TIME ZONE 'UTC')::date + 1) AS days
+  ) t
+  WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
+) d
+CROSS JOIN LATERAL (
+  SELECT coalesce(range_agg(t.days) FILTER (WHERE d.kind IN ('tier_total', 'tier_exceeds')), '{}') AS tiers,
+         coalesce(range_agg(t.days) FILTER (WHERE d.kind NOT IN ('tier_total', 'tier_exceeds')), '{}') AS totals
+  FROM usage.control_difference d
+  CROSS JOIN LATERAL (
+    SELECT daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date) AS days
+  ) t
+  WHERE d.scope_id = c.scope_id AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
+) t
+CROSS JOIN LATERAL (
+  -- The billing provider's total of a month and workspace, by whatever meter, keeps the days of traces open.
+  SELECT coalesce(range_agg(
+           daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date)
+         ), '{}') AS days
+  FROM usage.scope x
+  JOIN usage.control_difference d ON d.scope_id = x.scope_id AND d.kind = 'provider_total' AND d.closed_at IS NULL
+  WHERE m.meter = 'traces' AND x.source_id = w.source_id AND x.workspace_id = w.entity_id AND x.group_by = g.group_by
+) b
+WHERE w.dimension = 'workspace' AND (m.meter = 'traces' OR c.scope_id IS NOT NULL OR k.meter IS NOT NULL);

@@ -1,0 +1,131 @@
+import { sql } from "kysely";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
+import { STRIDES, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
+
+interface AskedRange {
+  readonly sourceId: number;
+  readonly meter: Meter;
+  readonly groupings: readonly GroupBy[];
+  /** Platform ids. The scopes of the wanted strides exist. */
+  readonly workspaceIds: readonly string[];
+  /** Whole buckets; of hours where the stride is `hour`, of days otherwise. */
+  readonly wanted: readonly {
+    readonly stride: Stride;
+    readonly range: Interval;
+    /** Whether the server does not answer in this stride. */
+    readonly isUnavailable: boolean;
+  }[];
+}
+
+/**
+ * What the tables say about a requested range. The lines of a dimension and stride add up to the whole range. A part of it has the
+ * first status that applies of not available, failed or unverified, final, provisional. What a stride lacks is looked for in the finer
+ * ones, where time that does not fit the tier of the stride is planned: there it may be loaded, or have failed. Hours make up a day
+ * where all 24 are loaded.
+ */
+export async function rangeStatus(
+  db: Database,
+  { sourceId, meter, groupings, workspaceIds, wanted }: AskedRange,
+): Promise<RangeLine[]> {
+  if (wanted.length === 0) return [];
+  const rankOf = (stride: Stride) => STRIDES.indexOf(stride) + 1;
+  const { rows } = await sql<RangeLine>`
+    with wanted as (
+      select n, stride, rank, is_unavailable, tstzrange(starts, ends) as range
+      from unnest(
+        ${wanted.map(({ stride }) => stride)}::text[], ${wanted.map(({ stride }) => rankOf(stride))}::integer[],
+        ${wanted.map(({ range }) => new Date(range.start))}::timestamptz[],
+        ${wanted.map(({ range }) => new Date(range.end))}::timestamptz[],
+        ${wanted.map(({ isUnavailable }) => isUnavailable)}::boolean[]
+      ) with ordinality w (stride, rank, starts, ends, is_unavailable, n)
+    ), scope as materialized (
+      select s.scope_id, s.workspace_id, s.group_by, r.rank, coalesce(usage.time_of(d.loaded), h.loaded, '{}') as loaded,
+             coalesce(usage.time_of(d.final), h.final, '{}') as final,
+             coalesce(usage.time_of(d.failed + d.unverified), '{}') as failed, usage.time_of(h.whole_days) as whole,
+             usage.time_of(h.whole_final_days) as whole_final
+      from usage.scope s
+      join usage.entity e on e.entity_id = s.workspace_id
+      cross join lateral array_position(${[...STRIDES]}::text[], s.stride) r (rank)
+      left join usage.day_state d using (scope_id)
+      left join usage.hour_state h using (scope_id)
+      where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
+        and s.group_by = any (${[...groupings]}::text[]) and e.external_id = any (${[...workspaceIds]}::text[])
+        and r.rank <= (select max(rank) from wanted)
+    ), cell as materialized (
+      select w.n, w.stride, w.rank, w.range, s.scope_id, s.workspace_id, s.group_by, x.not_available, x.rest - x.not_available as rest,
+             t.loaded, t.final
+      from wanted w
+      join scope s using (rank)
+      cross join lateral (
+        -- Each time belongs to the coarsest stride that has it, or in which it failed.
+        select range_agg(f.loaded - f.failed) as loaded, range_agg(f.final - f.coarser - f.failed) as final
+        from (
+          select v.loaded, v.final, range_agg(v.failed) over (order by v.rank desc) as failed,
+                 coalesce(range_agg(v.loaded) over (order by v.rank desc rows between unbounded preceding and 1 preceding), '{}') as coarser
+          from (
+            select o.rank, case when o.rank = 1 and w.rank > 1 then coalesce(o.whole, '{}') else o.loaded end as loaded,
+                   case when o.rank = 1 and w.rank > 1 then coalesce(o.whole_final, '{}') else o.final end as final,
+                   case when o.rank = w.rank then '{}' else o.failed end as failed
+            from scope o
+            where o.workspace_id = s.workspace_id and o.group_by = s.group_by and o.rank <= w.rank
+          ) v
+        ) f
+      ) t
+      cross join lateral (
+        select tstzmultirange(w.range) as rest, case when w.is_unavailable then tstzmultirange(w.range) - t.loaded else '{}' end as not_available
+      ) x
+    ), failed as materialized (
+      select c.n, c.scope_id, f.state, f.code, f.retry_at, c.rest * tstzmultirange(tstzrange(f.period_start, f.period_end)) as parts
+      from cell c
+      join usage.failure f using (scope_id)
+      where tstzrange(f.period_start, f.period_end) && c.range
+    ), open as materialized (
+      select c.n, c.scope_id, c.rank, c.workspace_id, c.group_by, c.range, c.rest - coalesce(f.parts, '{}') as rest, c.loaded, c.final
+      from cell c
+      left join (select n, scope_id, range_agg(parts) as parts from failed group by 1, 2) f using (n, scope_id)
+    ), reason as materialized (
+      -- Of days and longer buckets alone: hours have no finer stride. Of several failures of a day the coarsest and first is the reason.
+      select distinct on (o.n, o.scope_id, day) o.n, o.scope_id, f.state, f.code, f.retry_at,
+             tstzmultirange(tstzrange(day, day + interval '24 hours')) as parts
+      from open o
+      join scope s on s.workspace_id = o.workspace_id and s.group_by = o.group_by and s.rank < o.rank
+      join usage.failure f on f.scope_id = s.scope_id and tstzrange(f.period_start, f.period_end) && o.range
+      cross join lateral generate_series(
+        date_trunc('day', f.period_start, 'UTC'), f.period_end - interval '1 microsecond', interval '24 hours'
+      ) day
+      where (o.rest - o.loaded) @> day
+      order by o.n, o.scope_id, day, s.rank desc, f.period_start
+    ), part as (
+      select n, scope_id, 'not_available' as status, null as code, null::timestamptz as retry_at, not_available as parts from cell
+      union all
+      select n, scope_id, state, code, retry_at, parts from failed
+      union all
+      select n, scope_id, 'final', null, null, rest * final from open
+      union all
+      select n, scope_id, 'provisional', null, null, rest * loaded - final from open
+      union all
+      select n, scope_id, state, code, retry_at, parts from reason
+      union all
+      select o.n, o.scope_id, 'missing', null, null, o.rest - o.loaded - coalesce(r.parts, '{}')
+      from open o
+      left join (select n, scope_id, range_agg(parts) as parts from reason group by 1, 2) r using (n, scope_id)
+    )
+    select ${meter}::text as meter, c.group_by as "groupBy", c.stride, p.status, p.code,
+           sum(ceil(extract(epoch from upper(u.part) - lower(u.part)) / case c.stride when 'hour' then 3600 else 86400 end))::integer
+             as buckets,
+           (extract(epoch from min(lower(u.part))) * 1000)::bigint as first,
+           (extract(epoch from max(upper(u.part))) * 1000)::bigint as "end",
+           (extract(epoch from min(p.retry_at)) * 1000)::bigint as "retryAt"
+    from part p
+    join cell c using (n, scope_id)
+    cross join lateral unnest(p.parts) u (part)
+    group by c.stride, c.rank, c.group_by, p.status, p.code
+    order by min(c.n), usage.dimension_position(c.group_by),
+             array_position(array['not_available', 'failed', 'unverified', 'final', 'provisional', 'missing'], p.status), p.code
+  `.execute(db);
+  return rows;
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
+import { expectTrueState } from "./state.ts";
+
+/**
+ * The stored state of each day and hour against the rules. Histories of all writers, with crashes, check it after every step (model),
+ * and every test of the store at its end.
+ */
+
+test("a writer that leaves the state as it was is found, whatever it changes", async () => {
+  const bundle = await setupStore({ isStateTrue: false });
+  const { reader } = bundle;
+  await enterSource(bundle, { workspaceIds: ["00000000-0000-4000-8000-000000000001"], dataStart: FIRST_DAY });
+  const at = (days: number) => new Date(FIRST_DAY + days * DAY_MS).toISOString();
+  const enter = async () => {
+    await reader.query("DELETE FROM usage.coverage; DELETE FROM usage.failure");
+    await reader.query(`
+      INSERT INTO usage.coverage SELECT scope_id, '${at(0)}', '${at(4)}', true, 1, now(), '{}' FROM usage.scope;
+      INSERT INTO usage.failure
+        SELECT scope_id, '${at(1)}', '${at(2)}', 'failed', 'network', '', 1, 1, now(), now() FROM usage.scope`);
+    expect(await expectTrueState(reader)).toBeGreaterThan(100);
+  };
+  for (const change of [
+    `INSERT INTO usage.coverage SELECT scope_id, '${at(4)}', '${at(5)}', true, 1, now(), '{}' FROM usage.scope`,
+    `UPDATE usage.coverage SET period_end = '${at(3)}'`,
+    "UPDATE usage.coverage SET final = false",
+    "DELETE FROM usage.coverage",
+    `INSERT INTO usage.failure SELECT scope_id, '${at(3)}', '${at(4)}', 'unverified', 'network', '', 1, 1, now(), now() FROM usage.scope`,
+    "UPDATE usage.failure SET state = 'unverified'",
+    "DELETE FROM usage.failure",
+  ]) {
+    await enter();
+    await reader.query(
+      "ALTER TABLE usage.coverage DISABLE TRIGGER USER; ALTER TABLE usage.failure DISABLE TRIGGER USER",
+    );
+    await reader.query(change);
+    await reader.query(
+      "ALTER TABLE usage.coverage ENABLE TRIGGER USER; ALTER TABLE usage.failure ENABLE TRIGGER USER",
+    );
+    await expect(expectTrueState(reader), change).rejects.toThrow();
+  }
+  // The same statement, seen by the triggers.
+  await enter();
+  await reader.query("UPDATE usage.coverage SET final = false");
+  await expectTrueState(reader);
+});
