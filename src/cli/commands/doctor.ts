@@ -12,6 +12,7 @@ import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/serv
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import { checkState } from "../../store/coverage/check-state.ts";
 import { listedOnly } from "../../store/coverage/zeros.ts";
 import type { Store } from "../../store/db/database.ts";
 import {
@@ -35,11 +36,20 @@ import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
-  command.action(inSession(doctor));
+  command
+    .option(
+      "--state",
+      "check what is stored of every day and hour by the rules, which takes minutes for years of usage",
+    )
+    .action(inSession(doctor));
+}
+
+interface DoctorOptions {
+  readonly state?: boolean;
 }
 
 /** Checks each part by itself: one that fails keeps none of the others from being checked. */
-async function doctor(session: Session): Promise<number> {
+async function doctor(session: Session, { state = false }: DoctorOptions): Promise<number> {
   const { config, output } = session;
   const checks: Check[] = [];
   const notes = notesOf(checks, null);
@@ -51,7 +61,7 @@ async function doctor(session: Session): Promise<number> {
   try {
     for (const source of requireSources(config)) {
       const own = notesOf(checks, source.slug);
-      await checkSource(session, { source, store }, own);
+      await checkSource(session, { source, store, isStateAsked: state }, own);
       checkService(redis, { config, source }, own);
       const of = { source: source.slug, store, now: Date.now(), signal: session.signal };
       await checkFilesPlace(config, of, own);
@@ -65,7 +75,7 @@ async function doctor(session: Session): Promise<number> {
 
 async function checkSource(
   session: Session,
-  { source, store }: { source: SourceConfig; store: Store | undefined },
+  { source, store, isStateAsked }: { source: SourceConfig; store: Store | undefined; isStateAsked: boolean },
   notes: Notes,
 ): Promise<void> {
   const known = store === undefined ? undefined : await knownOf(store, source);
@@ -92,6 +102,22 @@ async function checkSource(
   // A key that was refused is tried again at once, not in an hour.
   if (view.isKeyAccepted) await noteRefusal(store.db, known.sourceId, undefined);
   await checkStored(session, { source, store, ...known }, notes);
+  if (isStateAsked) await checkStoredState(store, known.sourceId, notes);
+}
+
+async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): Promise<void> {
+  const { scopes, wrong, first } = await checkState(db, sourceId);
+  if (first === undefined) {
+    notes.pass("state", `${scopes} scopes: each day and hour is stored as the rules say`);
+    return;
+  }
+  const { workspaceId, groupBy, stride, at, stored, byRules } = first;
+  const day = at.slice(0, 10);
+  notes.fail("state", {
+    code: "state_wrong",
+    message: `${wrong} days and hours are not stored as the rules say. The first: workspace ${workspaceId} by ${groupBy} and ${stride}, ${at}: stored ${stored ?? "missing"}, by the rules ${byRules ?? "missing"}.`,
+    next: `Load them again: \`usage-etl backfill --stride ${stride} --from ${day} --reprocess all --inline\`. If somebody changed tables by hand, undo that first.`,
+  });
 }
 
 /** What the tables hold of a source; undefined if it was never opened. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { checkState } from "../../../src/store/coverage/check-state.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { expectTrueState } from "./state.ts";
 
@@ -11,7 +12,7 @@ import { expectTrueState } from "./state.ts";
 test("a writer that leaves the state as it was is found, whatever it changes", async () => {
   const bundle = await setupStore({ isStateTrue: false });
   const { reader } = bundle;
-  await enterSource(bundle, { workspaceIds: ["00000000-0000-4000-8000-000000000001"], dataStart: FIRST_DAY });
+  const sourceId = await enterSource(bundle, { workspaceIds: ["00000000-0000-4000-8000-000000000001"], dataStart: FIRST_DAY });
   const at = (days: number) => new Date(FIRST_DAY + days * DAY_MS).toISOString();
   const enter = async () => {
     await reader.query("DELETE FROM usage.coverage; DELETE FROM usage.failure");
@@ -39,9 +40,13 @@ test("a writer that leaves the state as it was is found, whatever it changes", a
       "ALTER TABLE usage.coverage ENABLE TRIGGER USER; ALTER TABLE usage.failure ENABLE TRIGGER USER",
     );
     await expect(expectTrueState(reader), change).rejects.toThrow();
+    const { wrong, first } = await checkState(bundle.store.db, sourceId);
+    expect(wrong, change).toBeGreaterThan(0);
+    expect(first, change).toMatchObject({ stride: expect.any(String), at: expect.stringMatching(/Z$/) });
   }
   // The same statement, seen by the triggers.
   await enter();
   await reader.query("UPDATE usage.coverage SET final = false");
   await expectTrueState(reader);
+  expect(await checkState(bundle.store.db, sourceId)).toEqual({ scopes: 12, wrong: 0, first: undefined });
 });

@@ -1,0 +1,41 @@
+import { sql } from "kysely";
+import type { Database } from "../db/database.ts";
+
+/** A day or hour whose stored state is not what the rules say. */
+export interface WrongState {
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly groupBy: string;
+  readonly stride: string;
+  /** ISO, UTC. */
+  readonly at: string;
+  readonly stored: string | null;
+  readonly byRules: string | null;
+}
+
+/** Checks the stored state of all time of a source, scope by scope. `first` is the first that is wrong. */
+export async function checkState(
+  db: Database,
+  sourceId: number,
+): Promise<{ scopes: number; wrong: number; first: WrongState | undefined }> {
+  const scopes = await db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
+  let wrong = 0;
+  let first: WrongState | undefined;
+  for (const { scope_id } of scopes) {
+    const { rows } = await sql<WrongState & { all: number }>`
+      select e.external_id as "workspaceId", s.group_by as "groupBy", s.stride,
+             to_char(w.bucket_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, w.stored, w.by_rules as "byRules",
+             (count(*) over ())::integer as all
+      from usage.wrong_state(array[${scope_id}::integer]) w
+      join usage.scope s using (scope_id)
+      join usage.entity e on e.entity_id = s.workspace_id
+      order by w.bucket_start limit 1
+    `.execute(db);
+    const [found] = rows;
+    if (found === undefined) continue;
+    const { all, ...state } = found;
+    wrong += all;
+    first ??= state;
+  }
+  return { scopes: scopes.length, wrong, first };
+}
