@@ -1,4 +1,4 @@
-import { describeUnpriced } from "../domain/bill/unpriced.ts";
+import { describeUnpriced } from "../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
 import {

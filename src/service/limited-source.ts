@@ -4,7 +4,7 @@ import { createStoreGate } from "../../jobs/store-gate.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import type { Logger, Warn } from "../log.ts";
-import { sharesOf } from "../pipeline/source/rate-shares.ts";
+import { sharesOf } from "../pipeline/source/pace.ts";
 import { createSourceHandle } from "../pipeline/source/source-handle.ts";
 import { billingClientOf } from "../platform/clients.ts";
 import type { Store } from "../store/db/database.ts";

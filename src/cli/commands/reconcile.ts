@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import { shortInstant } from "../../domain/time/instant.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
-import { METER_NAME, type Meter, meterFlags } from "../../domain/usage/meter.ts";
-import { numberName } from "../../domain/usage/number-name.ts";
+import { METER_NAME, type Meter, meterFlags, numberName } from "../../domain/usage/meter.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
 import type { NotCompared } from "../../pipeline/proof/not-compared.ts";
 import { type ReconcileResult, reconcile, type StrideResult } from "../../pipeline/proof/reconcile.ts";

@@ -1,6 +1,6 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
-import type { NumberedRow } from "./numbering.ts";
+import type { NumberedRow } from "./answer-keys.ts";
 
 /** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
 export interface BucketContent {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { SourceConfig } from "../../config/config.ts";
 import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.ts";
 import { type PlannedScope, planTasks } from "../../domain/planning/plan-tasks.ts";
 import { type LeftOut, leftOutOf, outsideOf } from "../../domain/planning/planned-windows.ts";
@@ -9,16 +10,25 @@ import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { type PlanFacts, planFacts } from "../../store/activity/plan-facts.ts";
+import {
+  type PlanFacts,
+  type PlannableSource,
+  planFacts,
+  plannableSource,
+} from "../../store/activity/plan-facts.ts";
 import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
+import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
+import { sharesOf } from "../source/pace.ts";
+import type { OpenSource } from "../source/source.ts";
 import { type KnownSource, statusFrom } from "../sync/asked-range.ts";
 import { clipToFuture, ensuredStrides, tasksFrom } from "../sync/plan.ts";
-import type { PreviewedSource } from "./previewed-source.ts";
+import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
 import type { Wish } from "./wish.ts";
 
 /** The requests of a backfill, and what is loaded of its range now. */
-export interface BackfillPlan {
+interface BackfillPlan {
   /** The part of the range that can have usage; undefined if that is none of it. */
   readonly range: Interval | undefined;
   readonly loaded: readonly RangeLine[];
@@ -219,4 +229,87 @@ function emptyScopes(
       }),
     ),
   );
+}
+
+/** A source with its workspaces, without a request to the platform. */
+export interface PreviewedSource {
+  readonly slug: string;
+  readonly dataStart: number;
+  /** Platform ids; empty where the platform lists them and was never asked. */
+  readonly workspaceIds: readonly string[];
+  /** Undefined before the first contact: nothing is loaded. */
+  readonly stored: StoredSource | undefined;
+}
+
+interface StoredSource {
+  readonly db: Database;
+  readonly source: KnownSource & {
+    /** Strides that the server does not answer in, and whose daily retry is due. */
+    readonly strideRetries: ReadonlySet<ServerCapability>;
+  };
+}
+
+/** What the tables know of a configured source. Without a database: what is configured. */
+export async function previewedSource(
+  config: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
+  db: Database | undefined,
+): Promise<PreviewedSource & { readonly names: PlannableSource["workspaces"] }> {
+  const { slug } = config;
+  const found = db && (await plannableSource(db, slug));
+  if (db === undefined || found === undefined) {
+    const { workspaceIds } = config;
+    return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, names: [], stored: undefined };
+  }
+  const { sourceId, capabilities, workspaces } = found;
+  const dataStart = Date.parse(found.dataStart);
+  const source = {
+    ...{ sourceId, dataStart, meters: new Map(found.meters) },
+    capabilities: new Set(capabilities.map(({ capability }) => capability)),
+    strideRetries: new Set(capabilities.filter((one) => one.retryDue).map(({ capability }) => capability)),
+  };
+  const workspaceIds = workspaces.map(({ id }) => id);
+  return { slug, dataStart, workspaceIds, names: workspaces, stored: { db, source } };
+}
+
+/** The same of a source after contact. */
+export function previewedOpen(source: OpenSource): PreviewedSource {
+  const { config, dataStart, meters, workspaces, store, sourceId, capabilities, strideRetries } = source;
+  return {
+    ...{ slug: config.slug, dataStart, workspaceIds: workspaces.map((one) => one.workspaceId) },
+    stored: { db: store.db, source: { sourceId, dataStart, meters, capabilities, strideRetries } },
+  };
+}
+
+/** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need of it, and what is left. */
+export interface BackfillBudget {
+  readonly perMinute: number;
+  readonly routinePerMinute: number;
+  /** For backfills. 0 where routine syncs need all of it: backfills then advance only while no sync has work left. */
+  readonly leftPerMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+
+export function backfillBudget(
+  { workspaceIds, dataStart, stored }: PreviewedSource,
+  given: { config: Pick<SourceConfig, "slug" | "rateLimit">; settings: Syncing["settings"]; now: number },
+): BackfillBudget {
+  const { config, settings, now } = given;
+  const { fetch } = sharesOf(config.rateLimit);
+  const perMinute = (fetch.max * MINUTE_MS) / fetch.duration;
+  const source = {
+    ...{ config, settings, dataStart },
+    meters: new Map<Meter, number>(stored?.source.meters ?? [["traces", dataStart]]),
+    workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
+    capabilities: new Set(stored?.source.capabilities),
+    strideRetries: new Set<never>(),
+  };
+  const routinePerMinute = (syncBudget(source, now).needed * MINUTE_MS) / settings.syncEveryMs;
+  return { perMinute, routinePerMinute, leftPerMinute: Math.max(0, perMinute - routinePerMinute) };
+}
+
+/** Whole minutes that so many requests take beside routine syncs; null where nothing is left for them. */
+export function minutesOf(requests: number, { leftPerMinute }: BackfillBudget): number | null {
+  if (requests === 0) return 0;
+  return leftPerMinute === 0 ? null : Math.ceil(requests / leftPerMinute);
 }

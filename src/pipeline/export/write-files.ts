@@ -1,11 +1,13 @@
-import { EtlError } from "../../errors.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { onReadingConnection, type ReadingAccess } from "../../store/db/reading-connection.ts";
-import { daysOfSource, lockFiles, rowsByDay } from "../../store/export/day-rows.ts";
-import { keyOf, listViews } from "../../store/export/views.ts";
-import type { Place } from "../../warehouse/place.ts";
+import { type Dataset, daysOfSource, lockFiles, rowsByDay } from "../../store/export/day-rows.ts";
+import { keyOf, listViews, type View } from "../../store/export/views.ts";
+import type { RunEnd } from "../../store/work/runs.ts";
+import { openPlace, type Place } from "../../warehouse/place.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { datasetsOf } from "./datasets.ts";
+import { asRun } from "../runs.ts";
 import {
   FORMAT,
   foreignFiles,
@@ -175,4 +177,83 @@ function sourceUnknown(source: string): EtlError {
     message: `There is no source ${source} in this database.`,
     next: "`usage-etl source list` shows those that are stored.",
   });
+}
+
+/** What the files of a source are written with. */
+export interface FilesSettings {
+  /** A folder, or `s3://bucket/prefix`. */
+  readonly address: string;
+  readonly views: readonly string[];
+  readonly keepMs: number;
+  /** Its slug. */
+  readonly source: string;
+  readonly release: string;
+  /** Whether to replace a set of another database. Default: it is refused. */
+  readonly takeOver?: boolean;
+}
+
+const ENDED_ELSEWHERE: RunEnd = {
+  outcome: "skipped",
+  code: "files_being_written",
+  message: "Another process writes the files of this source.",
+};
+
+/** Writes the files of a source as one run of the history. Undefined: another process writes them. */
+export function writeSourceFiles(
+  { store, sourceId }: { store: Store; sourceId: number },
+  { address, ...settings }: FilesSettings,
+  signal: AbortSignal,
+  onProgress?: OnProgress,
+): Promise<FilesWritten | undefined> {
+  return asRun(
+    { store, sourceId },
+    "files",
+    async () => {
+      const place = await openPlace(address, { signal });
+      return writeFiles({ store, signal, place, ...settings }, onProgress);
+    },
+    (written) => (written === undefined ? ENDED_ELSEWHERE : { outcome: "done" }),
+  );
+}
+
+/**
+ * When something was fetched or proved: it changes every night for weeks, while the figures stay. Whether it is proved stays in the
+ * files (`is_reconciled`).
+ */
+const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
+const DIMENSIONS = ["dim_workspace", "dim_project", "dim_user", "dim_api_key", "dim_deployment"];
+
+/** The views that files are written of: those that are named, else all daily facts with their dimensions. */
+function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
+  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || DIMENSIONS.includes(name);
+  if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
+  return named.map((name) => {
+    const view = views.find((one) => one.name === name);
+    const dataset = view && datasetOf(view);
+    if (dataset !== undefined) return dataset;
+    throw new UsageError({
+      code: "files_view_unusable",
+      message:
+        view === undefined
+          ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is no view of this database.`
+          : `USAGE_EXPORT_VIEWS names ${name}, which has no source or is not by day.`,
+      next: `Name daily views and dimensions, such as ${views
+        .filter(isDefault)
+        .slice(0, 3)
+        .map((one) => one.name)
+        .join(", ")}. The command export writes the others.`,
+    });
+  });
+}
+
+/** Undefined: its rows have no source, or a time that is no day. */
+function datasetOf(view: View): Dataset | undefined {
+  const column = (name: string) => view.columns.find((one) => one.name === name);
+  const day = column("usage_date");
+  const isByTime = ["usage_hour", "month_start", "period_start"].some((name) => column(name) !== undefined);
+  if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
+  const columns = view.columns.filter(
+    ({ name }) => !["source_id", "usage_date", ...TIMES_OF_WORK].includes(name),
+  );
+  return { view, columns, day };
 }

@@ -1,18 +1,18 @@
+import { createHash } from "node:crypto";
+import type { EmailPolicy } from "../../config/config.ts";
 import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
 import type { StoredTask } from "../../store/work/tasks.ts";
-import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
+import { askUsage, collectAnswer, isKeyRefused, isMeterForbidden } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
-import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
-import { withEmailPolicy } from "./email-policy.ts";
-import { describe, takeNextStep } from "./next-step.ts";
-import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
+import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./next-step.ts";
 
 /** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
 export interface RowCounts {
@@ -213,4 +213,44 @@ function nextStep(source: OpenSource, task: UsageRequest, last: Loaded): NextSte
 async function forget(source: OpenSource, capability: ServerCapability): Promise<void> {
   if (source.capabilities.delete(capability))
     await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
+}
+
+/** Digests that are kept for an answer: an address comes again in every bucket, and its digest takes longer than the rest of a record. */
+const MOST_KEPT = 50_000;
+
+/** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed afterwards. */
+function withEmailPolicy(groupBy: GroupBy, policy: EmailPolicy) {
+  const digests = new Map<string, string>();
+  const keptDigestOf = (email: string) => {
+    const kept = digests.get(email);
+    if (kept !== undefined) return kept;
+    const digest = digestOf(email);
+    if (digests.size < MOST_KEPT) digests.set(email, digest);
+    return digest;
+  };
+  return (records: UsageRecord[]): UsageRecord[] => {
+    if (groupBy !== "user" || policy === "keep") return records;
+    return records.map((record) => ({
+      ...record,
+      dimensionName:
+        policy === "drop" || record.dimensionName === null ? null : keptDigestOf(record.dimensionName),
+    }));
+  };
+}
+
+function digestOf(email: string): string {
+  return `sha256:${createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 16)}`;
+}
+
+/**
+ * Whether a task is dropped since the server does not answer in its stride. Once a day one task is let through: it
+ * uses up the stride's retry.
+ */
+export function isStrideRefused(
+  { capabilities, strideRetries }: Pick<OpenSource, "capabilities" | "strideRetries">,
+  { window }: Pick<UsageRequest, "window">,
+): boolean {
+  const capability = `no_${window.stride}` as const;
+  const isRetry = strideRetries.delete(capability);
+  return capabilities.has(capability) && !isRetry;
 }

@@ -1,13 +1,13 @@
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import type { SourceWithWorkspaces } from "../../store/activity/overview.ts";
-import type { ProviderMonth } from "../../store/bill/provider-month.ts";
+import type { ProviderMonth } from "../../store/bill/bill-month.ts";
 import type { Database } from "../../store/db/database.ts";
 import { besideTraces } from "../../store/months/beside-traces.ts";
 import { type ClosedMonth, closedMonth } from "../../store/months/closed-months.ts";
 import { monthBeforeData } from "../../store/months/month-close.ts";
 import { type CloseRange, checkMonths, type MonthCheck } from "../../store/months/month-open-days.ts";
 import type { OtherUsage } from "../../store/months/other-usage.ts";
-import { leftOut, monthOf } from "./asked.ts";
+import { leftOut, monthOf } from "./close.ts";
 
 /** What is known of a month of a source, without closing it. */
 export interface MonthLook extends MonthCheck {

@@ -1,4 +1,4 @@
-import { type Reach, rangeOfReach } from "../../domain/planning/control.ts";
+import { type Reach, rangeOfReach } from "../../domain/planning/windows.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
@@ -13,15 +13,15 @@ import {
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
+import { statesOf } from "../source/source.ts";
 import type { CheckContext, TotalsFailure } from "./check-context.ts";
 import { countDays } from "./count-days.ts";
 import { checkGroupings } from "./grouping-totals.ts";
 import { checkStrides } from "./stride-totals.ts";
 import { checkTiers } from "./tier-totals.ts";
 
-export { REACHES } from "../../domain/planning/control.ts";
+export { REACHES } from "../../domain/planning/windows.ts";
 
 /** What a check says about one meter. */
 interface MeterTotals extends CheckCounts {

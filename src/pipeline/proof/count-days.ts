@@ -3,7 +3,7 @@ import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { bucketsOf } from "../../store/proof/differences.ts";
-import { statesOf } from "../source/scope-states.ts";
+import { statesOf } from "../source/source.ts";
 import type { CheckContext } from "./check-context.ts";
 
 /**

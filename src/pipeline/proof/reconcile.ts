@@ -1,5 +1,4 @@
-import { type CoveredScope, coverTasks } from "../../domain/planning/cover.ts";
-import { planTasks } from "../../domain/planning/plan-tasks.ts";
+import { type CoveredScope, coverTasks, planTasks } from "../../domain/planning/plan-tasks.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
 import { intersect, normalize, spanOf } from "../../domain/time/intervals.ts";
@@ -18,8 +17,8 @@ import {
 } from "../../store/proof/differences.ts";
 import { type RunResult, runInline } from "../extract/run-inline.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
+import { statesOf } from "../source/source.ts";
 import { type ComparedTasks, compareTasks } from "./compare-tasks.ts";
 import { type NotCompared, notCompared } from "./not-compared.ts";
 

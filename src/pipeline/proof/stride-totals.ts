@@ -1,5 +1,5 @@
-import { controlWindows } from "../../domain/planning/control.ts";
 import { requestsFor, scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
+import { controlWindows } from "../../domain/planning/windows.ts";
 import { intersect, subtract, union } from "../../domain/time/intervals.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";

@@ -1,5 +1,5 @@
-import { controlWindows } from "../../domain/planning/control.ts";
 import { requestsFor, scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
+import { controlWindows } from "../../domain/planning/windows.ts";
 import { intersect, subtract, totalMs, union } from "../../domain/time/intervals.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";

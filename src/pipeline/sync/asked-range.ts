@@ -2,11 +2,13 @@ import { type RangeLine, rangeStatus } from "../../domain/coverage/range-status.
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { listSources } from "../../store/activity/overview.ts";
 import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
-import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import type { MeterStarts } from "../../store/catalog/source-meters.ts";
+import { capabilitiesOf, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import { type MeterStarts, meterStartsOf } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
-import { byMeter, type Want } from "./plan.ts";
+import type { Backfill } from "../../store/work/backfills.ts";
+import { byMeter, clipToFuture, type Want } from "./plan.ts";
 
 /** What somebody asked to have loaded. */
 export interface Asked {
@@ -58,4 +60,22 @@ export function statusFrom(
     known: states.filter((state) => ids.has(state.workspaceId)),
     unavailable: new Set(STRIDES.filter(isUnavailable)),
   });
+}
+
+/** What the tables say now about the range of a backfill, whoever loaded it. */
+export async function rangeOfBackfill(db: Database, backfill: Backfill): Promise<RangeLine[]> {
+  const known = (await listSources(db)).find(({ source }) => source === backfill.source);
+  if (known === undefined) return [];
+  const { sourceId } = known;
+  const dataStart = Date.parse(`${known.dataStart}T00:00:00Z`);
+  const source: KnownSource = {
+    ...{ sourceId, dataStart },
+    meters: await meterStartsOf(db, { sourceId, dataStart }),
+    capabilities: new Set((await capabilitiesOf(db, sourceId)).map(({ capability }) => capability)),
+  };
+  const { from, to, stride, createdAt, groupings, workspaceIds, meter } = backfill;
+  const range = { start: Date.parse(from), end: Date.parse(to) };
+  const clipped = clipToFuture(source, range, stride, Date.parse(createdAt));
+  const wanted = clipped === undefined ? [] : [{ meter, stride, range: clipped }];
+  return statusOfAsked(db, source, { wanted, groupings, workspaceIds });
 }

@@ -9,7 +9,7 @@ import { meterStartsOf } from "../../store/catalog/source-meters.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { sharesOf } from "../source/rate-shares.ts";
+import { sharesOf } from "../source/pace.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 

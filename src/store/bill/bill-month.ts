@@ -1,4 +1,5 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import type { ProviderMeter, ProviderOutcome } from "../../domain/bill/provider.ts";
 import type { Database } from "../db/database.ts";
 
 /** Sums of a source over one calendar month; null where a day of it is not loaded. */
@@ -28,4 +29,64 @@ export async function monthOfBill(
     ) d
   `.execute(db);
   return rows[0] as MonthOfBill;
+}
+
+/** What is known of the billing provider's totals of a month. */
+export interface ProviderMonth {
+  /** When they were read, ISO instant; null: never. */
+  readonly readAt: string | null;
+  /** Why the server does not show them; null: it does, or was not asked. */
+  readonly refusal: string | null;
+  /** Workspaces by what came of the comparison of each meter, as it was then. */
+  readonly outcomes: readonly {
+    readonly meter: ProviderMeter;
+    readonly outcome: ProviderOutcome;
+    readonly workspaces: number;
+  }[];
+  /** Workspaces of which final counts changed since. */
+  readonly changedSince: number;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+interface Asked {
+  readonly sourceId: number;
+  /** First day, ISO. */
+  readonly monthStart: string;
+}
+
+/**
+ * The kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among the outcomes too.
+ * Without totals of any workspace, why there are none.
+ */
+export async function providerMonth(db: Database, asked: Asked): Promise<ProviderMonth> {
+  const { rows } = await providerMonthIn(asked).execute(db);
+  return rows[0] as ProviderMonth;
+}
+
+/** SELECT of the same: one row. */
+export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
+  return sql<ProviderMonth>`
+    with kept as (
+      select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null
+    )
+    select to_char(max(k.read_at) at time zone 'UTC', ${ISO}) as "readAt",
+           (select b.refusal from usage.bill_part b where b.source_id = ${sourceId} and b.part = 'provider_totals') as refusal,
+           coalesce((
+             select json_agg(x order by x.meter desc, x.workspaces desc, x.outcome) from (
+               select meter, outcome, count(*) filter (where workspace <> '')::integer as workspaces
+               from kept
+               where workspace <> '' or outcome not in ('sum_of_workspaces', 'not_the_sum')
+               group by 1, 2
+             ) x
+           ), '[]') as outcomes,
+           (
+             select count(distinct c.workspace_id)::integer
+             from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
+             where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+               and t.restated_at > (select max(read_at) from kept)
+               and t.bucket_start >= ${monthStart}::date::timestamp at time zone 'UTC'
+               and t.bucket_start < (${monthStart}::date + interval '1 month') at time zone 'UTC'
+           ) as "changedSince"
+    from kept k`;
 }

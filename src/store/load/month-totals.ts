@@ -1,6 +1,6 @@
 import type { PoolClient } from "pg";
 import { HOUR_MS } from "../../domain/time/stride.ts";
-import type { NumberedRow } from "../../domain/usage/numbering.ts";
+import type { NumberedRow } from "../../domain/usage/answer-keys.ts";
 
 /** Totals of each series by calendar month (usage.monthly_total). The load that changes the records keeps them. */
 

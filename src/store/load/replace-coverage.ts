@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { loadedIntervalsOf } from "../../domain/coverage/coverage.ts";
 import { clearTime, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
@@ -58,4 +59,22 @@ type Final = { readonly start: number; readonly end: number; readonly final: boo
 
 function isSameTime(one: Final, other: Final): boolean {
   return one.start === other.start && one.end === other.end && one.final === other.final;
+}
+
+/** Notes that the final time of day scopes is final since the load's instant, except time that is noted already. */
+export async function noteFinalDays(db: Database, scopeIds: readonly number[]): Promise<void> {
+  await sql`
+    insert into usage.became_final (scope_id, period_start, period_end, final_at)
+    select c.scope_id, lower(part), upper(part), (select usage.load_instant())
+    from (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as final
+      from usage.coverage
+      where final and scope_id = any (${[...scopeIds]}::integer[])
+      group by scope_id
+    ) c
+    cross join lateral unnest(c.final - coalesce((
+      select range_agg(tstzrange(s.period_start, s.period_end)) from usage.became_final s where s.scope_id = c.scope_id
+    ), '{}')) part
+    order by 1, 2
+  `.execute(db);
 }

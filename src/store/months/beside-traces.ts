@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
-import { type ProviderMonth, providerMonthIn } from "../bill/provider-month.ts";
+import { type ProviderMonth, providerMonthIn } from "../bill/bill-month.ts";
 import type { Database } from "../db/database.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 

@@ -5,7 +5,7 @@ import {
   type OpenDay,
   type OpenReason,
   type WorkspaceAccess,
-} from "../../domain/months/open-day.ts";
+} from "../../domain/months/check-list.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { OpenReason } from "../../domain/months/open-day.ts";
+import type { OpenReason } from "../../domain/months/check-list.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";

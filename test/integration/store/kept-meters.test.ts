@@ -6,11 +6,11 @@ import {
   OPEN_REASONS,
   type OpenDay,
   type OpenReason,
-} from "../../../src/domain/months/open-day.ts";
+} from "../../../src/domain/months/check-list.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
-import { providerMonth } from "../../../src/store/bill/provider-month.ts";
+import { providerMonth } from "../../../src/store/bill/bill-month.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { besideTraces } from "../../../src/store/months/beside-traces.ts";
 import { closeMonth } from "../../../src/store/months/month-close.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeCosts, describeUnpriced, type UnpricedUsage } from "../../../src/domain/bill/unpriced.ts";
+import { describeCosts, describeUnpriced, type UnpricedUsage } from "../../../src/domain/bill/price.ts";
 
 const DAYS: UnpricedUsage = {
   ...{ prices: 2, days: 3, traces: 1200, firstDay: "2026-03-01", lastDay: "2026-03-09" },

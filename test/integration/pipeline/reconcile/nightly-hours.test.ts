@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
+import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { hoursDue } from "../../../../src/store/proof/reconciled-days.ts";
 import { senderOn, setup } from "../../../support/source.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
+import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import { startProxy } from "../../../support/proxy.ts";

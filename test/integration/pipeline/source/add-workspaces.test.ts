@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addWorkspaces } from "../../../../src/pipeline/source/add-workspaces.ts";
+import { addWorkspaces } from "../../../../src/pipeline/source/open-source.ts";
 import { workspacesOf } from "../../../../src/store/catalog/workspaces.ts";
 import { listActions } from "../../../../src/store/work/operator-actions.ts";
 import { setup } from "../../../support/source.ts";

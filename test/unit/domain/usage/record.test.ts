@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { METERS } from "../../../../src/domain/usage/meter.ts";
-import { numberName } from "../../../../src/domain/usage/number-name.ts";
+import { METERS, numberName } from "../../../../src/domain/usage/meter.ts";
 import { NO_ID, shownId } from "../../../../src/domain/usage/record.ts";
 
 test("no id is shown as (none), and an id that looks like it is told apart", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../../src/errors.ts";
+import { isKeyRefused } from "../../../../src/pipeline/source/ask.ts";
+import { notShownError } from "../../../../src/pipeline/source/contact.ts";
 import { dataStartProblem } from "../../../../src/pipeline/source/data-start.ts";
-import { sharesOf } from "../../../../src/pipeline/source/rate-shares.ts";
-import { isKeyRefused } from "../../../../src/pipeline/source/refusal.ts";
-import { notShownError } from "../../../../src/pipeline/source/shown.ts";
-import { createSplitLimit } from "../../../../src/pipeline/source/split-limit.ts";
+import { sharesOf } from "../../../../src/pipeline/source/pace.ts";
+import { createSplitLimit } from "../../../../src/pipeline/source/source.ts";
 
 describe("the shares of a rate limit", () => {
   test("together never exceed it, and neither is nothing", () => {

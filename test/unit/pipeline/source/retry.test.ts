@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { EtlError, PlatformError } from "../../../../src/errors.ts";
-import { pauseOf, withRetries } from "../../../../src/pipeline/source/retry.ts";
+import { pauseOf, withRetries } from "../../../../src/pipeline/source/pace.ts";
 import { statusError } from "../../../../src/platform/http/errors.ts";
 
 const facts = { code: "x", message: "x", next: "x", retryable: true };

@@ -1,10 +1,12 @@
-import { type AskedClose, checkListOf, stepsOf } from "../../../../domain/months/check-list.ts";
 import {
+  type AskedClose,
+  checkListOf,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
   type OpenReason,
-} from "../../../../domain/months/open-day.ts";
+  stepsOf,
+} from "../../../../domain/months/check-list.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { METER_NAME } from "../../../../domain/usage/meter.ts";
 import { type Html, html } from "../../html.ts";
