@@ -9,7 +9,7 @@ import { runInline } from "../../src/pipeline/extract/run-inline.ts";
 import { workMessage } from "../../src/pipeline/extract/work-task.ts";
 import { closeSources } from "../../src/pipeline/months/close.ts";
 import { checkTotals } from "../../src/pipeline/proof/check-totals.ts";
-import { reconcileScheduled } from "../../src/pipeline/proof/nightly.ts";
+import { reconcileScheduled } from "../../src/pipeline/proof/reconcile.ts";
 import { asRun } from "../../src/pipeline/runs.ts";
 import { enterSource, openSource } from "../../src/pipeline/source/open-source.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";

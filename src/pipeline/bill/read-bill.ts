@@ -16,7 +16,7 @@ import {
   monthsToRead,
 } from "../../store/proof/provider-totals.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { refetchDays } from "../proof/refetch-days.ts";
+import { refetchDays } from "../proof/control.ts";
 import { isKeyRefused } from "../source/ask.ts";
 import { type OpenSource, statesOf } from "../source/source.ts";
 import { askBill, type ReadPart, readBillingPeriod, readUsageLimits, refusalOf } from "./read-terms.ts";
@@ -197,18 +197,15 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
 
 /** All dimensions of the workspaces: a restatement changes each of them. */
 async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
-  let [requests, restated] = [0, 0];
+  const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const sides = [];
   for (const meter of PROVIDER_METERS) {
-    const own = doubtful.filter((one) => one.meter === meter);
-    if (own.length === 0) continue;
-    const states = (await statesOf(source, "day", GROUPINGS, meter)).filter(({ workspaceId }) =>
-      own.some((one) => one.workspaceId === workspaceId),
+    const own = new Set(doubtful.filter((one) => one.meter === meter).map((one) => one.workspaceId));
+    if (own.size === 0) continue;
+    const states = (await statesOf(source, "day", GROUPINGS, meter)).filter((one) =>
+      own.has(one.workspaceId),
     );
-    const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
-    const days = states.map(({ scopeId }) => ({ scopeId, ...period }));
-    const refetched = await refetchDays(source, states, days, meter);
-    requests += refetched.requests;
-    restated += refetched.restated;
+    sides.push({ meter, states, days: states.map(({ scopeId }) => ({ scopeId, ...period })) });
   }
-  return { requests, restated };
+  return refetchDays(source, sides);
 }

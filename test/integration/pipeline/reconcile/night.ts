@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
+import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
 import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
