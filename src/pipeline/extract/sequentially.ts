@@ -1,6 +1,6 @@
 import type { Meter } from "../../domain/usage/meter.ts";
 import { PlatformError, UnreachableError } from "../../errors.ts";
-import { isKeyRefused, isMeterForbidden } from "../source/ask.ts";
+import { isKeyRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
 export type OnProgress = (progress: { done: number; total: number }) => void;
@@ -30,7 +30,7 @@ export async function sequentially<T extends { readonly meter: Meter }>(
       noteGivenUp(undefined);
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
-      if (isKeyRefused(error) && !isMeterForbidden(error, one.meter)) throw error;
+      if (isKeyRefused(error, one.meter)) throw error;
       failed.push({ one, code: error.code, message: error.message });
       noteGivenUp(error.retryable ? error : undefined);
     }

@@ -110,14 +110,9 @@ export async function askUsage<T, M extends AnyMember = Member>(
     return await askAside(source, send);
   } catch (error) {
     const { meter } = typeof asked === "function" ? await asked() : asked;
-    if (!isMeterForbidden(error, meter)) await keepRefusal(source, error);
+    if (isKeyRefused(error, meter)) await keepRefusal(source, error);
     throw error;
   }
-}
-
-/** Whether the key may not read this meter, which says nothing of traces. A key that is not valid at all is another matter. */
-export function isMeterForbidden(error: unknown, meter: Meter): boolean {
-  return meter !== "traces" && error instanceof PlatformError && error.status === 403;
 }
 
 /** What the platform's client is asked for a request. */
@@ -170,8 +165,10 @@ const REFUSED_FOR_MS = 3_600_000;
 
 type KeyRefused = PlatformError & { readonly status: 401 | 403 };
 
-export function isKeyRefused(error: unknown): error is KeyRefused {
-  return error instanceof PlatformError && (error.status === 401 || error.status === 403);
+/** A key that may not read another meter (403) says nothing of traces. One that is not valid at all is another matter. */
+export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is KeyRefused {
+  if (!(error instanceof PlatformError)) return false;
+  return error.status === 401 || (error.status === 403 && meter === "traces");
 }
 
 /** Keeps a refused key (401, 403), so that no other process sends it again and `status` shows why. */
