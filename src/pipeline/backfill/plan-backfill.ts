@@ -16,14 +16,12 @@ import {
   planFacts,
   plannableSource,
 } from "../../store/activity/plan-facts.ts";
-import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
-import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/pace.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type KnownSource, statusFrom } from "../sync/asked-range.ts";
-import { clipToFuture, ensuredStrides, tasksFrom } from "../sync/plan.ts";
+import { statusOfAsked } from "../sync/asked-range.ts";
+import { clipToFuture, planSource } from "../sync/plan.ts";
 import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
 import type { Wish } from "./wish.ts";
 
@@ -55,10 +53,10 @@ export interface BackfillPreview extends BackfillPlan {
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
-  { meter, range: asked, stride, groupings, reprocess }: Wish,
+  { meter, range: wished, stride, groupings, reprocess }: Wish,
   now: number,
 ): Promise<BackfillPlan> {
-  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, asked, stride, now);
+  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, wished, stride, now);
   if (range === undefined) return { range, loaded: [], tasks: [] };
   const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
@@ -67,28 +65,17 @@ export async function planBackfill(
     return { range, loaded, tasks: planTasks({ meter, scopes: known, wanted, dataStart: sourceStart }) };
   }
   const { db, source } = stored;
-  const { sourceId } = source;
-  const strides = STRIDES.slice(0, STRIDES.indexOf(stride) + 1);
-  await ensureScopes(db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
-  // Not all of history: what ends before the range or begins after it decides nothing.
-  const within = alignRange(range, "day");
-  const states = await scopeStates(db, { sourceId, meter, groupings, strides, within });
-  return {
-    range,
-    loaded: statusFrom(states, source, { meter, wanted, workspaceIds }),
-    // Nothing is asked of a meter that the server does not count.
-    tasks: source.meters.has(meter)
-      ? tasksFrom(
-          states,
-          { dataStart: startOf(source, meter), workspaces: [] },
-          { meter, wanted, workspaceIds, reprocess, retry: "all" },
-        )
-      : [],
-  };
+  const asked = { wanted, groupings, workspaceIds };
+  // Nothing is asked of a meter that the server does not count.
+  const tasks = await planSource(
+    { ...source, store: { db }, workspaces: [] },
+    { ...asked, reprocess, retry: "all" },
+  );
+  return { range, loaded: await statusOfAsked(db, source, asked), tasks };
 }
 
 /** Where a meter begins: the source's data start for one that the server does not count. */
-function startOf({ meters, dataStart }: Pick<KnownSource, "meters" | "dataStart">, meter: Meter): number {
+function startOf({ meters, dataStart }: Pick<PlannedSource, "meters" | "dataStart">, meter: Meter): number {
   return meters.get(meter) ?? dataStart;
 }
 
@@ -241,43 +228,32 @@ export interface PreviewedSource {
   readonly stored: StoredSource | undefined;
 }
 
+type PlannedSource = Omit<PlannableSource, "workspaces">;
+
 interface StoredSource {
   readonly db: Database;
-  readonly source: KnownSource & {
-    /** Strides that the server does not answer in, and whose daily retry is due. */
-    readonly strideRetries: ReadonlySet<ServerCapability>;
-  };
+  readonly source: PlannedSource;
 }
 
 /** What the tables know of a configured source. Without a database: what is configured. */
 export async function previewedSource(
-  config: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
+  { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
 ): Promise<PreviewedSource & { readonly names: PlannableSource["workspaces"] }> {
-  const { slug } = config;
-  const found = db && (await plannableSource(db, slug));
-  if (db === undefined || found === undefined) {
-    const { workspaceIds } = config;
-    return { slug, dataStart: Date.parse(config.dataStart), workspaceIds, names: [], stored: undefined };
+  const source = db && (await plannableSource(db, slug));
+  if (db === undefined || source === undefined) {
+    return { slug, dataStart: Date.parse(dataStart), workspaceIds, names: [], stored: undefined };
   }
-  const { sourceId, capabilities, workspaces } = found;
-  const dataStart = Date.parse(found.dataStart);
-  const source = {
-    ...{ sourceId, dataStart, meters: new Map(found.meters) },
-    capabilities: new Set(capabilities.map(({ capability }) => capability)),
-    strideRetries: new Set(capabilities.filter((one) => one.retryDue).map(({ capability }) => capability)),
-  };
-  const workspaceIds = workspaces.map(({ id }) => id);
-  return { slug, dataStart, workspaceIds, names: workspaces, stored: { db, source } };
+  const { workspaces: names } = source;
+  const ids = names.map(({ id }) => id);
+  return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
 }
 
 /** The same of a source after contact. */
 export function previewedOpen(source: OpenSource): PreviewedSource {
-  const { config, dataStart, meters, workspaces, store, sourceId, capabilities, strideRetries } = source;
-  return {
-    ...{ slug: config.slug, dataStart, workspaceIds: workspaces.map((one) => one.workspaceId) },
-    stored: { db: store.db, source: { sourceId, dataStart, meters, capabilities, strideRetries } },
-  };
+  const { config, dataStart, workspaces, store } = source;
+  const workspaceIds = workspaces.map((one) => one.workspaceId);
+  return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
 }
 
 /** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need of it, and what is left. */
@@ -298,10 +274,12 @@ export function backfillBudget(
   const { fetch } = sharesOf(config.rateLimit);
   const perMinute = (fetch.max * MINUTE_MS) / fetch.duration;
   const source = {
-    ...{ config, settings, dataStart },
-    meters: new Map<Meter, number>(stored?.source.meters ?? [["traces", dataStart]]),
+    config,
+    settings,
+    dataStart,
+    meters: stored?.source.meters ?? new Map([["traces" as const, dataStart]]),
     workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
-    capabilities: new Set(stored?.source.capabilities),
+    capabilities: stored?.source.capabilities ?? new Set<never>(),
     strideRetries: new Set<never>(),
   };
   const routinePerMinute = (syncBudget(source, now).needed * MINUTE_MS) / settings.syncEveryMs;

@@ -14,8 +14,9 @@ import {
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import type { PlannableSource } from "../../store/activity/plan-facts.ts";
 import { missingTime } from "../../store/catalog/missing-time.ts";
-import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
+import { ensureScopes, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { OpenSource } from "../source/source.ts";
 
@@ -42,7 +43,10 @@ export interface PlanRequest {
 
 /** The tasks to fetch: what is required, but for final time, time in flight and failures that are not asked about. */
 export async function planSource(
-  source: Pick<OpenSource, "sourceId" | "store" | "meters"> & {
+  source: {
+    readonly sourceId: number;
+    readonly store: Pick<OpenSource["store"], "db">;
+    readonly meters: ReadonlyMap<Meter, number>;
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
   request: PlanRequest,
@@ -68,7 +72,7 @@ export async function planSource(
 }
 
 /** From the first wanted instant to the last, widened to whole UTC days: no window of a plan reaches beyond. */
-function wholeDaysOf(wanted: readonly Want[]): Interval {
+export function wholeDaysOf(wanted: readonly Want[]): Interval {
   const { start, end } = spanOf(wanted.map(({ range }) => range));
   return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
 }
@@ -91,34 +95,8 @@ export function byMeter(wanted: readonly Want[]): [Meter, readonly Want[]][] {
 }
 
 /** The strides whose scopes exist from the start: the views show a day of traces beside its hours. */
-export function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
+function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
   return meter === "traces" ? [...new Set<Stride>([...strides, "day", "hour"])] : [...strides];
-}
-
-/** The same from the states of a meter's scopes, which were read already. `dataStart`: where the meter begins. */
-export function tasksFrom(
-  states: readonly ScopeState[],
-  source: {
-    readonly dataStart: number;
-    readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
-  },
-  {
-    meter,
-    wanted,
-    reprocess,
-    retry = "due",
-    ...request
-  }: Omit<PlanRequest, "inFlight"> & { readonly meter: Meter },
-): UsageRequest[] {
-  const strides = stridesOf(wanted);
-  const workspaceIds = new Set(request.workspaceIds ?? source.workspaces.map((w) => w.workspaceId));
-  const scopes = states
-    .filter((state) => workspaceIds.has(state.workspaceId) && strides.includes(state.stride))
-    .map((state): PlannedScope => {
-      const done = reprocess === "all" ? [] : doneParts(state, retry);
-      return { ...state, missing: subtract([ALL_TIME], done) };
-    });
-  return planTasks({ meter, scopes, wanted, dataStart: source.dataStart });
 }
 
 /** The strides themselves and every finer one, which hold the parts of time that do not fit. */
@@ -126,16 +104,6 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
   const strides = wanted.map((want) => want.stride);
   const coarsest = Math.max(...strides.map((stride) => STRIDES.indexOf(stride)));
   return STRIDES.slice(0, coarsest + 1).filter((stride) => strides.includes(stride) || stride !== "hour");
-}
-
-/** A failure over final time is asked about too: until it is, nobody knows whether the stored count still holds. */
-function doneParts({ coverage, failures }: ScopeState, retry: "due" | "all"): Interval[] {
-  const isAsked = (failure: ScopeState["failures"][number]) => retry === "all" || failure.due;
-  const final = subtract(
-    coverage.filter((loaded) => loaded.final),
-    failures.filter(isAsked),
-  );
-  return [...final, ...failures.filter((failure) => !isAsked(failure))];
 }
 
 /**
@@ -182,7 +150,7 @@ function inTier({ start, end }: Interval, stride: Stride, dataStart: number): In
 }
 
 /** The properties of a source that decide what a sync keeps. */
-export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart" | "meters"> & {
+export type Demanding = Pick<PlannableSource, "capabilities" | "strideRetries" | "dataStart" | "meters"> & {
   readonly settings: Pick<OpenSource["settings"], "hourlyForMs" | "meters">;
 };
 

@@ -81,19 +81,27 @@ export async function planFacts(
 /** What a plan needs to know of a source, as the tables have it. */
 export interface PlannableSource {
   readonly sourceId: number;
-  /** ISO day. */
-  readonly dataStart: string;
-  /** What its server cannot do. `retryDue`: that is asked again today. */
-  readonly capabilities: readonly { readonly capability: ServerCapability; readonly retryDue: boolean }[];
+  /** UTC day, epoch milliseconds. */
+  readonly dataStart: number;
   /** What its server counts, and from when on, epoch milliseconds. */
-  readonly meters: readonly (readonly [Meter, number])[];
+  readonly meters: ReadonlyMap<Meter, number>;
+  /** What its server cannot do. */
+  readonly capabilities: ReadonlySet<ServerCapability>;
+  /** Strides that the server does not answer in, and whose daily retry is due. */
+  readonly strideRetries: ReadonlySet<ServerCapability>;
   /** The configured workspaces, by the platform's id. */
   readonly workspaces: readonly { readonly id: string; readonly name: string | null }[];
 }
 
+interface PlannableRow extends Pick<PlannableSource, "sourceId" | "workspaces"> {
+  readonly dataStart: string;
+  readonly meters: MeterList;
+  readonly capabilities: readonly { readonly capability: ServerCapability; readonly retryDue: boolean }[];
+}
+
 /** In one statement: a page has few. Undefined before the first contact. */
 export async function plannableSource(db: Database, slug: string): Promise<PlannableSource | undefined> {
-  const { rows } = await sql<PlannableSource>`
+  const { rows } = await sql<PlannableRow>`
     select s.source_id as "sourceId", s.data_start::text as "dataStart",
            (
              select coalesce(json_agg(json_build_object(
@@ -108,11 +116,25 @@ export async function plannableSource(db: Database, slug: string): Promise<Plann
            ) as workspaces
     from usage.source s where s.slug = ${slug}
   `.execute(db);
-  return rows[0];
+  const [row] = rows;
+  return (
+    row && {
+      sourceId: row.sourceId,
+      dataStart: Date.parse(row.dataStart),
+      meters: new Map(row.meters),
+      capabilities: new Set(row.capabilities.map(({ capability }) => capability)),
+      strideRetries: new Set(
+        row.capabilities.filter((one) => one.retryDue).map(({ capability }) => capability),
+      ),
+      workspaces: row.workspaces,
+    }
+  );
 }
 
+type MeterList = readonly (readonly [Meter, number])[];
+
 /** SQL: `[meter, start]` of what the server of source `s` counts. */
-export const metersOf = sql<PlannableSource["meters"]>`(
+export const metersOf = sql<MeterList>`(
   select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000))
   from (
     select 'traces' as meter, s.data_start as start

@@ -4,7 +4,7 @@ import { planTasks } from "../../../../src/domain/planning/plan-tasks.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { planSource, tasksFrom } from "../../../../src/pipeline/sync/plan.ts";
+import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
 import { tasksInFlight } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
@@ -94,11 +94,6 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         const meters = new Map([["traces" as const, dataStart]]);
         expect(await planSource({ ...source, meters }, { ...asked, inFlight })).toEqual(expected(true));
         expect(await planSource({ ...source, meters }, asked)).toEqual(expected(false));
-        // Backfills plan from states that they read for other reasons too.
-        const states = await scopeStates(store.db, { sourceId, groupings: GROUPINGS, strides });
-        expect(tasksFrom(states, { ...source, dataStart }, { ...asked, meter: "traces" })).toEqual(
-          expected(false),
-        );
         for (const [i, { scopeId }] of known.entries()) {
           const flying = (scopes[i] as Scope).flying.filter(({ isPaused }) => !isPaused);
           const whole: Interval[] = flying.map(({ start, days }) => ({
