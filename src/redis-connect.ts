@@ -234,12 +234,13 @@ async function reasonsOfHosts({ kind, hosts, access }: RedisServer): Promise<str
       ...(login.username === undefined ? {} : { username: login.username }),
       ...(login.password === undefined ? {} : { password: login.password }),
       ...(tls === undefined ? {} : { tls }),
-      ...{ lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0, enableReadyCheck: false },
-      ...{
-        connectTimeout: HOST_ANSWERS_WITHIN_MS,
-        commandTimeout: HOST_ANSWERS_WITHIN_MS,
-        disconnectTimeout: 50,
-      },
+      lazyConnect: true,
+      retryStrategy: null,
+      maxRetriesPerRequest: 0,
+      enableReadyCheck: false,
+      connectTimeout: HOST_ANSWERS_WITHIN_MS,
+      commandTimeout: HOST_ANSWERS_WITHIN_MS,
+      disconnectTimeout: 50,
     });
     connection.on("error", (error) => reasons.push(messageOf(error)));
     await connection

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
 import { type CheckedFiles, checkFiles, manifestName, readManifest } from "../../pipeline/export/manifest.ts";
-import type { FilesWritten } from "../../pipeline/export/write-files.ts";
-import { writeSourceFiles } from "../../pipeline/export/write-files.ts";
+import { type FilesWritten, writeSourceFiles } from "../../pipeline/export/write-files.ts";
 import { releaseOf } from "../../release.ts";
 import { listSources } from "../../store/activity/overview.ts";
 import { openPlace } from "../../warehouse/place.ts";

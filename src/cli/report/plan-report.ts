@@ -6,8 +6,12 @@ import {
 } from "../../domain/planning/planned-windows.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
-import type { BackfillPreview, PreviewedSource } from "../../pipeline/backfill/plan-backfill.ts";
-import { type BackfillBudget, minutesOf } from "../../pipeline/backfill/plan-backfill.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+  type PreviewedSource,
+} from "../../pipeline/backfill/plan-backfill.ts";
 import { endsInFuture, type Wish } from "../../pipeline/backfill/wish.ts";
 import { counted, instant, table } from "./output.ts";
 import { rangeToData } from "./range-report.ts";

@@ -83,7 +83,11 @@ export function totalsOfMonth(
     }),
     ...absent.map(
       (meter): ProviderTotal => ({
-        ...{ metricId: "", metricName: null, meter, workspaceId: null, value: null },
+        metricId: "",
+        metricName: null,
+        meter,
+        workspaceId: null,
+        value: null,
         unusable: "no_metric",
       }),
     ),

@@ -118,7 +118,8 @@ export async function previewBackfill(
     facts:
       stored &&
       (await planFacts(stored.db, {
-        ...{ sourceId: stored.source.sourceId, most: mostRecords },
+        sourceId: stored.source.sourceId,
+        most: mostRecords,
         windows: windowsByScope(tasks.filter(isSent)),
       })),
     digest: digestOf(source, wish, tasks),

@@ -62,7 +62,9 @@ function createLimits() {
       const limitType = type ?? "not named";
       const before = kept.get(keyOf(workspaceId, limitType));
       kept.set(keyOf(workspaceId, limitType), {
-        ...{ workspaceId, limitType, isRejecting: true },
+        workspaceId,
+        limitType,
+        isRejecting: true,
         value: before?.value ?? value,
       });
     },

@@ -108,8 +108,13 @@ export async function writeFiles(
       // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
       const mustHoldLock = async () => void (await client.query("select"));
       const manifest: Manifest = {
-        ...{ format: FORMAT, source_id: source, database, release: wanted.release, as_of: days.asOf },
-        ...{ datasets: sets, replaced },
+        format: FORMAT,
+        source_id: source,
+        database,
+        release: wanted.release,
+        as_of: days.asOf,
+        datasets: sets,
+        replaced,
       };
       await writeManifest(place, manifest, async () => {
         const now = await readManifest(place, source);

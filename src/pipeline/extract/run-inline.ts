@@ -7,8 +7,7 @@ import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
 import { keepStatistics } from "../upkeep.ts";
 import { extractTask, isStrideRefused, NO_ROWS, type RowCounts, type TaskResult } from "./extract.ts";
-import type { OnProgress } from "./sequentially.ts";
-import { createDownDetector } from "./sequentially.ts";
+import { createDownDetector, type OnProgress } from "./sequentially.ts";
 
 /** Tasks fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;

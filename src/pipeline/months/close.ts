@@ -59,8 +59,12 @@ export async function closeSources(
   for (const { sourceId, source, workspaceIds } of withinMonth(month, sources)) {
     const asked = out.filter((id) => workspaceIds.includes(id));
     const result = await closeMonth(store, {
-      ...{ sourceId, monthStart: month.start, without: asked },
-      ...{ settleAfterMs, acceptDisagreements, by: order.by },
+      sourceId,
+      monthStart: month.start,
+      without: asked,
+      settleAfterMs,
+      acceptDisagreements,
+      by: order.by,
       ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
     const provider = await providerMonth(store.db, { sourceId, monthStart: month.start });
@@ -188,10 +192,7 @@ export async function sourcesToClose(
 }
 
 /** The sources whose data starts before the end of the month. Error: `month_before_data` if there are none. */
-export function withinMonth(
-  month: CalendarMonth,
-  sources: readonly SourceWithWorkspaces[],
-): SourceWithWorkspaces[] {
+function withinMonth(month: CalendarMonth, sources: readonly SourceWithWorkspaces[]): SourceWithWorkspaces[] {
   const within = sources.filter(({ dataStart }) => dataStart < month.end);
   if (within.length > 0) return within;
   throw monthBeforeData(month.name);

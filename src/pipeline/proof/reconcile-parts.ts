@@ -94,10 +94,15 @@ export async function reconcileParts(
     failures: [...first.failures, ...(again?.compared.failures ?? [])],
     unverified: first.unverified + (again?.compared.unverified ?? 0),
     moved: first.moved + (again?.compared.moved ?? 0),
-    ...{ differences, open, platformDisagrees },
+    differences,
+    open,
+    platformDisagrees,
     ...(again === undefined ? {} : { repaired: again.repaired }),
     notCompared: notCompared({ ...source, dataStart: startOf(source, meter) }, after, {
-      ...{ stride, partsOf, now, isAvailable },
+      stride,
+      partsOf,
+      now,
+      isAvailable,
       isKept: isKept(source, { meter, stride }),
     }),
   };
@@ -194,7 +199,12 @@ async function compareTask(
   return askUsage(source, { purpose: "reconcile", request: task, onAttempt }, async ({ stamp }) => {
     const exported = await billing.exportCsv(queryOf(task), { signal });
     const asked = {
-      ...{ sourceId, meter, groupBy, window, stamp, whole: exported.whole },
+      sourceId,
+      meter,
+      groupBy,
+      window,
+      stamp,
+      whole: exported.whole,
       workspaceIds: workspaceIdsOf(task),
       scopeIds: scopeIdsOf(task),
       // An address that is not stored cannot be compared.

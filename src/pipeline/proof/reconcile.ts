@@ -45,7 +45,9 @@ export async function reconcile(
   const { sourceId, store, workspaces } = source;
   const findStored = () =>
     storedStrides(store.db, {
-      ...{ sourceId, groupings, range: asked },
+      sourceId,
+      groupings,
+      range: asked,
       workspaceIds: workspaces.map((one) => one.workspaceId),
     });
   const before = await findStored();

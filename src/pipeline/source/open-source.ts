@@ -75,7 +75,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
 
 type Asking = Omit<OpenSource, "access">;
 
-export function accessProofOf(source: Asking): AccessProof {
+function accessProofOf(source: Asking): AccessProof {
   const isListed = !source.capabilities.has("no_listing");
   // A listing proves nothing for a deleted workspace.
   const askedByUsage = source.workspaces.filter((one) => !isListed || one.isDeleted);

@@ -61,7 +61,13 @@ export async function planSource(
     const strides = stridesOf(wanted);
     await ensureScopes(store.db, { sourceId, meter, groupings, strides: ensuredStrides(meter, strides) });
     const scopes = await missingTime(store.db, {
-      ...{ sourceId, meter, groupings, strides, workspaceIds, reprocess, retry },
+      sourceId,
+      meter,
+      groupings,
+      strides,
+      workspaceIds,
+      reprocess,
+      retry,
       within: wholeDaysOf(wanted),
     });
     const free = inFlight === undefined ? scopes : scopes.map((scope) => withoutInFlight(scope, inFlight));
@@ -168,7 +174,8 @@ export function keptDemand(source: Demanding, now: number): Want[] {
       .filter(([meter]) => meter !== "traces" && source.settings.meters.includes(meter))
       .map(
         ([meter, start]): Want => ({
-          ...{ meter, stride: "day" },
+          meter,
+          stride: "day",
           range: { start, end: lastEnd(source, DAY_MS, now) },
         }),
       ),

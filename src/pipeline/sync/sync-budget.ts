@@ -44,7 +44,9 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
   const scopes = workspaces.flatMap(({ workspaceId }) =>
     GROUPINGS.flatMap((groupBy) =>
       (["day", "hour"] as const).map((stride) => ({
-        ...{ workspaceId, groupBy, stride },
+        workspaceId,
+        groupBy,
+        stride,
         // Only counted: no scope is looked up.
         scopeId: 0,
         missing: [notFinal],

@@ -27,8 +27,9 @@ export async function planFacts(
   const limit = most === undefined ? 2 ** 31 : most + 1;
   const parts = [...windows].flatMap(([scopeId, some]) =>
     some.map(({ start, end }) => ({
-      ...{ scope_id: scopeId },
-      ...{ period_start: new Date(start).toISOString(), period_end: new Date(end).toISOString() },
+      scope_id: scopeId,
+      period_start: new Date(start).toISOString(),
+      period_end: new Date(end).toISOString(),
     })),
   );
   const { rows } = await sql<Omit<PlanFacts, "hasMoreRecords">>`

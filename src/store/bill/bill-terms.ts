@@ -18,7 +18,9 @@ export async function keepUsageLimits(
   { sourceId, limits }: { sourceId: number; limits: readonly StoredLimit[] },
 ): Promise<void> {
   const rows = limits.map((one) => ({
-    ...{ workspace: one.workspaceId, limit_type: one.limitType, limit_value: one.value },
+    workspace: one.workspaceId,
+    limit_type: one.limitType,
+    limit_value: one.value,
     is_rejecting: one.isRejecting,
   }));
   await store.transaction(async ({ db }) => {

@@ -32,7 +32,8 @@ export async function replaceCoverage(
     const before = replaced.filter((row) => row.scope_id === scopeId);
     const finalBefore = before.filter((row) => row.final).map(toLoadedInterval);
     return loadedIntervalsOf(window, stamp, { settleAfterMs, finalBefore }).map((interval) => ({
-      ...{ ...interval, scopeId },
+      ...interval,
+      scopeId,
       isStored: before.some((row) => isSameTime(toLoadedInterval(row), interval)),
     }));
   });

@@ -52,10 +52,7 @@ export async function forgetUserNames(
 const BATCH = 10_000;
 
 /** Repeats a limited delete until it removes fewer rows than the limit. Returns how many rows were removed. */
-export async function inBatches(
-  db: Database,
-  remove: (limit: number) => RawBuilder<unknown>,
-): Promise<number> {
+async function inBatches(db: Database, remove: (limit: number) => RawBuilder<unknown>): Promise<number> {
   let removed = 0;
   for (;;) {
     const rows = affected(await remove(BATCH).execute(db));
@@ -64,7 +61,7 @@ export async function inBatches(
   }
 }
 
-export function affected({ numAffectedRows }: QueryResult<unknown>): number {
+function affected({ numAffectedRows }: QueryResult<unknown>): number {
   return Number(numAffectedRows ?? 0);
 }
 

@@ -51,8 +51,11 @@ export async function recordAction(db: Database, by: Actor, action: NewAction): 
   const { action_id } = await db
     .insertInto("operator_action")
     .values({
-      ...{ source_id: action.sourceId, action: action.action, outcome: action.outcome ?? "done" },
-      ...{ role: by.role, via: by.via },
+      source_id: action.sourceId,
+      action: action.action,
+      outcome: action.outcome ?? "done",
+      role: by.role,
+      via: by.via,
       actor: by.name === null ? null : oneLine(by.name),
       detail: oneLine(action.detail),
     })

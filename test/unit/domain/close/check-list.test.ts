@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { OpenDay } from "../../../../src/domain/months/check-list.ts";
-import { type AskedClose, checkListOf, stepsOf } from "../../../../src/domain/months/check-list.ts";
+import {
+  type AskedClose,
+  checkListOf,
+  type OpenDay,
+  stepsOf,
+} from "../../../../src/domain/months/check-list.ts";
 import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
 import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";

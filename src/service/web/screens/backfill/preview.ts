@@ -10,8 +10,11 @@ import {
 } from "../../../../domain/planning/planned-windows.ts";
 import { shortInstant } from "../../../../domain/time/instant.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
-import type { BackfillPreview } from "../../../../pipeline/backfill/plan-backfill.ts";
-import { type BackfillBudget, minutesOf } from "../../../../pipeline/backfill/plan-backfill.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+} from "../../../../pipeline/backfill/plan-backfill.ts";
 import { type Html, html } from "../../html.ts";
 import { badge, type Status } from "../../parts/status.ts";
 import { count } from "../../parts/text.ts";
