@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
@@ -17,7 +18,7 @@ import {
   readManifest,
   writeManifest,
 } from "./manifest.ts";
-import { interrupted, pathOf, writeDays } from "./write-days.ts";
+import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
 
 interface Wanted extends ReadingAccess {
   /** Its slug. */
@@ -67,55 +68,35 @@ export async function writeFiles(
       if (!(await lockFiles(client, source))) return undefined;
       const days = await daysOfSource(client, source);
       if (days === undefined) throw sourceUnknown(source);
+      const { asOf } = days;
       const before = await readManifest(place, source);
       if (isForeign(before, database) && wanted.takeOver !== true) throw foreignFiles(place, before);
-      const there = new Map<string, number>();
-      for (const { view } of datasets) {
-        for (const [name, bytes] of await place.list(`${view.name}/source_id=${source}`))
-          there.set(name, bytes);
-      }
+      const there = await filesThere(place, source, datasets);
       const written: ManifestFile[] = [];
       const sets: Manifest["datasets"] = {};
-      let done = 0;
-      for (const dataset of datasets) {
-        const files: ManifestFile[] = [];
-        const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
-        for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
-          const found = await rowsByDay(client, dataset, {
-            source,
-            ...(range === undefined ? {} : { range }),
-          });
-          const planned = found.map((one) => ({ ...one, path: pathOf(dataset, source, one) }));
-          const kept = planned.flatMap(({ path }) => {
-            const file = known.get(path);
-            return file !== undefined && there.get(path) === file.bytes ? [file] : [];
-          });
-          const keptPaths = new Set(kept.map(({ path }) => path));
-          const changed = planned.filter(({ path }) => !keptPaths.has(path));
-          const now = await writeDays(client, wanted, { dataset, changed, asOf: days.asOf });
-          files.push(...kept, ...now);
-          written.push(...now);
-        }
+      for (const [at, dataset] of datasets.entries()) {
+        const { kept, added } = await writeDataset(client, wanted, { dataset, days, before, there });
+        written.push(...added);
         sets[dataset.view.name] = {
           key: [...keyOf(dataset.view)],
           columns: dataset.columns.map(({ name, type }) => ({ name, type })),
           partitioned_by: ["source_id", ...(dataset.day === undefined ? [] : [dataset.day.name])],
-          files: files.sort((a, b) => a.path.localeCompare(b.path)),
+          files: [...kept, ...added].sort((a, b) => a.path.localeCompare(b.path)),
         };
-        onProgress({ done: ++done, total: datasets.length });
+        onProgress({ done: at + 1, total: datasets.length });
       }
-      const { replaced, old } = replacedBy({ sets, there, before, asOf: days.asOf, keepMs: wanted.keepMs });
-      // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
-      const mustHoldLock = async () => void (await client.query("select"));
+      const { replaced, old } = replacedBy({ sets, there, before, asOf, keepMs: wanted.keepMs });
       const manifest: Manifest = {
         format: FORMAT,
         source_id: source,
         database,
         release: wanted.release,
-        as_of: days.asOf,
+        as_of: asOf,
         datasets: sets,
         replaced,
       };
+      // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
+      const mustHoldLock = async () => void (await client.query("select"));
       await writeManifest(place, manifest, async () => {
         const now = await readManifest(place, source);
         if (now?.as_of !== before?.as_of) {
@@ -130,7 +111,7 @@ export async function writeFiles(
       }
       const all = Object.values(sets).flatMap(({ files }) => files);
       return {
-        asOf: days.asOf,
+        asOf,
         files: all.length,
         rows: all.reduce((sum, { rows }) => sum + rows, 0),
         written: written.length,
@@ -139,6 +120,49 @@ export async function writeFiles(
       };
     },
   );
+}
+
+/** Paths of the files that lie there, with their bytes. */
+async function filesThere(
+  place: Place,
+  source: string,
+  datasets: readonly Dataset[],
+): Promise<Map<string, number>> {
+  const there = new Map<string, number>();
+  for (const { view } of datasets) {
+    for (const [path, bytes] of await place.list(`${view.name}/source_id=${source}`)) there.set(path, bytes);
+  }
+  return there;
+}
+
+/** Writes the files of a view whose rows are others than before. `kept`: those that stay. */
+async function writeDataset(
+  client: pg.Client,
+  wanted: Wanted,
+  given: {
+    dataset: Dataset;
+    days: { from: string; to: string; asOf: string };
+    before: Manifest | undefined;
+    there: ReadonlyMap<string, number>;
+  },
+): Promise<{ kept: ManifestFile[]; added: ManifestFile[] }> {
+  const { dataset, days, before, there } = given;
+  const { source } = wanted;
+  const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
+  const kept: ManifestFile[] = [];
+  const added: ManifestFile[] = [];
+  for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
+    const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
+    const changed: PlannedFile[] = [];
+    for (const rows of found) {
+      const path = pathOf(dataset, source, rows);
+      const file = known.get(path);
+      if (file !== undefined && there.get(path) === file.bytes) kept.push(file);
+      else changed.push({ ...rows, path });
+    }
+    added.push(...(await writeDays(client, wanted, { dataset, changed, asOf: days.asOf })));
+  }
+  return { kept, added };
 }
 
 /** Our files that are not of the new set, since when, and which of them were replaced long enough ago. */
