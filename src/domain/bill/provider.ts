@@ -76,7 +76,8 @@ export function totalsOfMonth(
           unusable: reason ?? (isSum ? "sum_of_workspaces" : notTheSum(value)),
         },
         ...ids.map((workspaceId): ProviderTotal => {
-          const amount = named.has(workspaceId) ? (named.get(workspaceId) ?? null) : isSum ? 0 : null;
+          const unnamed = isSum ? 0 : null;
+          const amount = named.has(workspaceId) ? (named.get(workspaceId) ?? null) : unnamed;
           return { ...about, workspaceId, value: amount, unusable: reason ?? unusable(amount) };
         }),
       ];
@@ -167,19 +168,29 @@ export function meterOfMetric(name: string | null): ProviderMeter | undefined {
   return rest.every((word) => EXTENDED.has(word)) ? "longlived" : undefined;
 }
 
-interface ProviderFacts {
+/** What is known of the billing provider's totals of a month. */
+export interface ProviderMonth {
+  /** When they were read, ISO instant; null: never. */
   readonly readAt: string | null;
+  /** Why the server does not show them; null: it does, or was not asked. */
   readonly refusal: string | null;
+  /** Workspaces by what came of the comparison of each meter, as it was then. */
   readonly outcomes: readonly {
     readonly meter: ProviderMeter;
     readonly outcome: ProviderOutcome;
     readonly workspaces: number;
   }[];
+  /** Workspaces of which final counts changed since. */
   readonly changedSince: number;
 }
 
+const COMPARED: ReadonlyMap<ProviderOutcome, string> = new Map([
+  ["equal", "equal"],
+  ["differs", "DIFFERENT"],
+]);
+
 /** What the billing provider's totals say of a month: what was compared and when, and what was not and why. */
-export function describeProviderMonth(of: ProviderFacts): string {
+export function describeProviderMonth(of: ProviderMonth): string {
   if (of.readAt === null) {
     return of.refusal === null
       ? "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them."
@@ -190,12 +201,7 @@ export function describeProviderMonth(of: ProviderFacts): string {
   const parts = said.map(({ meter, outcome, workspaces }) => {
     const whose =
       workspaces === 0 ? "" : ` of ${workspaces} ${workspaces === 1 ? "workspace" : "workspaces"}`;
-    const isCompared = outcome === "equal" || outcome === "differs";
-    const what = isCompared
-      ? outcome === "equal"
-        ? "equal"
-        : "DIFFERENT"
-      : `not compared (${PROVIDER_OUTCOMES[outcome]})`;
+    const what = COMPARED.get(outcome) ?? `not compared (${PROVIDER_OUTCOMES[outcome]})`;
     return `${METER_WORDS[meter]}${whose} ${what}`;
   });
   const since =

@@ -67,7 +67,7 @@ function mixed(word: number, before: number, turn: number, after: number): numbe
   return Math.imul(rotated(Math.imul(word, before), turn), after);
 }
 
-function rotated(word: number, by: number): number {
+export function rotated(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
 }
 

@@ -1,6 +1,7 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
 import type { NumberedRow } from "./answer-keys.ts";
+import { rotated } from "./digest.ts";
 
 /** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
 export interface BucketContent {
@@ -100,10 +101,6 @@ export class ExportContent {
     }
     this.#seeds.set([...begun(...seed), workspace + 1], id * WORDS);
   }
-}
-
-function rotated(word: number, by: number): number {
-  return (word << by) | (word >>> (32 - by));
 }
 
 /** `hash_bytes_uint32_extended` of Postgres (Bob Jenkins's lookup3), before the value is added. A seed of 0 is not mixed in. */

@@ -14,19 +14,7 @@ import { learnMeters } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./next-step.ts";
 
-/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
-export interface RowCounts {
-  readonly records: number;
-  readonly traces: number;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly retired: number;
-  readonly unchanged: number;
-  readonly restated: number;
-  readonly unverified: number;
-}
-
-export const NO_ROWS: RowCounts = {
+export const NO_ROWS = {
   records: 0,
   traces: 0,
   inserted: 0,
@@ -36,6 +24,8 @@ export const NO_ROWS: RowCounts = {
   restated: 0,
   unverified: 0,
 };
+/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
+export type RowCounts = Readonly<typeof NO_ROWS>;
 
 /** How one task ended. `followUps` take its place where it was split or planned in a finer stride. */
 export interface TaskResult {

@@ -1,9 +1,9 @@
 import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
-import { type ProviderMonth, providerMonth } from "../../store/bill/bill-month.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";
 import { type OtherUsage, otherUsage } from "../../store/months/other-usage.ts";
 import {
@@ -29,15 +29,11 @@ export interface CloseOrder {
   readonly expectedDigests?: readonly string[];
 }
 
-export interface ClosedSource {
+export interface ClosedSource extends BesideTraces {
   readonly source: string;
   /** The workspaces of this source that were asked to be left out. */
   readonly asked: readonly string[];
   readonly result: CloseResult;
-  /** What the billing provider's totals say of the month. */
-  readonly provider: ProviderMonth;
-  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
-  readonly others: readonly OtherUsage[];
 }
 
 /**
@@ -67,10 +63,9 @@ export async function closeSources(
       by: order.by,
       ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
-    const provider = await providerMonth(store.db, { sourceId, monthStart: month.start });
     const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
-    const others = await otherUsage(store.db, { sourceId, range });
-    closed.push({ source, asked, result, provider, others });
+    const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
+    closed.push({ source, asked, result, ...beside });
   }
   return { month, closed };
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { ProviderMeter, ProviderOutcome } from "../../domain/bill/provider.ts";
+import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Database } from "../db/database.ts";
 
 /** Sums of a source over one calendar month; null where a day of it is not loaded. */
@@ -31,22 +31,6 @@ export async function monthOfBill(
   return rows[0] as MonthOfBill;
 }
 
-/** What is known of the billing provider's totals of a month. */
-export interface ProviderMonth {
-  /** When they were read, ISO instant; null: never. */
-  readonly readAt: string | null;
-  /** Why the server does not show them; null: it does, or was not asked. */
-  readonly refusal: string | null;
-  /** Workspaces by what came of the comparison of each meter, as it was then. */
-  readonly outcomes: readonly {
-    readonly meter: ProviderMeter;
-    readonly outcome: ProviderOutcome;
-    readonly workspaces: number;
-  }[];
-  /** Workspaces of which final counts changed since. */
-  readonly changedSince: number;
-}
-
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 interface Asked {
@@ -56,15 +40,9 @@ interface Asked {
 }
 
 /**
- * The kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among the outcomes too.
- * Without totals of any workspace, why there are none.
+ * SELECT of one row: the kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among
+ * the outcomes too. Without totals of any workspace, why there are none.
  */
-export async function providerMonth(db: Database, asked: Asked): Promise<ProviderMonth> {
-  const { rows } = await providerMonthIn(asked).execute(db);
-  return rows[0] as ProviderMonth;
-}
-
-/** SELECT of the same: one row. */
 export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
   return sql<ProviderMonth>`
     with kept as (

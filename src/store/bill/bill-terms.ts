@@ -2,15 +2,8 @@ import { type RawBuilder, sql } from "kysely";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** A limit as it is kept. */
-export interface StoredLimit {
-  /** The platform's id; empty: of the organization. */
-  readonly workspaceId: string;
-  readonly limitType: string;
-  /** Null: there is no limit. */
-  readonly value: number | null;
-  readonly isRejecting: boolean;
-}
+/** A limit as it is kept. `workspaceId`: empty for the organization. */
+export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
 
 /** Replaces the limits of a source by those that were read. */
 export async function keepUsageLimits(
