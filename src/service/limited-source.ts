@@ -8,7 +8,7 @@ import { sharesOf } from "../pipeline/source/pace.ts";
 import { createSourceHandle } from "../pipeline/source/source-handle.ts";
 import { billingClientOf } from "../platform/clients.ts";
 import type { Store } from "../store/db/database.ts";
-import { tryWrite } from "../store/work/try-write.ts";
+import { tryWrite } from "../store/load/fetch-ledger.ts";
 import type { ProcessState } from "./http/health.ts";
 import type { Metrics } from "./http/metrics.ts";
 import type { ServiceQueues } from "./queues.ts";

@@ -8,7 +8,7 @@ import { staleAfterOf } from "../pipeline/alerts.ts";
 import type { FilesSettings } from "../pipeline/export/write-files.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
-import { releaseOf } from "../release.ts";
+import { releaseOf } from "../root.ts";
 import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
 

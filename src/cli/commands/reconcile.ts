@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { shortInstant } from "../../domain/time/instant.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter, meterFlags, numberName } from "../../domain/usage/meter.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";

@@ -1,4 +1,4 @@
-import { shortInstant } from "../time/instant.ts";
+import { shortInstant } from "../time/days.ts";
 import { DAY_MS } from "../time/stride.ts";
 import { METER_NAME, METERS, type Meter, meterFlags } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";

@@ -1,5 +1,5 @@
 import { FIRST_DAY, LAST_DAY } from "../../config/value-schemas.ts";
-import { shortInstant } from "../../domain/time/instant.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";

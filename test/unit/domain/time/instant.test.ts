@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shortInstant } from "../../../../src/domain/time/instant.ts";
+import { shortInstant } from "../../../../src/domain/time/days.ts";
 
 test.each([
   ["2026-03-01T00:00:00Z", "2026-03-01"],

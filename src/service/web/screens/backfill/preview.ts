@@ -8,7 +8,7 @@ import {
   requestsOfWindow,
   windowsOf,
 } from "../../../../domain/planning/planned-windows.ts";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
 import {
   type BackfillBudget,

@@ -7,7 +7,7 @@ import {
   type OpenReason,
   stepsOf,
 } from "../../../../domain/months/check-list.ts";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { METER_NAME } from "../../../../domain/usage/meter.ts";
 import { type Html, html } from "../../html.ts";
 import type { Status } from "../../parts/status.ts";
