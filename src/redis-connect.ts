@@ -258,7 +258,7 @@ const VAGUE =
   /(connection is closed|failed to refresh slots cache|none of startup nodes is available|and retry is disabled)\.?( Last error: .*)?$/i;
 
 /** Whether a reason says nothing that another does not say better. */
-export function isVague(reason: string): boolean {
+function isVague(reason: string): boolean {
   return VAGUE.test(reason);
 }
 

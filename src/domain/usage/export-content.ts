@@ -4,7 +4,7 @@ import type { NumberedRow } from "./answer-keys.ts";
 import { rotated } from "./digest.ts";
 
 /** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
-export interface BucketContent {
+interface BucketContent {
   readonly records: number;
   readonly traces: number;
   /** Signed 64 bits: exclusive or of the hash of each record. */

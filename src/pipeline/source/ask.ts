@@ -64,7 +64,7 @@ interface Question<M extends AnyMember> {
 }
 
 /** One attempt: what was asked, under which number and at what time. */
-export interface Attempt<M extends AnyMember = Member> {
+interface Attempt<M extends AnyMember = Member> {
   readonly request: UsageRequest<M>;
   readonly stamp: FetchStamp;
 }

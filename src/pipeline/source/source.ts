@@ -69,7 +69,7 @@ export interface AccessProof {
 }
 
 /** Keeps a server that refuses everything from being asked for every single bucket. */
-export interface SplitLimit {
+interface SplitLimit {
   allows(): boolean;
   refused(): void;
   usable(): void;

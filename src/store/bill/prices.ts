@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { TieredPrice, UnpricedUsage } from "../../domain/bill/price.ts";
 import type { Database } from "../db/database.ts";
 
-export interface StoredPrice extends TieredPrice {
+interface StoredPrice extends TieredPrice {
   readonly priceId: number;
 }
 

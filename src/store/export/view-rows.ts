@@ -90,7 +90,7 @@ function interrupted({ name }: View, cause: unknown): EtlError {
 }
 
 /** `COPY (query) TO STDOUT (options)`. */
-export interface CopyForm {
+interface CopyForm {
   readonly query: string;
   readonly options: string;
 }

@@ -13,7 +13,7 @@ import type { Wish } from "../../../../src/pipeline/backfill/wish.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { listBackfills } from "../../../../src/store/work/backfills.ts";
-import { listActions } from "../../../../src/store/work/operator-actions.ts";
+import { listActions } from "../../../support/actions.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What a backfill would do, and that it does this or nothing. */

@@ -11,8 +11,8 @@ import {
   type Steering,
   steerBackfill,
 } from "../../../../src/store/work/backfills.ts";
-import { listActions } from "../../../../src/store/work/operator-actions.ts";
 import { claimTask, endTask, takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
+import { listActions } from "../../../support/actions.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
