@@ -99,7 +99,7 @@ export async function askUsage<T, M extends AnyMember = Member>(
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
-        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (outage.ts).
+        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (store/load/failures.ts).
         const outcome = error.isAboutRecords ? "refused" : "failed";
         await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
       }

@@ -3,6 +3,8 @@ import { type Clock, describeDuration } from "../../clock.ts";
 import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
+/** How fast a source is asked: pauses before a request is tried again, and what of the rate limit is for whom. */
+
 const CAP_MS = 300_000;
 /** Postgres and Redis are this service's own: it is back soon after they are. */
 const OWN_CAP_MS = 30_000;

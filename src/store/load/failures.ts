@@ -4,6 +4,8 @@ import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scop
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 
+/** Parts of time whose last answer could not be used: when they are kept, asked about again, and gone. */
+
 interface NotedFailure extends ScopeTime {
   readonly stamp: FetchStamp;
   readonly state: "failed" | "unverified";

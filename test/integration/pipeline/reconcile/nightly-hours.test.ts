@@ -4,7 +4,7 @@ import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { hoursDue } from "../../../../src/store/proof/reconciled-days.ts";
 import { senderOn, setup } from "../../../support/source.ts";
-import { DAYS, night, wrong } from "./night.ts";
+import { DAYS, night, wrong } from "./bench.ts";
 
 /** The nightly pass over hours. */
 

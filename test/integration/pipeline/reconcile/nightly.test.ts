@@ -6,7 +6,7 @@ import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { unreconciledDays } from "../../../../src/store/proof/reconciled-days.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setup } from "../../../support/source.ts";
-import { DAYS, night, unreconciled, wrong } from "./night.ts";
+import { DAYS, night, unreconciled, wrong } from "./bench.ts";
 
 /** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
 
