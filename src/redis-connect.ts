@@ -265,7 +265,7 @@ function isVague(reason: string): boolean {
 const REFUSED = /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid (username|password)|AUTH .*without any password/i;
 
 /** Whether an answer says that user or password are not, or no longer, right. */
-export function isLoginRefused(reason: string): boolean {
+function isLoginRefused(reason: string): boolean {
   return REFUSED.test(reason);
 }
 
