@@ -2,8 +2,8 @@ import { RateLimitError, UnrecoverableError } from "bullmq";
 import { z } from "zod";
 import { PlatformError } from "../src/errors.ts";
 import { returnMessages, workMessage } from "../src/pipeline/extract/work-task.ts";
-import { isKeyRefused } from "../src/pipeline/source/refusal.ts";
-import { pauseOf } from "../src/pipeline/source/retry.ts";
+import { isKeyRefused } from "../src/pipeline/source/ask.ts";
+import { pauseOf } from "../src/pipeline/source/pace.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
 /** After so many attempts the task is kept as failed. */

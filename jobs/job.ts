@@ -4,10 +4,10 @@ import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { AlertSettings } from "../src/pipeline/alerts.ts";
-import type { FilesSettings } from "../src/pipeline/export/source-files.ts";
+import type { FilesSettings } from "../src/pipeline/export/write-files.ts";
 import type { ProbeRequest } from "../src/pipeline/proof/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
-import type { FetchQueue } from "../src/pipeline/sync/fetch-queue.ts";
+import type { FetchQueue } from "../src/pipeline/sync/enqueue.ts";
 import type { StoreGate } from "./store-gate.ts";
 
 /** What a job's handler works with. */

@@ -1,5 +1,4 @@
-import { askRedis, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
-import { isCluster } from "../src/redis-fault.ts";
+import { askRedis, isCluster, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
 import type { RedisServer } from "../src/redis-server.ts";
 import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
 import { syncJob } from "./sync.ts";

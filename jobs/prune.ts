@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pruneLedgers } from "../src/pipeline/prune.ts";
+import { pruneLedgers } from "../src/pipeline/upkeep.ts";
 import { CONTROL_OPTIONS, defineJob, LONGEST_DAYS } from "./job.ts";
 
 /** Deletes history older than `keepDays`, and hourly records older than `keepHours` if given. */

@@ -1,9 +1,14 @@
 import { Queue, type Telemetry } from "bullmq";
 import type { RedisOptions } from "ioredis";
 import { UsageError } from "../src/errors.ts";
-import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/fetch-queue.ts";
-import { askRedis, connectRedis, primariesOf, type RedisConnection } from "../src/redis-connect.ts";
-import { isCluster } from "../src/redis-fault.ts";
+import { type FetchQueue, messageId, type QueueMessage } from "../src/pipeline/sync/enqueue.ts";
+import {
+  askRedis,
+  connectRedis,
+  isCluster,
+  primariesOf,
+  type RedisConnection,
+} from "../src/redis-connect.ts";
 import { type RedisServer, redisServerOf } from "../src/redis-server.ts";
 import { extractJob } from "./extract.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { reconcileScheduled } from "../src/pipeline/proof/nightly.ts";
+import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
 import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob, type JobContext, LONGEST_DAYS } from "./job.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { keepStatistics } from "../src/pipeline/statistics.ts";
 import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
+import { keepStatistics } from "../src/pipeline/upkeep.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { writeSourceFiles } from "../src/pipeline/export/source-files.ts";
+import { writeSourceFiles } from "../src/pipeline/export/write-files.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Writes the figures of the source as Parquet files for a warehouse. Off unless `USAGE_EXPORT_DIR` is set. */

@@ -14,7 +14,10 @@ export type LogTarget = "stderr" | "stdout" | { write(line: string): void };
 export function createLogger(level: string, to: LogTarget): Logger {
   const log = pino(
     {
-      ...{ level, base: null, redact: REDACTED, timestamp: pino.stdTimeFunctions.isoTime },
+      level,
+      base: null,
+      redact: REDACTED,
+      timestamp: pino.stdTimeFunctions.isoTime,
       hooks: {
         streamWrite: (line) => printable(asTyped(line)),
         logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),

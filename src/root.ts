@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -17,4 +18,10 @@ export const DATA_DIR = dataDirOf(isClone ? {} : process.env);
 function dataDirOf({ XDG_DATA_HOME, HOME }: NodeJS.ProcessEnv): string {
   if (XDG_DATA_HOME) return join(XDG_DATA_HOME, "usage-etl");
   return HOME ? join(HOME, ".local/share/usage-etl") : fileURLToPath(new URL(".usage-etl", ROOT));
+}
+
+/** The version of this release. */
+export function releaseOf(): string {
+  const { version } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
+  return version;
 }

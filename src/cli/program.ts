@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { releaseOf } from "../release.ts";
+import { releaseOf } from "../root.ts";
 import { PROGRAM } from "../typed.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";

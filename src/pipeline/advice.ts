@@ -38,8 +38,16 @@ export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): str
 
 /** What to do now: the first that applies, the most urgent first. */
 export function adviseOn(at: Situation): Advice {
-  const { source, trust } = at;
-  const where = `source=${encodeURIComponent(source)}`;
+  return onService(at) ?? onDays(at) ?? onFigures(at) ?? onNothing(at);
+}
+
+function whereOf({ source }: Situation): string {
+  return `source=${encodeURIComponent(source)}`;
+}
+
+/** What keeps syncs from working. */
+function onService(at: Situation): Advice | undefined {
+  const { trust } = at;
   if (at.refused !== null) {
     return advice("bad", "The platform refuses the key. Correct it.", `usage-etl doctor`);
   }
@@ -50,12 +58,8 @@ export function adviseOn(at: Situation): Advice {
     return advice("bad", "No process fetches. Start the service with a worker.", `usage-etl serve`);
   }
   if (at.isStale) {
-    return advice(
-      "bad",
-      "Nothing was loaded for a long time. Find out why.",
-      `usage-etl status`,
-      "/timeline",
-    );
+    const why = "Nothing was loaded for a long time. Find out why.";
+    return advice("bad", why, `usage-etl status`, "/timeline");
   }
   if (at.lastSyncFailure !== null) {
     const again = `The last sync failed. ${at.lastSyncFailure} The next one tries again.`;
@@ -68,35 +72,33 @@ export function adviseOn(at: Situation): Advice {
       `usage-etl sync --inline`,
     );
   }
+  return undefined;
+}
+
+/** What is not loaded. */
+function onDays(at: Situation): Advice | undefined {
+  const { source, trust } = at;
+  const where = whereOf(at);
   if (trust.capabilities.includes("no_day")) {
     const none = "The server does not answer in days, so days cannot be loaded.";
     return advice("warn", none, `usage-etl doctor`, `/coverage?${where}`);
   }
   const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {
-    const also =
-      underWay === 0
-        ? ""
-        : ` ${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
-    const load = `${described(trust.idleDays)} not loaded, from ${trust.firstIdle} to ${trust.lastIdle}. Load them.${also}`;
-    const query = new URLSearchParams({ source, from: trust.firstIdle ?? "", to: dayAfter(trust.lastIdle) });
-    return advice(
-      "warn",
-      load,
-      `usage-etl backfill --from ${trust.firstIdle} --to ${dayAfter(trust.lastIdle)}`,
-      `/backfills/new?${query}`,
-    );
+    const { idleDays, firstIdle, lastIdle } = trust;
+    const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
+    const load = `${described(idleDays)} not loaded, from ${firstIdle} to ${lastIdle}. Load them.${underWay === 0 ? "" : ` ${more}`}`;
+    const to = dayAfter(lastIdle);
+    const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
+    const command = `usage-etl backfill --from ${firstIdle} --to ${to}`;
+    return advice("warn", load, command, `/backfills/new?${query}`);
   }
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
   if (gap !== undefined) {
     const { meter, idleDays, firstIdle, lastIdle } = gap;
     const load = `${described(idleDays, METER_NAME[meter])} not loaded, from ${firstIdle} to ${lastIdle}. Load them.`;
-    const tierFlags = ` ${meterFlags(meter)}`;
-    return advice(
-      "warn",
-      load,
-      `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}`,
-    );
+    const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)} ${meterFlags(meter)}`;
+    return advice("warn", load, command);
   }
   const others = trust.otherGaps.reduce((sum, { askedDays }) => sum + askedDays, 0);
   if (underWay === 0 && others > 0) {
@@ -107,6 +109,13 @@ export function adviseOn(at: Situation): Advice {
     const wait = `${described(underWay)} being loaded. Wait for them.`;
     return advice("info", wait, `usage-etl status`, `/coverage?${where}`);
   }
+  return undefined;
+}
+
+/** What is not proved, priced or closed. */
+function onFigures(at: Situation): Advice | undefined {
+  const { trust } = at;
+  const where = whereOf(at);
   if (at.openDifferences > 0) {
     const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
     const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today} --repair`;
@@ -122,23 +131,23 @@ export function adviseOn(at: Situation): Advice {
   }
   const month = closable(trust);
   if (month !== undefined) {
-    return advice(
-      "info",
-      `${month} is final and reconciled. Close it.`,
-      `usage-etl close ${month}`,
-      `/months/${month}?${where}`,
-    );
+    const close = `${month} is final and reconciled. Close it.`;
+    return advice("info", close, `usage-etl close ${month}`, `/months/${month}?${where}`);
   }
   if (trust.disagreementsSince > 0) {
     const many = trust.disagreementsSince.toLocaleString("en-US");
     const ask = `The platform contradicts itself on ${many} counts of closed months, found since they were closed. Ask its support.`;
     return advice("warn", ask, undefined, `/differences?${where}`);
   }
-  const next = at.nextSync === null ? "" : ` The next sync is at ${at.nextSync.slice(11, 16)}.`;
+  return undefined;
+}
+
+function onNothing({ nextSync, trust: { leftOutDays } }: Situation): Advice {
+  const next = nextSync === null ? "" : ` The next sync is at ${nextSync.slice(11, 16)}.`;
   const leftOut =
-    trust.leftOutDays === 0
+    leftOutDays === 0
       ? ""
-      : ` but ${trust.leftOutDays.toLocaleString("en-US")} days x workspaces x dimensions that closed months leave out`;
+      : ` but ${leftOutDays.toLocaleString("en-US")} days x workspaces x dimensions that closed months leave out`;
   return advice("good", `Nothing: every day that has ended is loaded${leftOut}.${next}`, undefined);
 }
 

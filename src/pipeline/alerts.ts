@@ -1,4 +1,4 @@
-import { describeUnpriced } from "../domain/bill/unpriced.ts";
+import { describeUnpriced } from "../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
 import {
@@ -45,28 +45,23 @@ export async function raiseAlerts(
   const [facts] = await alertFacts(store.db, sourceId);
   if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
-  const alerts: (Alert & { newest: number })[] = [];
-  for (const one of conditions(facts, settings)) {
-    const told = before.get(one.kind);
-    if (one.isFiring && (told === undefined || one.count > told.told || one.newest > told.newest)) {
-      alerts.push({ ...asAlert(slug, one), state: "firing", newest: one.newest });
-    } else if (!one.isFiring && told !== undefined) {
-      alerts.push({ ...asAlert(slug, one), state: "cleared", message: `${one.over}.`, newest: one.newest });
-    }
-  }
-  if (alerts.length === 0) return { told: 0, cleared: 0 };
-  await post(
-    webhookUrl,
-    alerts.map(({ newest: _, ...alert }) => alert),
-  );
-  await noteTold(
-    store.db,
-    alerts.map(({ alert: kind, count: told, newest, state }) => {
-      return { sourceId, kind, told, newest, isOver: state === "cleared" };
-    }),
-  );
-  const cleared = alerts.filter(({ state }) => state === "cleared").length;
-  return { told: alerts.length - cleared, cleared };
+  const changed = conditions(facts, settings).filter(({ kind, isFiring, count, newest }) => {
+    const told = before.get(kind);
+    if (!isFiring) return told !== undefined;
+    return told === undefined || count > told.told || newest > told.newest;
+  });
+  if (changed.length === 0) return { told: 0, cleared: 0 };
+  const alerts = changed.map(({ kind, isFiring, count, message, over }): Alert => {
+    const state = isFiring ? "firing" : "cleared";
+    return { source: slug, alert: kind, state, count, message: isFiring ? message : `${over}.` };
+  });
+  await post(webhookUrl, alerts);
+  const noted = changed.map(({ kind, count, newest, isFiring }) => {
+    return { sourceId, kind, told: count, newest, isOver: !isFiring };
+  });
+  await noteTold(store.db, noted);
+  const told = changed.filter(({ isFiring }) => isFiring).length;
+  return { told, cleared: changed.length - told };
 }
 
 /** A source is stale after so many syncs without a load, but not before an hour. */
@@ -108,71 +103,76 @@ interface Condition {
 }
 
 function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
-  const { differences, controlTotals, finalChanges, newestRestatement, quietSeconds, unpriced } = facts;
+  const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [
-    {
-      kind: "difference",
-      isFiring: differences.count > 0,
-      ...differences,
-      message: `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
-      over: "JSON and CSV export agree again",
-    },
-    {
-      kind: "control_total",
-      isFiring: controlTotals.count > 0,
-      ...controlTotals,
-      message: `${controlTotals.count} totals of the platform are not the sums of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
-      over: "all totals are the sums of their days and of their retention tiers again",
-    },
-    {
-      kind: "provider_total",
-      isFiring: facts.providerTotals.count > 0,
-      ...facts.providerTotals,
-      message: `${facts.providerTotals.count} totals of the billing provider (months x workspaces) are not the stored sums, after a second request. See reporting.usage_reconciliation.`,
-      over: "the billing provider's totals are the stored sums again",
-    },
+    found(
+      "difference",
+      differences,
+      `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      "JSON and CSV export agree again",
+    ),
+    found(
+      "control_total",
+      controlTotals,
+      `${controlTotals.count} totals of the platform are not the sums of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      "all totals are the sums of their days and of their retention tiers again",
+    ),
+    found(
+      "provider_total",
+      providerTotals,
+      `${providerTotals.count} totals of the billing provider (months x workspaces) are not the stored sums, after a second request. See reporting.usage_reconciliation.`,
+      "the billing provider's totals are the stored sums again",
+    ),
     {
       kind: "final_changed",
       isFiring: facts.changedLately,
-      count: finalChanges,
-      newest: newestRestatement,
-      message: `${finalChanges} final counts changed. See reporting.usage_restatement.`,
+      count: facts.finalChanges,
+      newest: facts.newestRestatement,
+      message: `${facts.finalChanges} final counts changed. See reporting.usage_restatement.`,
       over: "no final count changed for a day",
     },
     {
       kind: "stale",
       isFiring: quietSeconds * 1000 > staleAfterMs,
-      count: 1,
-      newest: 0,
+      ...ONCE,
       message: `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(quietSeconds / 60)} min`}. See usage-etl status.`,
       over: "usage is loaded again",
     },
     {
       kind: "refused",
       isFiring: facts.isRefused,
-      count: 1,
-      newest: 0,
+      ...ONCE,
       message: "The platform refuses the key. See usage-etl status.",
       over: "the platform takes the key again",
     },
-    {
-      kind: "access_lost",
-      isFiring: facts.lostWorkspaces.count > 0,
-      ...facts.lostWorkspaces,
-      message: `The key lost access to ${facts.lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
-      over: "the key has access to every known workspace again, and what was withdrawn is loaded",
-    },
+    found(
+      "access_lost",
+      lostWorkspaces,
+      `The key lost access to ${lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
+      "the key has access to every known workspace again, and what was withdrawn is loaded",
+    ),
     limitCondition(facts.limits),
-    {
-      kind: "unpriced",
-      isFiring: unpriced.days > 0,
-      count: unpriced.days,
-      newest: Date.parse(unpriced.lastDay ?? "1970-01-01"),
-      message: describeUnpriced(unpriced) ?? "",
-      over: "every loaded day with usage has a price, or no prices are stored",
-    },
+    found(
+      "unpriced",
+      { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
+      describeUnpriced(unpriced) ?? "",
+      "every loaded day with usage has a price, or no prices are stored",
+    ),
   ];
+}
+
+/** Of what either is or is not. */
+const ONCE = { count: 1, newest: 0 };
+
+/** An alert while anything is found. */
+function found(
+  kind: AlertKind,
+  { count, newest }: AlertFacts["differences"],
+  message: string,
+  over: string,
+): Condition {
+  return { kind, isFiring: count > 0, count, newest, message, over };
 }
 
 /** One alert for all limits: it is sent again with each mark that one of them passes, and in a new month. */
@@ -186,10 +186,6 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
     message: `${warned.map(describeLimit).join(" ")} See reporting.usage_limit.`,
     over: "no usage limit is half used",
   };
-}
-
-function asAlert(source: string, { kind, count, message }: Condition): Omit<Alert, "state"> {
-  return { source, alert: kind, count, message };
 }
 
 /** A body that Slack and similar programs show as text, and others read as data. */

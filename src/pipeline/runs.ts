@@ -1,5 +1,6 @@
 import { EtlError } from "../errors.ts";
 import { faultOf } from "../faults.ts";
+import type { Run } from "../store/activity/runs.ts";
 import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
 import type { ProbeResult } from "./proof/probe.ts";
@@ -71,3 +72,16 @@ export const END_OF_SKIPPED: RunEnd = {
   code: "key_refused",
   message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
 };
+
+/** `done, 15 failed` rather than `done`. */
+export function outcomeOf({ outcome, failed, left }: Pick<Run, "outcome" | "failed" | "left">): string {
+  const named = outcome === "partly_failed" ? "done" : outcome;
+  return [
+    named,
+    outcome === "partly_failed" && failed === 0 ? "not all" : "",
+    failed > 0 ? `${failed.toLocaleString("en-US")} failed` : "",
+    left > 0 ? `${left.toLocaleString("en-US")} left` : "",
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
+}

@@ -9,8 +9,7 @@ import {
   writeFaultOf,
 } from "../../jobs/queues.ts";
 import type { Warn } from "../log.ts";
-import { askRedis, messageOf, type RedisConnection, redisTime } from "../redis-connect.ts";
-import { redisFault } from "../redis-fault.ts";
+import { askRedis, messageOf, type RedisConnection, redisFault, redisTime } from "../redis-connect.ts";
 import type { RedisServer } from "../redis-server.ts";
 
 type SourceQueues = Readonly<Record<QueueKind, Queue>>;

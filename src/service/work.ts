@@ -5,10 +5,10 @@ import { startWorkers } from "../../jobs/workers.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import { staleAfterOf } from "../pipeline/alerts.ts";
-import type { FilesSettings } from "../pipeline/export/source-files.ts";
+import type { FilesSettings } from "../pipeline/export/write-files.ts";
 import { withinQueue } from "../pipeline/source/source-handle.ts";
 import { deploymentClientsOf } from "../platform/clients.ts";
-import { releaseOf } from "../release.ts";
+import { releaseOf } from "../root.ts";
 import { createFetchProgress, watchQueue } from "./fetch-progress.ts";
 import type { LimitedSource, Shared } from "./limited-source.ts";
 

@@ -1,7 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { listActions } from "../../src/store/work/operator-actions.ts";
+import { listActions } from "../support/actions.ts";
 import { expectAccessible } from "../support/browser/checks.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
 import { poll } from "../support/poll.ts";

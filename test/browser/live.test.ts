@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import type { Database } from "../../src/store/db/database.ts";
-import { steerBackfill } from "../../src/store/work/steer-backfill.ts";
+import { steerBackfill } from "../../src/store/work/backfills.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
 import { openStory } from "../support/browser/site.ts";
 import { poll } from "../support/poll.ts";

@@ -42,14 +42,16 @@ export const PLANTED: readonly PlantedBug[] = [
     file: LOAD,
     edits: [
       [
-        "  const table = recordTable(window.stride);\n",
-        `  const before = overlapped.filter((row) => proven.includes(row.scope_id));
-  const hasFinal = await replaceCoverage(db, whole, { proven, replaced: before });
-  await client.query("COMMIT; BEGIN");
-  const table = recordTable(window.stride);
+        "  const isFirst = replaced.length === 0 && !hasWithdrawn;\n",
+        `  const isFirst = replaced.length === 0 && !hasWithdrawn;
+  await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown: false });
+  await transaction.client.query("COMMIT; BEGIN");
 `,
       ],
-      ["  const hasFinal = await replaceCoverage(db, whole, { proven, replaced });\n", ""],
+      [
+        "  await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown });\n",
+        "  void isKnown;\n",
+      ],
     ],
     environment: { CHAOS_ONLY: "kill -9 between COPY and COMMIT" },
   },

@@ -1,8 +1,7 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import { createBackfill } from "../../src/store/work/backfills.ts";
-import { steerBackfill } from "../../src/store/work/steer-backfill.ts";
+import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
 import { addSource } from "../support/reporting.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 

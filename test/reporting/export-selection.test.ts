@@ -4,8 +4,7 @@ import { type SelectionOptions, selectionOf } from "../../src/cli/export/selecti
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
-import { csvForm } from "../../src/store/export/copy-forms.ts";
-import { copyRows } from "../../src/store/export/view-rows.ts";
+import { copyRows, csvForm } from "../../src/store/export/view-rows.ts";
 import { usageEtl } from "../support/cli.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";

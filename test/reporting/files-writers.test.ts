@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { checkFiles } from "../../src/pipeline/export/check-files.ts";
-import type { Manifest } from "../../src/pipeline/export/manifest.ts";
+import { checkFiles, type Manifest } from "../../src/pipeline/export/manifest.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { nameOfDatabase } from "../../src/store/db/database-name.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";

@@ -2,8 +2,7 @@ import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { dice } from "../../src/local/standin/engine/random.ts";
-import { checkFiles } from "../../src/pipeline/export/check-files.ts";
-import type { Manifest } from "../../src/pipeline/export/manifest.ts";
+import { checkFiles, type Manifest } from "../../src/pipeline/export/manifest.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import {

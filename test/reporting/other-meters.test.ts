@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { alertFacts } from "../../src/store/activity/alerts.ts";
 import { coverageLines } from "../../src/store/activity/overview.ts";
-import { unpricedUsage } from "../../src/store/bill/unpriced.ts";
+import { unpricedUsage } from "../../src/store/bill/prices.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import { trustOfSources } from "../../src/store/coverage/trust.ts";

@@ -10,7 +10,7 @@ import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { compareExport } from "../../src/store/proof/compare-export.ts";
 import { type Finding, keepFindings } from "../../src/store/proof/control-findings.ts";
 import { compareTotals } from "../../src/store/proof/control-totals.ts";
-import { pruneHistory } from "../../src/store/retention/history.ts";
+import { pruneHistory } from "../../src/store/retention/prune.ts";
 import { enterSource, type StoreBundle } from "../integration/store/setup.ts";
 import { loadRows } from "../support/store.ts";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { notesOf } from "../../src/cli/prices/import-notes.ts";
-import { describeCosts } from "../../src/domain/bill/unpriced.ts";
-import { listPrices } from "../../src/store/bill/prices.ts";
-import { unpricedUsage } from "../../src/store/bill/unpriced.ts";
+import { describeCosts } from "../../src/domain/bill/price.ts";
+import { listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
 import { enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";

@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { PlatformError, UnreachableError, UsageError } from "../../errors.ts";
-import { isKeyRefused } from "../../pipeline/source/refusal.ts";
+import { isKeyRefused } from "../../pipeline/source/ask.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";

@@ -1,12 +1,11 @@
 import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../jobs/enqueue.ts";
 import { UsageError } from "../../errors.ts";
-import { overlapNotes } from "../../pipeline/backfill/overlaps.ts";
-import { planBackfill } from "../../pipeline/backfill/plan-backfill.ts";
-import { previewedOpen } from "../../pipeline/backfill/previewed-source.ts";
-import { rangeOfBackfill } from "../../pipeline/backfill/status-of-backfill.ts";
+import { planBackfill, previewedOpen } from "../../pipeline/backfill/plan-backfill.ts";
+import { overlapNotes } from "../../pipeline/backfill/start-backfill.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "../../pipeline/backfill/wish.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
+import { rangeOfBackfill } from "../../pipeline/sync/asked-range.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {
   type Backfill,
@@ -15,9 +14,9 @@ import {
   describeAsked,
   failedTasks,
   listBackfills,
+  steerBackfill,
 } from "../../store/work/backfills.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
-import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import { describeBackfills, describeFailed, followBackfill } from "../report/backfill-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";

@@ -1,10 +1,15 @@
 import type { Command } from "commander";
-import { describeProviderMonth } from "../../domain/bill/provider-month-sentence.ts";
+import { describeProviderMonth } from "../../domain/bill/provider.ts";
 import type { AskedClose } from "../../domain/months/check-list.ts";
 import { describeOtherUsage } from "../../domain/months/other-usage.ts";
 import { UsageError } from "../../errors.ts";
-import { type ClosedSource, closeSources, isAsAsked } from "../../pipeline/months/close.ts";
-import { type ClosedPeriod, closePeriods } from "../../pipeline/months/close-periods.ts";
+import {
+  type ClosedPeriod,
+  type ClosedSource,
+  closePeriods,
+  closeSources,
+  isAsAsked,
+} from "../../pipeline/months/close.ts";
 import { describeOpen, describeOpenPeriod } from "../report/open-days.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { commandActor } from "../session/operator.ts";

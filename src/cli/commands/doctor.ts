@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { requireSources, type SourceConfig } from "../../config/config.ts";
-import { describeCosts } from "../../domain/bill/unpriced.ts";
+import { describeCosts } from "../../domain/bill/price.ts";
 import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/activity/overview.ts";
-import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bill/bill-parts.ts";
-import { unpricedUsage } from "../../store/bill/unpriced.ts";
+import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bill/bill-terms.ts";
+import { unpricedUsage } from "../../store/bill/prices.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../errors.ts";
-import { csvForm, jsonForm } from "../../store/export/copy-forms.ts";
-import { copyRows, type RowsWanted } from "../../store/export/view-rows.ts";
+import { copyRows, csvForm, jsonForm, type RowsWanted } from "../../store/export/view-rows.ts";
 import { withMetadata } from "../export/focus-metadata.ts";
 import { type SelectionOptions, selectionOf, type WhereOption } from "../export/selection.ts";
 import { openFileTarget, openStdoutTarget, type Target } from "../export/target.ts";

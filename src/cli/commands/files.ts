@@ -1,10 +1,8 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { type CheckedFiles, checkFiles } from "../../pipeline/export/check-files.ts";
-import { manifestName, readManifest } from "../../pipeline/export/manifest.ts";
-import { writeSourceFiles } from "../../pipeline/export/source-files.ts";
-import type { FilesWritten } from "../../pipeline/export/write-files.ts";
-import { releaseOf } from "../../release.ts";
+import { type CheckedFiles, checkFiles, manifestName, readManifest } from "../../pipeline/export/manifest.ts";
+import { type FilesWritten, writeSourceFiles } from "../../pipeline/export/write-files.ts";
+import { releaseOf } from "../../root.ts";
 import { listSources } from "../../store/activity/overview.ts";
 import { openPlace } from "../../warehouse/place.ts";
 import { table } from "../report/output.ts";

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { measureOf } from "../../domain/bill/price.ts";
-import type { TieredPrice } from "../../domain/bill/volume-tier.ts";
+import { measureOf, type TieredPrice } from "../../domain/bill/price.ts";
 import { UsageError } from "../../errors.ts";
 import { importPrices } from "../../pipeline/bill/import-prices.ts";
 import { listPrices } from "../../store/bill/prices.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
-import { pruneLedgers } from "../../pipeline/prune.ts";
+import { pruneLedgers } from "../../pipeline/upkeep.ts";
 import { listSources } from "../../store/activity/overview.ts";
 import { withoutZeros } from "../report/fit.ts";
 import { rowsOf, table } from "../report/output.ts";

@@ -1,11 +1,10 @@
 import { type Command, Option } from "commander";
-import { shortInstant } from "../../domain/time/instant.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../domain/time/stride.ts";
-import { METER_NAME, type Meter, meterFlags } from "../../domain/usage/meter.ts";
-import { numberName } from "../../domain/usage/number-name.ts";
+import { METER_NAME, type Meter, meterFlags, numberName } from "../../domain/usage/meter.ts";
 import { type GroupBy, shownId } from "../../domain/usage/record.ts";
-import type { NotCompared } from "../../pipeline/proof/not-compared.ts";
-import { type ReconcileResult, reconcile, type StrideResult } from "../../pipeline/proof/reconcile.ts";
+import { type ReconcileResult, reconcile } from "../../pipeline/proof/reconcile.ts";
+import type { NotCompared, StrideResult } from "../../pipeline/proof/reconcile-parts.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
 import { instant, table } from "../report/output.ts";

@@ -5,11 +5,15 @@ import { type Advice, adviseOn, failureOf } from "../../pipeline/advice.ts";
 import { firingAlerts, staleAfterOf } from "../../pipeline/alerts.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { knownSyncBudget, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
-import { listSources, type SourceStatus, sourceStatuses } from "../../store/activity/overview.ts";
-import { sourceProgress } from "../../store/activity/progress.ts";
+import {
+  listSources,
+  type SourceStatus,
+  sourceProgress,
+  sourceStatuses,
+} from "../../store/activity/overview.ts";
 import { listRuns } from "../../store/activity/runs.ts";
-import { limitUses } from "../../store/bill/limit-uses.ts";
-import { unpricedUsage } from "../../store/bill/unpriced.ts";
+import { limitUses } from "../../store/bill/bill-terms.ts";
+import { unpricedUsage } from "../../store/bill/prices.ts";
 import { openDays } from "../../store/coverage/open-days.ts";
 import { type SourceTrust, trustOfSources } from "../../store/coverage/trust.ts";
 import { listedOnly, withdrawnZeros } from "../../store/coverage/zeros.ts";

@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
-import { REACHES, type Reach } from "../../domain/planning/control.ts";
-import { METER_NAME, meterFlags } from "../../domain/usage/meter.ts";
-import { numberName } from "../../domain/usage/number-name.ts";
+import { REACHES, type Reach } from "../../domain/planning/windows.ts";
+import { METER_NAME, meterFlags, numberName } from "../../domain/usage/meter.ts";
 import { shownId } from "../../domain/usage/record.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";
 import { checkTotals, type TotalsResult } from "../../pipeline/proof/check-totals.ts";

@@ -83,7 +83,7 @@ async function add(
   const ids = given.map(parseId);
   const configs = requireSources(config).map((one) => ({ ...one, source: one.slug }));
   const source = storedSource(configs, options.source);
-  const { addWorkspaces } = await import("../../pipeline/source/add-workspaces.ts");
+  const { addWorkspaces } = await import("../../pipeline/source/open-source.ts");
   const { sourceDepsOf } = await import("../session/source.ts");
   const store = await session.migratedStore();
   const deps = sourceDepsOf(source, { config, store, signal, onClose, output });

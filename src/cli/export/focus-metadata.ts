@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { releaseOf } from "../../release.ts";
+import { releaseOf } from "../../root.ts";
 import type { View, ViewColumn } from "../../store/export/views.ts";
 import { openFileTarget, type Target } from "./target.ts";
 

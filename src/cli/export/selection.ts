@@ -2,9 +2,10 @@ import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
 import { isValueOf, type NamedWorkspace, namedWorkspaces, readerOf } from "../../store/activity/readers.ts";
 import type { Database } from "../../store/db/database.ts";
-import type { Condition, Selection } from "../../store/export/view-query.ts";
 import {
+  type Condition,
   listReporting,
+  type Selection,
   timeColumnOf,
   type View,
   type ViewColumn,

@@ -1,8 +1,6 @@
-import { isForSame, measureOf, overlaps, type Price } from "../../domain/bill/price.ts";
-import { describeUnpriced } from "../../domain/bill/unpriced.ts";
+import { describeUnpriced, isForSame, measureOf, overlaps, type Price } from "../../domain/bill/price.ts";
 import { listSources } from "../../store/activity/overview.ts";
-import { adjustedCosts } from "../../store/bill/prices.ts";
-import { type PriceGap, priceGaps, unpricedUsage } from "../../store/bill/unpriced.ts";
+import { adjustedCosts, type PriceGap, priceGaps, unpricedUsage } from "../../store/bill/prices.ts";
 import type { Database } from "../../store/db/database.ts";
 
 /** What somebody who imported prices should know of them, read from the tables. `stored`: all stored prices. */

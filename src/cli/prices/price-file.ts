@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
 import { nearest } from "../../config/spelling.ts";
-import type { PriceLine } from "../../domain/bill/volume-tier.ts";
+import type { PriceLine } from "../../domain/bill/price.ts";
 import { UsageError } from "../../errors.ts";
 import { refuse } from "../../pipeline/bill/import-prices.ts";
 import { COLUMNS, priceSchema, REQUIRED } from "./price-schema.ts";

@@ -1,6 +1,12 @@
 import { z } from "zod";
-import { PRICED_MEASURES, type PricedMeasure, parseUnitPrice } from "../../domain/bill/price.ts";
-import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../domain/bill/volume-tier.ts";
+import {
+  COUNTED_OVER,
+  type CountedOver,
+  PRICED_MEASURES,
+  type PricedMeasure,
+  type PriceLine,
+  parseUnitPrice,
+} from "../../domain/bill/price.ts";
 
 const CURRENCIES = Intl.supportedValuesOf("currency");
 

@@ -1,7 +1,5 @@
-import { METER_WORDS } from "../../domain/bill/provider-meter.ts";
-import { PROVIDER_OUTCOMES, type ProviderOutcome } from "../../domain/bill/provider-reading.ts";
-import type { ProviderResult } from "../../pipeline/bill/check-provider.ts";
-import type { ReadBill } from "../../pipeline/bill/read-bill.ts";
+import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../domain/bill/provider.ts";
+import type { ProviderResult, ReadBill } from "../../pipeline/bill/read-bill.ts";
 import type { ReadPart } from "../../pipeline/bill/read-terms.ts";
 import { EXIT } from "../session/exit.ts";
 import { instant, table } from "./output.ts";

@@ -1,5 +1,11 @@
-import { type AskedClose, checkListOf, stepsOf } from "../../domain/months/check-list.ts";
-import { DISAGREEMENTS, OPEN_WORDS, type OpenDay } from "../../domain/months/open-day.ts";
+import {
+  type AskedClose,
+  checkListOf,
+  DISAGREEMENTS,
+  OPEN_WORDS,
+  type OpenDay,
+  stepsOf,
+} from "../../domain/months/check-list.ts";
 import { METER_NAME, METERS, meterFlags } from "../../domain/usage/meter.ts";
 import { instant, table } from "./output.ts";
 

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { shortInstant } from "../../domain/time/instant.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { asTyped } from "../../typed.ts";

@@ -1,10 +1,17 @@
-import { requestsByDimension, requestsOfWindow, windowsOf } from "../../domain/planning/planned-windows.ts";
+import {
+  LEFT_OUT,
+  requestsByDimension,
+  requestsOfWindow,
+  windowsOf,
+} from "../../domain/planning/planned-windows.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
-import { type BackfillBudget, minutesOf } from "../../pipeline/backfill/budget.ts";
-import { LEFT_OUT } from "../../pipeline/backfill/left-out.ts";
-import type { BackfillPreview } from "../../pipeline/backfill/plan-backfill.ts";
-import type { PreviewedSource } from "../../pipeline/backfill/previewed-source.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+  type PreviewedSource,
+} from "../../pipeline/backfill/plan-backfill.ts";
 import { endsInFuture, type Wish } from "../../pipeline/backfill/wish.ts";
 import { counted, instant, table } from "./output.ts";
 import { rangeToData } from "./range-report.ts";

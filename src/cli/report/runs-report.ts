@@ -1,5 +1,5 @@
 import { describeDuration } from "../../clock.ts";
-import { outcomeOf } from "../../pipeline/run-outcome.ts";
+import { outcomeOf } from "../../pipeline/runs.ts";
 import type { Run, RunOutcome } from "../../store/activity/runs.ts";
 import { EXIT } from "../session/exit.ts";
 import { table } from "./output.ts";

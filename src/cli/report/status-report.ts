@@ -1,15 +1,14 @@
 import { describeDuration } from "../../clock.ts";
-import { describeCosts, type UnpricedUsage } from "../../domain/bill/unpriced.ts";
+import { describeCosts, type UnpricedUsage } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
 import type { Finality } from "../../domain/proof/lateness.ts";
 import type { Advice } from "../../pipeline/advice.ts";
-import { outcomeOf } from "../../pipeline/run-outcome.ts";
+import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
-import type { SourceStatus } from "../../store/activity/overview.ts";
-import type { SourceProgress } from "../../store/activity/progress.ts";
+import type { SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/open-days.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";

@@ -4,7 +4,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter, meterOf as meterOfTerms } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import { readInstant } from "../../pipeline/backfill/instant.ts";
+import { readInstant } from "../../pipeline/backfill/wish.ts";
 
 export interface RangeOptions {
   readonly from?: number;

@@ -1,8 +1,12 @@
 import type { SourceConfig } from "../../config/config.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import { backfillBudget } from "../../pipeline/backfill/budget.ts";
-import { planBackfill, previewBackfill } from "../../pipeline/backfill/plan-backfill.ts";
-import { type PreviewedSource, previewedSource } from "../../pipeline/backfill/previewed-source.ts";
+import {
+  backfillBudget,
+  type PreviewedSource,
+  planBackfill,
+  previewBackfill,
+  previewedSource,
+} from "../../pipeline/backfill/plan-backfill.ts";
 import { refuseOutside, type Wish, workspacesOf } from "../../pipeline/backfill/wish.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { describePlan, type PlannedSource, planToData } from "../report/plan-report.ts";

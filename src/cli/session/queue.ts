@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import type { JobsOptions, Queue } from "bullmq";
 import { systemClock } from "../../clock.ts";
 import { UsageError } from "../../errors.ts";
-import { redisFault } from "../../redis-fault.ts";
+import { redisFault } from "../../redis-connect.ts";
 import type { RedisServer } from "../../redis-server.ts";
 import type { Session } from "./session.ts";
 

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, type Stride } from "../time/stride.ts";
+import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
 import { GROUPINGS, type GroupBy } from "../usage/record.ts";
 import type { UnstoredRequest } from "./request.ts";
@@ -96,4 +96,42 @@ export function requestsByDimension(
     groupBy,
     requests: tasks.filter((one) => one.groupBy === groupBy).length,
   }));
+}
+
+/** Why a part is left out, behind its range. */
+export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
+  before_data_start: "before the data start, so nothing is asked for",
+  future: "in the future, so nothing is asked for",
+  final: "final already, so not fetched again",
+  not_available: "not available in that stride, so the requests are dropped",
+};
+
+/** A form holds some 100 kB of them. */
+const MOST = 4000;
+const NUMBER = "[0-9a-z]{1,8}";
+const WINDOW = new RegExp(`^[0-4](\\.${NUMBER}){${2 + GROUPINGS.length}}$`);
+
+/** The windows of a plan as a short text, for a form; empty where they are too many for one. */
+export function writeWindows(windows: readonly PlannedWindow[]): string {
+  if (windows.length > MOST) return "";
+  return windows
+    .map(({ stride, start, end, requests }) =>
+      [STRIDES.indexOf(stride), start / HOUR_MS, (end - start) / HOUR_MS, ...requests]
+        .map((number) => number.toString(36))
+        .join("."),
+    )
+    .join("_");
+}
+
+/** Undefined for a text that `writeWindows` did not write, and for windows that were too many. */
+export function readWindows(text: string): PlannedWindow[] | undefined {
+  const parts = text.split("_");
+  if (parts.length > MOST || !parts.every((part) => WINDOW.test(part))) return undefined;
+  return parts.map((part) => {
+    const [stride = 0, first = 0, hours = 0, ...requests] = part
+      .split(".")
+      .map((one) => Number.parseInt(one, 36));
+    const start = first * HOUR_MS;
+    return { stride: STRIDES[stride] ?? "day", start, end: start + hours * HOUR_MS, requests };
+  });
 }

@@ -1,6 +1,11 @@
 import { HOUR_MS, type Stride } from "../time/stride.ts";
-import type { AnswerKeys } from "./answer-keys.ts";
-import { KeyNumbering, type Misfit, type NumberedRow, type Requested } from "./numbering.ts";
+import {
+  type AnswerKeys,
+  KeyNumbering,
+  type Misfit,
+  type NumberedRow,
+  type Requested,
+} from "./answer-keys.ts";
 import type { UsageRecord } from "./record.ts";
 
 /** Why an answer cannot be used. `grid`: ask one stride finer. `record`: ask for less, down to one bucket. */

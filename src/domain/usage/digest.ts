@@ -1,6 +1,6 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
-import type { NumberedRow } from "./numbering.ts";
+import type { NumberedRow } from "./answer-keys.ts";
 
 export const DIGEST_BYTES = 16;
 const LANES = 4;
@@ -88,7 +88,7 @@ function mixed(word: number, before: number, turn: number, after: number): numbe
   return Math.imul(rotated(Math.imul(word, before), turn), after);
 }
 
-function rotated(word: number, by: number): number {
+export function rotated(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
 }
 

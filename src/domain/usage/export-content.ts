@@ -1,9 +1,10 @@
 import { HOUR_MS, STRIDE_MS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
-import type { NumberedRow } from "./numbering.ts";
+import type { NumberedRow } from "./answer-keys.ts";
+import { rotated } from "./digest.ts";
 
 /** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
-export interface BucketContent {
+interface BucketContent {
   readonly records: number;
   readonly traces: number;
   /** Signed 64 bits: exclusive or of the hash of each record. */
@@ -26,7 +27,7 @@ const WORDS = 4;
 
 /**
  * What an export says of each bucket and workspace, in few words that Postgres can compute of what is stored
- * (store/reconcile/stored-content.ts), so that equal buckets need not be compared record by record.
+ * (store/proof/stored-content.ts), so that equal buckets need not be compared record by record.
  *
  * A record's hash is Postgres's `hashint8extended(traces, seed)`, and the seed is of its key. Rows come in any order. A key that
  * comes twice in a bucket makes more records than are stored, so that bucket is compared record by record.
@@ -100,10 +101,6 @@ export class ExportContent {
     }
     this.#seeds.set([...begun(...seed), workspace + 1], id * WORDS);
   }
-}
-
-function rotated(word: number, by: number): number {
-  return (word << by) | (word >>> (32 - by));
 }
 
 /** `hash_bytes_uint32_extended` of Postgres (Bob Jenkins's lookup3), before the value is added. A seed of 0 is not mixed in. */

@@ -47,3 +47,8 @@ export function meterFlags(meter: Meter): string {
   const { kind, tier } = METER[meter];
   return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
 }
+
+/** What a number counts, for people: the measure where a record has several. */
+export function numberName(meter: Meter, measure: Measure): string {
+  return meter === "deployments" ? measure : METER_NAME[meter];
+}

@@ -11,8 +11,7 @@ import { planSource } from "../../pipeline/sync/plan.ts";
 import { listPrices } from "../../store/bill/prices.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { closeMonth } from "../../store/months/month-close.ts";
-import { backfillOf, createBackfill, listBackfills } from "../../store/work/backfills.ts";
-import { steerBackfill } from "../../store/work/steer-backfill.ts";
+import { backfillOf, createBackfill, listBackfills, steerBackfill } from "../../store/work/backfills.ts";
 import type { Loader } from "./loader.ts";
 import { daysOf, PLANTED, type Story, type Troubled } from "./story.ts";
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { SourceConfig } from "../../config/config.ts";
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { type PlannedScope, planTasks } from "../../domain/planning/plan-tasks.ts";
 import { type LeftOut, leftOutOf, outsideOf } from "../../domain/planning/planned-windows.ts";
@@ -8,15 +9,23 @@ import { ALL_TIME, normalize, subtract } from "../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS, STRIDES } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import { type PlanFacts, planFacts } from "../../store/activity/plan-facts.ts";
+import {
+  type PlanFacts,
+  type PlannableSource,
+  planFacts,
+  plannableSource,
+} from "../../store/activity/plan-facts.ts";
+import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
-import { type KnownSource, statusOfAsked } from "../sync/asked-range.ts";
+import { sharesOf } from "../source/pace.ts";
+import type { OpenSource } from "../source/source.ts";
+import { statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture, planSource } from "../sync/plan.ts";
-import type { PreviewedSource } from "./previewed-source.ts";
+import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
 import type { Wish } from "./wish.ts";
 
 /** The requests of a backfill, and what is loaded of its range now. */
-export interface BackfillPlan {
+interface BackfillPlan {
   /** The part of the range that can have usage; undefined if that is none of it. */
   readonly range: Interval | undefined;
   readonly loaded: readonly RangeLine[];
@@ -43,10 +52,10 @@ export interface BackfillPreview extends BackfillPlan {
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
-  { meter, range: asked, stride, groupings, reprocess }: Wish,
+  { meter, range: wished, stride, groupings, reprocess }: Wish,
   now: number,
 ): Promise<BackfillPlan> {
-  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, asked, stride, now);
+  const range = clipToFuture(stored?.source ?? { capabilities: new Set<never>() }, wished, stride, now);
   if (range === undefined) return { range, loaded: [], tasks: [] };
   const wanted = [{ meter, stride, range }];
   if (stored === undefined) {
@@ -58,18 +67,17 @@ export async function planBackfill(
     };
   }
   const { db, source } = stored;
-  return {
-    range,
-    loaded: await statusOfAsked(db, source, { wanted, groupings, workspaceIds }),
-    tasks: await planSource(
-      { ...source, store: { db }, workspaces: [] },
-      { wanted, groupings, workspaceIds, reprocess, retry: "all" },
-    ),
-  };
+  const asked = { wanted, groupings, workspaceIds };
+  // Nothing is asked of a meter that the server does not count.
+  const tasks = await planSource(
+    { ...source, store: { db }, workspaces: [] },
+    { ...asked, reprocess, retry: "all" },
+  );
+  return { range, loaded: await statusOfAsked(db, source, asked), tasks };
 }
 
 /** Where a meter begins: the source's data start for one that the server does not count. */
-function startOf({ meters, dataStart }: Pick<KnownSource, "meters" | "dataStart">, meter: Meter): number {
+function startOf({ meters, dataStart }: Pick<PlannedSource, "meters" | "dataStart">, meter: Meter): number {
   return meters.get(meter) ?? dataStart;
 }
 
@@ -112,7 +120,8 @@ export async function previewBackfill(
     facts:
       stored &&
       (await planFacts(stored.db, {
-        ...{ sourceId: stored.source.sourceId, most: mostRecords },
+        sourceId: stored.source.sourceId,
+        most: mostRecords,
         windows: windowsByScope(tasks.filter(isSent)),
       })),
     digest: digestOf(source, wish, tasks),
@@ -220,4 +229,78 @@ function emptyScopes(
       strides.map((one) => ({ scopeId: 0, workspaceId, groupBy, stride: one, missing: [ALL_TIME] })),
     ),
   );
+}
+
+/** A source with its workspaces, without a request to the platform. */
+export interface PreviewedSource {
+  readonly slug: string;
+  readonly dataStart: number;
+  /** Platform ids; empty where the platform lists them and was never asked. */
+  readonly workspaceIds: readonly string[];
+  /** Undefined before the first contact: nothing is loaded. */
+  readonly stored: StoredSource | undefined;
+}
+
+type PlannedSource = Omit<PlannableSource, "workspaces">;
+
+interface StoredSource {
+  readonly db: Database;
+  readonly source: PlannedSource;
+}
+
+/** What the tables know of a configured source. Without a database: what is configured. */
+export async function previewedSource(
+  { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
+  db: Database | undefined,
+): Promise<PreviewedSource & { readonly names: PlannableSource["workspaces"] }> {
+  const source = db && (await plannableSource(db, slug));
+  if (db === undefined || source === undefined) {
+    return { slug, dataStart: Date.parse(dataStart), workspaceIds, names: [], stored: undefined };
+  }
+  const { workspaces: names } = source;
+  const ids = names.map(({ id }) => id);
+  return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
+}
+
+/** The same of a source after contact. */
+export function previewedOpen(source: OpenSource): PreviewedSource {
+  const { config, dataStart, workspaces, store } = source;
+  const workspaceIds = workspaces.map((one) => one.workspaceId);
+  return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
+}
+
+/** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need of it, and what is left. */
+export interface BackfillBudget {
+  readonly perMinute: number;
+  readonly routinePerMinute: number;
+  /** For backfills. 0 where routine syncs need all of it: backfills then advance only while no sync has work left. */
+  readonly leftPerMinute: number;
+}
+
+const MINUTE_MS = 60_000;
+
+export function backfillBudget(
+  { workspaceIds, dataStart, stored }: PreviewedSource,
+  given: { config: Pick<SourceConfig, "slug" | "rateLimit">; settings: Syncing["settings"]; now: number },
+): BackfillBudget {
+  const { config, settings, now } = given;
+  const { fetch } = sharesOf(config.rateLimit);
+  const perMinute = (fetch.max * MINUTE_MS) / fetch.duration;
+  const source = {
+    config,
+    settings,
+    dataStart,
+    meters: stored?.source.meters ?? new Map([["traces" as const, dataStart]]),
+    workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
+    capabilities: stored?.source.capabilities ?? new Set<never>(),
+    strideRetries: new Set<never>(),
+  };
+  const routinePerMinute = (syncBudget(source, now).needed * MINUTE_MS) / settings.syncEveryMs;
+  return { perMinute, routinePerMinute, leftPerMinute: Math.max(0, perMinute - routinePerMinute) };
+}
+
+/** Whole minutes that so many requests take beside routine syncs; null where nothing is left for them. */
+export function minutesOf(requests: number, { leftPerMinute }: BackfillBudget): number | null {
+  if (requests === 0) return 0;
+  return leftPerMinute === 0 ? null : Math.ceil(requests / leftPerMinute);
 }

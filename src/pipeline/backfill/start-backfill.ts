@@ -5,22 +5,21 @@ import {
   windowsOf,
 } from "../../domain/planning/planned-windows.ts";
 import { UsageError } from "../../errors.ts";
-import type { Store } from "../../store/db/database.ts";
-import { createBackfill, startedSince } from "../../store/work/backfills.ts";
+import type { Database, Store } from "../../store/db/database.ts";
+import { type Backfill, createBackfill, listBackfills, startedSince } from "../../store/work/backfills.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
-import { digestOf, planBackfill } from "./plan-backfill.ts";
-import type { PreviewedSource } from "./previewed-source.ts";
+import { digestOf, type PreviewedSource, planBackfill } from "./plan-backfill.ts";
 import { refuseOutside, type Wish } from "./wish.ts";
 
 /** What a preview showed, and when (epoch milliseconds by Postgres's clock). */
-export interface ShownPlan {
+interface ShownPlan {
   readonly digest: string;
   readonly shownAt: number;
   /** Undefined where nobody kept them: then a change has no difference to show. */
   readonly windows: readonly PlannedWindow[] | undefined;
 }
 
-export type Started =
+type Started =
   | { readonly outcome: "started"; readonly backfillId: number }
   /** The plan is another one by now. Nothing was entered. */
   | { readonly outcome: "changed"; readonly difference: PlanDifference | undefined };
@@ -66,4 +65,21 @@ export async function startShown(
     });
   }
   return { outcome: "started", backfillId: await createBackfill(store, { ...asked, tasks, by }) };
+}
+
+/** Two backfills may ask for the same time. Each sentence says of an unfinished one what that means. */
+export async function overlapNotes(
+  db: Database,
+  { slug, range, stride }: { slug: string } & Pick<Wish, "range" | "stride">,
+): Promise<string[]> {
+  const unfinished = await listBackfills(db, { source: slug, states: ["running", "paused"] });
+  const isOverlapping = (other: Backfill) =>
+    other.stride === stride && Date.parse(other.from) < range.end && Date.parse(other.to) > range.start;
+  return unfinished
+    .filter(isOverlapping)
+    .map(({ backfillId, state }) =>
+      state === "running"
+        ? `Backfill ${backfillId} overlaps and is running. What it loads from now on is not fetched twice.`
+        : `Backfill ${backfillId} overlaps and is paused. This one fetches its tasks too.`,
+    );
 }

@@ -1,9 +1,11 @@
-import { shortInstant } from "../../domain/time/instant.ts";
+import { FIRST_DAY, LAST_DAY } from "../../config/value-schemas.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
+import { DateTime } from "../../luxon.ts";
 
 /** What somebody asks for, before it is known what of it is loaded. */
 export interface Wish {
@@ -52,4 +54,15 @@ export function workspacesOf(
 export function endsInFuture(askedEnd: number, planned: number | undefined): string | undefined {
   if (planned === undefined || askedEnd <= planned) return undefined;
   return `The range ends in the future (${shortInstant(askedEnd)}). It is asked for until ${shortInstant(planned)}.`;
+}
+
+/** Epoch milliseconds of an ISO 8601 day or instant, without an offset in UTC; or what is wrong with it, as a sentence. */
+export function readInstant(text: string): number | string {
+  // luxon alone would take "10:00" for today and "2026" for its first day.
+  const value = DateTime.fromISO(text, { zone: "utc" });
+  if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))
+    return "It is not a day or instant such as 2026-03-01.";
+  const ms = value.toMillis();
+  if (ms >= Date.parse(FIRST_DAY) && ms <= Date.parse(LAST_DAY)) return ms;
+  return `It is not between ${FIRST_DAY} and ${LAST_DAY}.`;
 }

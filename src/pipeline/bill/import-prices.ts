@@ -2,12 +2,15 @@ import { nearest } from "../../config/spelling.ts";
 import {
   describePrice,
   isForSame,
+  joinTiers,
   measureOf,
   overlaps,
+  type PlacedPrice,
   type Price,
+  type PriceLine,
   scopeOf,
+  textOf,
 } from "../../domain/bill/price.ts";
-import { joinTiers, type PlacedPrice, type PriceLine, textOf } from "../../domain/bill/volume-tier.ts";
 import { UsageError } from "../../errors.ts";
 import {
   addPrices,

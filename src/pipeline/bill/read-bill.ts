@@ -1,10 +1,25 @@
-import type { Reach } from "../../domain/planning/control.ts";
+import { PROVIDER_METERS, totalsOfMonth } from "../../domain/bill/provider.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../domain/months/month.ts";
+import type { Reach } from "../../domain/planning/windows.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
-import { type BillPart, billPartsOf } from "../../store/bill/bill-parts.ts";
+import { type BillPart, billPartsOf, noteBillPart } from "../../store/bill/bill-terms.ts";
+import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
+import { knownFindings, type NamedFinding } from "../../store/proof/control-findings.ts";
+import { endUnread } from "../../store/proof/ended.ts";
+import {
+  type ComparedTotal,
+  compareProvider,
+  keepProviderTotals,
+  loadedWorkspaces,
+  monthsToRead,
+} from "../../store/proof/provider-totals.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import type { OpenSource } from "../source/source.ts";
-import { checkProvider, type ProviderResult } from "./check-provider.ts";
-import { type ReadPart, readBillingPeriod, readUsageLimits } from "./read-terms.ts";
+import { refetchDays } from "../proof/control.ts";
+import { isKeyRefused } from "../source/ask.ts";
+import { type OpenSource, statesOf } from "../source/source.ts";
+import { askBill, type ReadPart, readBillingPeriod, readUsageLimits, refusalOf } from "./read-terms.ts";
 
 interface FailedPart {
   readonly part: BillPart;
@@ -48,4 +63,149 @@ export async function readBill(
     provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
     failed,
   };
+}
+
+/** This long after its end a month is final in the platform's own books (docs/platform.md, Buckets). */
+const BOOKS_CLOSE_AFTER_MS = 4 * DAY_MS;
+
+/** Months that are read each time, since the provider's own totals may still change. */
+const LATEST: Readonly<Record<Reach, number>> = { month: 2, quarter: 3, all: Number.POSITIVE_INFINITY };
+
+interface ComparedMonth {
+  readonly month: string;
+  readonly totals: readonly ComparedTotal[];
+}
+
+export interface ProviderResult {
+  /** Why the server does not show its totals; null: it does. */
+  readonly refusal: string | null;
+  readonly months: readonly ComparedMonth[];
+  /** What differs in any month after the check, whoever found it. */
+  readonly findings: readonly NamedFinding[];
+  readonly failed: readonly { readonly month: string; readonly code: string; readonly message: string }[];
+  readonly requests: number;
+  /** Final counts that changed when days were fetched again. */
+  readonly restated: number;
+}
+
+/**
+ * Compares months of traces by workspace with the totals of the billing provider, a second system. Where one differs, the days of
+ * the workspace are fetched again and the provider is asked again. If both are equal then, it was a restatement; else the month is
+ * kept as a difference with both numbers. Nothing is repaired by it.
+ *
+ * `reach` says which months: the last two or three, or all. Months that were never compared to the end are always among them.
+ */
+export async function checkProvider(
+  source: OpenSource,
+  reach: Reach,
+  onProgress: OnProgress = () => {},
+): Promise<ProviderResult> {
+  const { sourceId, store, dataStart, workspaces } = source;
+  const { db } = store;
+  await endUnread(db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
+  const over = monthsOver(dataStart, (await storeNow(db)) - BOOKS_CLOSE_AFTER_MS);
+  const latest = over.slice(0, LATEST[reach]);
+  const due = [...new Set([...latest, ...(await monthsToRead(db, { sourceId, months: over }))])];
+  const known = await knownFindings(db, { sourceId, range: ALL_TIME, kinds: ["provider_total"] });
+  const [months, failed]: [ComparedMonth[], ProviderResult["failed"][number][]] = [[], []];
+  let refusal: string | null = null;
+  let [requests, restated, done] = [0, 0, 0];
+  for (const month of due.sort((a, b) => a.start.localeCompare(b.start))) {
+    try {
+      const checked = await checkMonth(source, { month, known });
+      requests += checked.requests;
+      if ("refusal" in checked) {
+        refusal = checked.refusal;
+        break;
+      }
+      restated += checked.restated;
+      months.push({ month: month.name, totals: checked.totals });
+    } catch (error) {
+      // The refused key of a fetch of days stops the source; one that may not read the bill does not come here.
+      if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+      failed.push({ month: month.name, code: error.code, message: error.message });
+      // A provider that does not answer, or answers nonsense, is not asked for each of many months.
+      if (failed.length >= MOST_FAILURES) break;
+    }
+    onProgress({ done: ++done, total: due.length });
+  }
+  const findings = await knownFindings(db, { sourceId, range: ALL_TIME, kinds: ["provider_total"] });
+  return { refusal, months, findings, failed, requests, restated };
+}
+
+const MOST_FAILURES = 3;
+const ALL_TIME = { start: 0, end: 8.64e15 / 2 };
+
+/** The calendar months within the data that ended before an instant, the newest first. */
+function monthsOver(dataStart: number, before: number): CalendarMonth[] {
+  const months: CalendarMonth[] = [];
+  for (
+    let month = monthBefore(monthAt(before));
+    Date.parse(month.start) >= dataStart;
+    month = monthBefore(month)
+  ) {
+    months.push(month);
+  }
+  return months;
+}
+
+async function checkMonth(
+  source: OpenSource,
+  { month, known }: { month: CalendarMonth; known: readonly NamedFinding[] },
+) {
+  const { store, sourceId } = source;
+  const first = await readMonth(source, month);
+  if ("refusal" in first) return { refusal: first.refusal, requests: 1 };
+  const looked = await compareProvider(store.db, { sourceId, month, totals: first.totals });
+  const doubtful = looked.filter((one) => one.outcome === "differs" && !isKnown(one, month, known));
+  if (doubtful.length === 0) {
+    const totals = await keepProviderTotals(store, { sourceId, month, ...first });
+    return { totals, requests: 1, restated: 0 };
+  }
+  const refetched = await refetchMonth(source, month, doubtful);
+  const again = await readMonth(source, month);
+  const requests = 2 + refetched.requests;
+  if ("refusal" in again) return { refusal: again.refusal, requests };
+  const totals = await keepProviderTotals(store, { sourceId, month, ...again });
+  return { totals, requests, restated: refetched.restated };
+}
+
+async function readMonth(source: OpenSource, month: CalendarMonth) {
+  const { store, sourceId, billing, signal } = source;
+  const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const asked = await askBill(source, async () => ({
+    stamp: await drawStamp(store.db),
+    readings: await billing.providerUsage({ ...period, signal }),
+  }));
+  await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(asked) });
+  if ("refusal" in asked) return asked;
+  const { stamp, readings } = asked.answer;
+  const known = await loadedWorkspaces(store.db, sourceId);
+  return { stamp, totals: totalsOfMonth(readings, { month: period, known }) };
+}
+
+/** Whether both numbers are those of a finding: they were asked for twice then. */
+function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly NamedFinding[]): boolean {
+  return known.some(
+    (finding) =>
+      finding.scopeId === one.scopeId &&
+      finding.start === Date.parse(start) &&
+      finding.storedTraces === one.storedTraces &&
+      finding.controlTraces === one.value,
+  );
+}
+
+/** All dimensions of the workspaces: a restatement changes each of them. */
+async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
+  const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const sides = [];
+  for (const meter of PROVIDER_METERS) {
+    const own = new Set(doubtful.filter((one) => one.meter === meter).map((one) => one.workspaceId));
+    if (own.size === 0) continue;
+    const states = (await statesOf(source, "day", GROUPINGS, meter)).filter((one) =>
+      own.has(one.workspaceId),
+    );
+    sides.push({ meter, states, days: states.map(({ scopeId }) => ({ scopeId, ...period })) });
+  }
+  return refetchDays(source, sides);
 }

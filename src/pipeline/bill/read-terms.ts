@@ -1,8 +1,13 @@
+import { PlatformError } from "../../errors.ts";
 import type { WireLimit } from "../../platform/billing/limits.ts";
-import { noteBillPart } from "../../store/bill/bill-parts.ts";
-import { keepBillingPeriod, keepUsageLimits, type StoredLimit } from "../../store/bill/bill-terms.ts";
+import {
+  keepBillingPeriod,
+  keepUsageLimits,
+  noteBillPart,
+  type StoredLimit,
+} from "../../store/bill/bill-terms.ts";
+import { askAside } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
-import { askBill, refusalOf } from "./ask-bill.ts";
 
 /** What was read of a part of the bill, or why not. */
 export interface ReadPart {
@@ -57,7 +62,9 @@ function createLimits() {
       const limitType = type ?? "not named";
       const before = kept.get(keyOf(workspaceId, limitType));
       kept.set(keyOf(workspaceId, limitType), {
-        ...{ workspaceId, limitType, isRejecting: true },
+        workspaceId,
+        limitType,
+        isRejecting: true,
         value: before?.value ?? value,
       });
     },
@@ -75,4 +82,27 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   if (endsAt === null) return { read: 0, refusal: null };
   await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
   return { read: 1, refusal: null };
+}
+
+/** What a part of the bill answered, or why the server does not show it to this key. */
+type BillAnswer<T> = { readonly answer: T } | { readonly refusal: string };
+
+/** The bill may need more permission than usage, and a server may be without it. */
+const REFUSALS = [401, 403, 404, 405];
+
+/**
+ * Asks for a part of the bill. What refuses it says nothing of the key's right to read usage, so the source goes on. Throws what
+ * else went wrong.
+ */
+export async function askBill<T>(source: OpenSource, send: () => Promise<T>): Promise<BillAnswer<T>> {
+  try {
+    return { answer: await askAside(source, send) };
+  } catch (error) {
+    if (!(error instanceof PlatformError) || !REFUSALS.includes(error.status ?? 0)) throw error;
+    return { refusal: error.message };
+  }
+}
+
+export function refusalOf(asked: BillAnswer<unknown>): string | null {
+  return "refusal" in asked ? asked.refusal : null;
 }

@@ -57,8 +57,16 @@ export async function writeDays(
     await commit(file);
     open = undefined;
     files.push({
-      ...{ path, usage_date: day, rows: planned.rows, bytes: facts.bytes, sha256: facts.hash.digest("hex") },
-      ...{ digest, sums, is_final: isFinal, coverage, written_at: asOf },
+      path,
+      usage_date: day,
+      rows: planned.rows,
+      bytes: facts.bytes,
+      sha256: facts.hash.digest("hex"),
+      digest,
+      sums,
+      is_final: isFinal,
+      coverage,
+      written_at: asOf,
     });
   };
   try {

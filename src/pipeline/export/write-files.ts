@@ -1,11 +1,14 @@
-import { EtlError } from "../../errors.ts";
+import type pg from "pg";
+import { EtlError, UsageError } from "../../errors.ts";
+import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { onReadingConnection, type ReadingAccess } from "../../store/db/reading-connection.ts";
-import { daysOfSource, lockFiles, rowsByDay } from "../../store/export/day-rows.ts";
-import { keyOf, listViews } from "../../store/export/views.ts";
-import type { Place } from "../../warehouse/place.ts";
+import { type Dataset, daysOfSource, lockFiles, rowsByDay } from "../../store/export/day-rows.ts";
+import { keyOf, listViews, type View } from "../../store/export/views.ts";
+import type { RunEnd } from "../../store/work/runs.ts";
+import { openPlace, type Place } from "../../warehouse/place.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { datasetsOf } from "./datasets.ts";
+import { asRun } from "../runs.ts";
 import {
   FORMAT,
   foreignFiles,
@@ -15,7 +18,7 @@ import {
   readManifest,
   writeManifest,
 } from "./manifest.ts";
-import { interrupted, pathOf, writeDays } from "./write-days.ts";
+import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
 
 interface Wanted extends ReadingAccess {
   /** Its slug. */
@@ -65,50 +68,35 @@ export async function writeFiles(
       if (!(await lockFiles(client, source))) return undefined;
       const days = await daysOfSource(client, source);
       if (days === undefined) throw sourceUnknown(source);
+      const { asOf } = days;
       const before = await readManifest(place, source);
       if (isForeign(before, database) && wanted.takeOver !== true) throw foreignFiles(place, before);
-      const there = new Map<string, number>();
-      for (const { view } of datasets) {
-        for (const [name, bytes] of await place.list(`${view.name}/source_id=${source}`))
-          there.set(name, bytes);
-      }
+      const there = await filesThere(place, source, datasets);
       const written: ManifestFile[] = [];
       const sets: Manifest["datasets"] = {};
-      let done = 0;
-      for (const dataset of datasets) {
-        const files: ManifestFile[] = [];
-        const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
-        for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
-          const found = await rowsByDay(client, dataset, {
-            source,
-            ...(range === undefined ? {} : { range }),
-          });
-          const planned = found.map((one) => ({ ...one, path: pathOf(dataset, source, one) }));
-          const kept = planned.flatMap(({ path }) => {
-            const file = known.get(path);
-            return file !== undefined && there.get(path) === file.bytes ? [file] : [];
-          });
-          const keptPaths = new Set(kept.map(({ path }) => path));
-          const changed = planned.filter(({ path }) => !keptPaths.has(path));
-          const now = await writeDays(client, wanted, { dataset, changed, asOf: days.asOf });
-          files.push(...kept, ...now);
-          written.push(...now);
-        }
+      for (const [at, dataset] of datasets.entries()) {
+        const { kept, added } = await writeDataset(client, wanted, { dataset, days, before, there });
+        written.push(...added);
         sets[dataset.view.name] = {
           key: [...keyOf(dataset.view)],
           columns: dataset.columns.map(({ name, type }) => ({ name, type })),
           partitioned_by: ["source_id", ...(dataset.day === undefined ? [] : [dataset.day.name])],
-          files: files.sort((a, b) => a.path.localeCompare(b.path)),
+          files: [...kept, ...added].sort((a, b) => a.path.localeCompare(b.path)),
         };
-        onProgress({ done: ++done, total: datasets.length });
+        onProgress({ done: at + 1, total: datasets.length });
       }
-      const { replaced, old } = replacedBy({ sets, there, before, asOf: days.asOf, keepMs: wanted.keepMs });
+      const { replaced, old } = replacedBy({ sets, there, before, asOf, keepMs: wanted.keepMs });
+      const manifest: Manifest = {
+        format: FORMAT,
+        source_id: source,
+        database,
+        release: wanted.release,
+        as_of: asOf,
+        datasets: sets,
+        replaced,
+      };
       // A lost connection has lost the lock too: from then on another process may write a newer set, of these same files.
       const mustHoldLock = async () => void (await client.query("select"));
-      const manifest: Manifest = {
-        ...{ format: FORMAT, source_id: source, database, release: wanted.release, as_of: days.asOf },
-        ...{ datasets: sets, replaced },
-      };
       await writeManifest(place, manifest, async () => {
         const now = await readManifest(place, source);
         if (now?.as_of !== before?.as_of) {
@@ -123,7 +111,7 @@ export async function writeFiles(
       }
       const all = Object.values(sets).flatMap(({ files }) => files);
       return {
-        asOf: days.asOf,
+        asOf,
         files: all.length,
         rows: all.reduce((sum, { rows }) => sum + rows, 0),
         written: written.length,
@@ -132,6 +120,49 @@ export async function writeFiles(
       };
     },
   );
+}
+
+/** Paths of the files that lie there, with their bytes. */
+async function filesThere(
+  place: Place,
+  source: string,
+  datasets: readonly Dataset[],
+): Promise<Map<string, number>> {
+  const there = new Map<string, number>();
+  for (const { view } of datasets) {
+    for (const [path, bytes] of await place.list(`${view.name}/source_id=${source}`)) there.set(path, bytes);
+  }
+  return there;
+}
+
+/** Writes the files of a view whose rows are others than before. `kept`: those that stay. */
+async function writeDataset(
+  client: pg.Client,
+  wanted: Wanted,
+  given: {
+    dataset: Dataset;
+    days: { from: string; to: string; asOf: string };
+    before: Manifest | undefined;
+    there: ReadonlyMap<string, number>;
+  },
+): Promise<{ kept: ManifestFile[]; added: ManifestFile[] }> {
+  const { dataset, days, before, there } = given;
+  const { source } = wanted;
+  const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
+  const kept: ManifestFile[] = [];
+  const added: ManifestFile[] = [];
+  for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
+    const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
+    const changed: PlannedFile[] = [];
+    for (const rows of found) {
+      const path = pathOf(dataset, source, rows);
+      const file = known.get(path);
+      if (file !== undefined && there.get(path) === file.bytes) kept.push(file);
+      else changed.push({ ...rows, path });
+    }
+    added.push(...(await writeDays(client, wanted, { dataset, changed, asOf: days.asOf })));
+  }
+  return { kept, added };
 }
 
 /** Our files that are not of the new set, since when, and which of them were replaced long enough ago. */
@@ -175,4 +206,83 @@ function sourceUnknown(source: string): EtlError {
     message: `There is no source ${source} in this database.`,
     next: "`usage-etl source list` shows those that are stored.",
   });
+}
+
+/** What the files of a source are written with. */
+export interface FilesSettings {
+  /** A folder, or `s3://bucket/prefix`. */
+  readonly address: string;
+  readonly views: readonly string[];
+  readonly keepMs: number;
+  /** Its slug. */
+  readonly source: string;
+  readonly release: string;
+  /** Whether to replace a set of another database. Default: it is refused. */
+  readonly takeOver?: boolean;
+}
+
+const ENDED_ELSEWHERE: RunEnd = {
+  outcome: "skipped",
+  code: "files_being_written",
+  message: "Another process writes the files of this source.",
+};
+
+/** Writes the files of a source as one run of the history. Undefined: another process writes them. */
+export function writeSourceFiles(
+  { store, sourceId }: { store: Store; sourceId: number },
+  { address, ...settings }: FilesSettings,
+  signal: AbortSignal,
+  onProgress?: OnProgress,
+): Promise<FilesWritten | undefined> {
+  return asRun(
+    { store, sourceId },
+    "files",
+    async () => {
+      const place = await openPlace(address, { signal });
+      return writeFiles({ store, signal, place, ...settings }, onProgress);
+    },
+    (written) => (written === undefined ? ENDED_ELSEWHERE : { outcome: "done" }),
+  );
+}
+
+/**
+ * When something was fetched or proved: it changes every night for weeks, while the figures stay. Whether it is proved stays in the
+ * files (`is_reconciled`).
+ */
+const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
+const DIMENSIONS = ["dim_workspace", "dim_project", "dim_user", "dim_api_key", "dim_deployment"];
+
+/** The views that files are written of: those that are named, else all daily facts with their dimensions. */
+function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
+  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || DIMENSIONS.includes(name);
+  if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
+  return named.map((name) => {
+    const view = views.find((one) => one.name === name);
+    const dataset = view && datasetOf(view);
+    if (dataset !== undefined) return dataset;
+    throw new UsageError({
+      code: "files_view_unusable",
+      message:
+        view === undefined
+          ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is no view of this database.`
+          : `USAGE_EXPORT_VIEWS names ${name}, which has no source or is not by day.`,
+      next: `Name daily views and dimensions, such as ${views
+        .filter(isDefault)
+        .slice(0, 3)
+        .map((one) => one.name)
+        .join(", ")}. The command export writes the others.`,
+    });
+  });
+}
+
+/** Undefined: its rows have no source, or a time that is no day. */
+function datasetOf(view: View): Dataset | undefined {
+  const column = (name: string) => view.columns.find((one) => one.name === name);
+  const day = column("usage_date");
+  const isByTime = ["usage_hour", "month_start", "period_start"].some((name) => column(name) !== undefined);
+  if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
+  const columns = view.columns.filter(
+    ({ name }) => !["source_id", "usage_date", ...TIMES_OF_WORK].includes(name),
+  );
+  return { view, columns, day };
 }

@@ -1,32 +1,20 @@
+import { createHash } from "node:crypto";
+import type { EmailPolicy } from "../../config/config.ts";
 import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import { type LoadResult, loadAnswer, type WholeAnswer } from "../../store/load/load.ts";
+import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import type { StoredTask } from "../../store/work/tasks.ts";
-import { askUsage, collectAnswer, isMeterForbidden } from "../source/ask.ts";
+import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
-import { isKeyRefused } from "../source/refusal.ts";
 import type { OpenSource } from "../source/source.ts";
-import { withEmailPolicy } from "./email-policy.ts";
-import { describe, takeNextStep } from "./next-step.ts";
-import { afterFlaw, afterRefusal, type NextStep } from "./split.ts";
+import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./next-step.ts";
 
-/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
-export interface RowCounts {
-  readonly records: number;
-  readonly traces: number;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly retired: number;
-  readonly unchanged: number;
-  readonly restated: number;
-  readonly unverified: number;
-}
-
-export const NO_ROWS: RowCounts = {
+export const NO_ROWS = {
   records: 0,
   traces: 0,
   inserted: 0,
@@ -36,6 +24,8 @@ export const NO_ROWS: RowCounts = {
   restated: 0,
   unverified: 0,
 };
+/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
+export type RowCounts = Readonly<typeof NO_ROWS>;
 
 /** How one task ended. `followUps` take its place where it was split or planned in a finer stride. */
 export interface TaskResult {
@@ -73,50 +63,49 @@ export async function extractTask(
   { onTransient = "keep", isRepair, row }: ExtractOptions = {},
 ): Promise<TaskResult> {
   let requests = 0;
-  const onAttempt = () => requests++;
+  const load = (confirms?: Load["confirms"]) =>
+    loadTask(source, task, { onAttempt: () => requests++, isRepair, row, confirms });
+  const notLoaded = async (stamp: FetchStamp, step: NextStep): Promise<TaskResult> => {
+    const followUps = await takeNextStep(source, task, { stamp, step });
+    const { outcome, code, message, keep } = step;
+    return { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
+  };
   await source.access.fresh();
-  let last = await loadTask(source, task, { onAttempt, isRepair, row });
-  if (last.load?.outcome === "unconfirmed" && task.meter !== "traces") {
+  let last = await load();
+  if (last.loaded?.outcome === "unconfirmed" && task.meter !== "traces") {
     // A server may have been updated to one that counts it no more, and answers zero for ever.
     const counted = await learnMeters(source, new Set([task.meter]));
     if (!source.meters.has(task.meter)) return { ...ENDED, requests };
-    if (!counted.has(task.meter)) {
-      await takeNextStep(source, task, { stamp: last.stamp, step: DOUBTFUL });
-      const { outcome, code, message, keep } = DOUBTFUL;
-      return { outcome, requests, rows: NO_ROWS, followUps: [], code, message, keepsFailure: keep };
-    }
+    if (!counted.has(task.meter)) return notLoaded(last.stamp, DOUBTFUL);
   }
-  if (last.load?.outcome === "unconfirmed") {
+  if (last.loaded?.outcome === "unconfirmed") {
     // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
-    const confirms = { fullyDeleted: last.load.fullyDeleted, since: last.stamp.fetchedAt };
+    const { fullyDeleted } = last.loaded;
     await source.access.renew();
-    last = await loadTask(source, task, { onAttempt, isRepair, row, confirms });
+    last = await load({ fullyDeleted, since: last.stamp.fetchedAt });
   }
-  const { stamp, load, refusal } = last;
-  if (load !== undefined && load.outcome !== "unconfirmed") {
+  const { loaded, refusal } = last;
+  if (loaded !== undefined && loaded.outcome !== "unconfirmed") {
     source.splitLimit.usable();
     await forget(source, `no_${task.window.stride}`);
-    return { outcome: load.outcome, requests, rows: rowsOf(last), followUps: [] };
+    return { outcome: loaded.outcome, requests, rows: rowsOf(last), followUps: [] };
   }
   if (refusal?.retryable && onTransient === "throw") throw refusal;
-  const step = nextStep(source, task, last);
-  const followUps = await takeNextStep(source, task, { stamp, step });
-  const { outcome, code, message, keep } = step;
-  const result = { outcome, requests, rows: NO_ROWS, followUps, code, message, keepsFailure: keep };
+  const result = await notLoaded(last.stamp, nextStep(source, task, last));
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
 /** An answer that was loaded, one that cannot be used, or none. */
-type Loaded = { readonly stamp: FetchStamp } & (
+type Answered = { readonly stamp: FetchStamp } & (
   | {
-      readonly load: LoadResult;
+      readonly loaded: LoadResult;
       readonly records: number;
       readonly traces: number;
       readonly flaw?: never;
       readonly refusal?: never;
     }
-  | { readonly flaw: AnswerFlaw; readonly load?: never; readonly refusal?: never }
-  | { readonly refusal: PlatformError; readonly load?: never; readonly flaw?: never }
+  | { readonly flaw: AnswerFlaw; readonly loaded?: never; readonly refusal?: never }
+  | { readonly refusal: PlatformError; readonly loaded?: never; readonly flaw?: never }
 );
 
 async function loadTask(
@@ -125,42 +114,51 @@ async function loadTask(
   {
     onAttempt,
     row,
-    ...given
-  }: { onAttempt: () => void; row: StoredTask | undefined } & Pick<WholeAnswer, "isRepair" | "confirms">,
-): Promise<Loaded> {
+    isRepair,
+    confirms,
+  }: { onAttempt: () => void; row: StoredTask | undefined } & Pick<Load, "isRepair" | "confirms">,
+): Promise<Answered> {
   const { store, sourceId, settings, log } = source;
-  const admit = withEmailPolicy(task.groupBy, settings.userEmail);
-  let asked: FetchStamp | undefined;
+  const { meter, groupBy, window } = task;
+  const admit = withEmailPolicy(groupBy, settings.userEmail);
+  let lastStamp: FetchStamp | undefined;
   const noteAttempt = (stamp: FetchStamp) => {
-    asked = stamp;
+    lastStamp = stamp;
     onAttempt();
   };
   try {
-    return await askUsage<Loaded>(
+    return await askUsage<Answered>(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ stamp }) => {
         const { answer, flaw } = await collectAnswer(source, task, { admit });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
-        const { meter, groupBy, window } = task;
-        const load = await loadAnswer(store, {
-          ...{ sourceId, meter, groupBy, window, stamp, answer, ...given },
+        const loaded = await loadAnswer(store, {
+          sourceId,
+          meter,
+          groupBy,
+          window,
+          stamp,
           scopeIds: scopeIdsOf(task),
+          answer,
           settleAfterMs: settings.settleAfterMs,
+          isRepair,
+          confirms,
         });
         const { records } = answer;
         // The measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;
-        log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...load }, "task");
-        const ends = row !== undefined && isFinalBy(load) ? { task: row, state: "done" as const } : undefined;
-        const result = { stamp, load, records, traces };
-        return { outcome: load.outcome, records, traces, task: ends, result };
+        log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...loaded }, "task");
+        const ends =
+          row !== undefined && isFinalBy(loaded) ? { task: row, state: "done" as const } : undefined;
+        const result = { stamp, loaded, records, traces };
+        return { outcome: loaded.outcome, records, traces, task: ends, result };
       },
     );
   } catch (error) {
-    if (asked === undefined || !(error instanceof PlatformError)) throw error;
-    if (isKeyRefused(error) && !isMeterForbidden(error, task.meter)) throw error;
-    return { stamp: asked, refusal: error };
+    if (lastStamp === undefined || !(error instanceof PlatformError)) throw error;
+    if (isKeyRefused(error, task.meter)) throw error;
+    return { stamp: lastStamp, refusal: error };
   }
 }
 
@@ -169,10 +167,18 @@ export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">)
   return outcome === "loaded" || outcome === "discarded";
 }
 
-function rowsOf({ load, records, traces }: Extract<Loaded, { load: LoadResult }>): RowCounts {
-  const { inserted, updated, retired, unchanged, restated, unverified } = load;
-  const written = { inserted, updated, retired, unchanged, restated };
-  return { records, traces, ...written, unverified: unverified.length };
+function rowsOf({ loaded, records, traces }: Extract<Answered, { loaded: LoadResult }>): RowCounts {
+  const { inserted, updated, retired, unchanged, restated, unverified } = loaded;
+  return {
+    records,
+    traces,
+    inserted,
+    updated,
+    retired,
+    unchanged,
+    restated,
+    unverified: unverified.length,
+  };
 }
 
 /** Nothing was replaced: what was counted before stays. */
@@ -203,7 +209,7 @@ const DOUBTFUL: NextStep = {
   keep: true,
 };
 
-function nextStep(source: OpenSource, task: UsageRequest, last: Loaded): NextStep {
+function nextStep(source: OpenSource, task: UsageRequest, last: Answered): NextStep {
   const maySplit = source.splitLimit.allows();
   if (last.flaw !== undefined) return afterFlaw(task, last.flaw, maySplit, source.capabilities);
   if (last.refusal !== undefined) return afterRefusal(task, last.refusal, last.stamp.fetchedAt, maySplit);
@@ -213,4 +219,44 @@ function nextStep(source: OpenSource, task: UsageRequest, last: Loaded): NextSte
 async function forget(source: OpenSource, capability: ServerCapability): Promise<void> {
   if (source.capabilities.delete(capability))
     await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
+}
+
+/** Digests that are kept for an answer: an address comes again in every bucket, and its digest takes longer than the rest of a record. */
+const MOST_KEPT = 50_000;
+
+/** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed afterwards. */
+function withEmailPolicy(groupBy: GroupBy, policy: EmailPolicy) {
+  const digests = new Map<string, string>();
+  const keptDigestOf = (email: string) => {
+    const kept = digests.get(email);
+    if (kept !== undefined) return kept;
+    const digest = digestOf(email);
+    if (digests.size < MOST_KEPT) digests.set(email, digest);
+    return digest;
+  };
+  return (records: UsageRecord[]): UsageRecord[] => {
+    if (groupBy !== "user" || policy === "keep") return records;
+    return records.map((record) => ({
+      ...record,
+      dimensionName:
+        policy === "drop" || record.dimensionName === null ? null : keptDigestOf(record.dimensionName),
+    }));
+  };
+}
+
+function digestOf(email: string): string {
+  return `sha256:${createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 16)}`;
+}
+
+/**
+ * Whether a task is dropped since the server does not answer in its stride. Once a day one task is let through: it
+ * uses up the stride's retry.
+ */
+export function isStrideRefused(
+  { capabilities, strideRetries }: Pick<OpenSource, "capabilities" | "strideRetries">,
+  { window }: Pick<UsageRequest, "window">,
+): boolean {
+  const capability = `no_${window.stride}` as const;
+  const isRetry = strideRetries.delete(capability);
+  return capabilities.has(capability) && !isRetry;
 }

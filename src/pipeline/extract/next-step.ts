@@ -5,12 +5,23 @@ import {
   type UsageRequest,
   workspaceIdsOf,
 } from "../../domain/planning/request.ts";
+import { planWindows } from "../../domain/planning/windows.ts";
+import {
+  DAY_MS,
+  finerStride,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+} from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
-import { learnCapability } from "../../store/catalog/server-capabilities.ts";
-import { learnMeter } from "../../store/catalog/source-meters.ts";
+import { learnCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import { type LearnableMeter, learnMeter } from "../../store/catalog/source-meters.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import type { OpenSource } from "../source/source.ts";
-import type { NextStep } from "./split.ts";
 
 /**
  * Carries out the next step of a task that was not loaded: learns a server capability, keeps a failure. Returns the
@@ -59,4 +70,113 @@ export function describe({ meter, groupBy, window, members }: UsageRequest): obj
     to: new Date(window.end).toISOString(),
     workspaces: members.length,
   };
+}
+
+/** What to do about a task that could not be loaded. */
+export interface NextStep {
+  readonly outcome: "split" | "failed" | "not_available";
+  readonly code: string;
+  readonly message: string;
+  /** The requests that take its place. */
+  readonly parts: readonly UnstoredRequest[];
+  /** Whether the task's own scopes keep it as a failure, to be asked again later. */
+  readonly keep: boolean;
+  readonly learn?: ServerCapability;
+  /** What the server counts no more. */
+  readonly ends?: LearnableMeter;
+}
+
+/** Statuses that one workspace or one record may cause; 414 and 431 are a URL that is too long. */
+const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
+
+/** After an answer that is whole but cannot be used (docs/architecture.md, rule 8). `lacks`: what the server is known not to do. */
+export function afterFlaw(
+  task: UsageRequest,
+  flaw: AnswerFlaw,
+  maySplit: boolean,
+  lacks: ReadonlySet<ServerCapability> = new Set(),
+): NextStep {
+  const { code, message } = flaw;
+  if (flaw.kind === "record") return split(task, flaw, maySplit);
+  const finer = finerOf(task);
+  if (finer !== undefined && !lacks.has(`no_${finer}`)) {
+    const parts = over(task, planWindows(task.window, finer));
+    return { outcome: "split", code, message, parts, keep: true };
+  }
+  // One misplaced bucket is a bad answer. Only an answer in another stride shows that the server has no hours.
+  if (task.window.stride === "hour" && code === "stride_differs")
+    return { outcome: "not_available", code, message, parts: [], keep: false, learn: "no_hour" };
+  return { outcome: "failed", code, message, parts: [], keep: true };
+}
+
+/** Only traces of all tiers are kept by the hour. */
+function finerOf({ meter, window }: UsageRequest): Stride | undefined {
+  const finer = finerStride(window.stride);
+  return finer === "hour" && meter !== "traces" ? undefined : finer;
+}
+
+/** After a refused request, or an answer that failed its schema (docs/architecture.md, rule 12). */
+export function afterRefusal(
+  task: UsageRequest,
+  error: PlatformError,
+  now: number,
+  maySplit: boolean,
+): NextStep {
+  const { code, message, status, locations } = error;
+  const { start, end, stride } = task.window;
+  if (task.meter !== "traces" && isMeterRefused(error))
+    return { outcome: "not_available", code, message, parts: [], keep: false, ends: task.meter };
+  if (
+    end > now &&
+    (status === 400 || status === 422) &&
+    locations.some((location) => location.includes("end_time"))
+  ) {
+    const pastEnd = floorToGrid(now, stride === "hour" ? HOUR_MS : DAY_MS);
+    const parts = start < pastEnd ? over(task, planWindows({ start, end: pastEnd }, stride)) : [];
+    return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
+  }
+  // Without a location the whole answer is foreign, such as an HTML page. A smaller request would get the same.
+  // A smaller request has a smaller answer; that of a server which never ends one stops at the split limit.
+  const isTooLarge = code === "answer_too_large";
+  if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
+    return split(task, { code, message }, maySplit);
+  }
+  return { outcome: "failed", code, message, parts: [], keep: true };
+}
+
+/** Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts), or not from this key. */
+function isMeterRefused({ status, locations, message, url }: PlatformError): boolean {
+  if (status === 403) return true;
+  if (status !== 400 && status !== 422) return false;
+  // The address has them whatever is refused.
+  return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
+}
+
+/** By workspace, then by time, down to one bucket: one bad record costs one bucket. */
+function split(task: UsageRequest, reason: { code: string; message: string }, maySplit: boolean): NextStep {
+  const { code, message } = reason;
+  const parts = maySplit ? halvesOf(task) : [];
+  if (parts.length === 0) return { outcome: "failed", code, message, parts, keep: true };
+  return { outcome: "split", code, message, parts, keep: false };
+}
+
+function halvesOf(task: UsageRequest): UnstoredRequest[] {
+  const { window, members } = task;
+  if (members.length > 1) {
+    const half = Math.ceil(members.length / 2);
+    return [members.slice(0, half), members.slice(half)].map((some) => ({ ...task, members: some }));
+  }
+  const bucketMs = STRIDE_MS[window.stride];
+  const buckets = (window.end - window.start) / bucketMs;
+  // The platform would answer half a window of a coarser stride in another stride.
+  if (buckets < 2 || bucketMs > DAY_MS) return [];
+  const cut = window.start + Math.ceil(buckets / 2) * bucketMs;
+  return over(task, [
+    { ...window, end: cut },
+    { ...window, start: cut },
+  ]);
+}
+
+function over(task: UsageRequest, windows: readonly Window[]): UnstoredRequest[] {
+  return windows.map((window) => ({ ...task, window }));
 }

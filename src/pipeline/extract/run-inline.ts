@@ -5,11 +5,9 @@ import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
-import { keepStatistics } from "../statistics.ts";
-import { extractTask, NO_ROWS, type RowCounts, type TaskResult } from "./extract.ts";
-import { createDownDetector } from "./platform-down.ts";
-import type { OnProgress } from "./sequentially.ts";
-import { isStrideRefused } from "./stride-retry.ts";
+import { keepStatistics } from "../upkeep.ts";
+import { extractTask, isStrideRefused, NO_ROWS, type RowCounts, type TaskResult } from "./extract.ts";
+import { createDownDetector, type OnProgress } from "./sequentially.ts";
 
 /** Tasks fetched at once: enough to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;

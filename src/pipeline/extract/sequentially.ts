@@ -1,9 +1,7 @@
 import type { Meter } from "../../domain/usage/meter.ts";
-import { PlatformError } from "../../errors.ts";
-import { isMeterForbidden } from "../source/ask.ts";
-import { isKeyRefused } from "../source/refusal.ts";
+import { PlatformError, UnreachableError } from "../../errors.ts";
+import { isKeyRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
-import { createDownDetector } from "./platform-down.ts";
 
 export type OnProgress = (progress: { done: number; total: number }) => void;
 
@@ -32,11 +30,30 @@ export async function sequentially<T extends { readonly meter: Meter }>(
       noteGivenUp(undefined);
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
-      if (isKeyRefused(error) && !isMeterForbidden(error, one.meter)) throw error;
+      if (isKeyRefused(error, one.meter)) throw error;
       failed.push({ one, code: error.code, message: error.message });
       noteGivenUp(error.retryable ? error : undefined);
     }
     onProgress({ done: ++done, total: all.length });
   }
   return failed;
+}
+
+/** Requests in a row that failed after every attempt: the platform is down, and more requests only make it worse. */
+const GIVE_UP_AFTER = 3;
+
+/** Counts passing failures in a row. Throws `platform_unreachable` at the third. */
+export function createDownDetector(): (gaveUp: PlatformError | undefined) => void {
+  let inARow = 0;
+  return (gaveUp) => {
+    inARow = gaveUp === undefined ? 0 : inARow + 1;
+    if (gaveUp === undefined || inARow < GIVE_UP_AFTER) return;
+    throw new UnreachableError({
+      code: "platform_unreachable",
+      message: `${GIVE_UP_AFTER} fetch tasks in a row failed after every attempt, the last with: ${gaveUp.message}`,
+      next: "See whether the platform is up. What was loaded stays, and the next sync goes on from there.",
+      retryable: true,
+      cause: gaveUp,
+    });
+  };
 }

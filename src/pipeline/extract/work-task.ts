@@ -13,10 +13,9 @@ import {
   releaseTasks,
   type StoredTask,
 } from "../../store/work/tasks.ts";
-import { isKeyRefused } from "../source/refusal.ts";
+import { isKeyRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
-import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
-import { isStrideRefused } from "./stride-retry.ts";
+import { extractTask, isFinalBy, isStrideRefused, type TaskResult } from "./extract.ts";
 
 /** A task that so many workers took and neither ended nor handed back ends every worker that takes it. */
 const POISON_AFTER = 20;

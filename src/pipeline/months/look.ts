@@ -1,23 +1,17 @@
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import type { SourceWithWorkspaces } from "../../store/activity/overview.ts";
-import type { ProviderMonth } from "../../store/bill/provider-month.ts";
 import type { Database } from "../../store/db/database.ts";
-import { besideTraces } from "../../store/months/beside-traces.ts";
+import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type ClosedMonth, closedMonth } from "../../store/months/closed-months.ts";
 import { monthBeforeData } from "../../store/months/month-close.ts";
 import { type CloseRange, checkMonths, type MonthCheck } from "../../store/months/month-open-days.ts";
-import type { OtherUsage } from "../../store/months/other-usage.ts";
-import { leftOut, monthOf } from "./asked.ts";
+import { leftOut, monthOf } from "./close.ts";
 
 /** What is known of a month of a source, without closing it. */
-export interface MonthLook extends MonthCheck {
+export interface MonthLook extends MonthCheck, BesideTraces {
   readonly month: CalendarMonth;
   /** Undefined while the month is open. Then `open` is what `close` would list at this moment. */
   readonly closed: ClosedMonth | undefined;
-  /** What the billing provider's totals say of it. */
-  readonly provider: ProviderMonth;
-  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
-  readonly others: readonly OtherUsage[];
 }
 
 /**
@@ -40,12 +34,12 @@ export async function lookAtMonth(
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
   const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
-  const { provider, others } = await besideTraces(db, { sourceId, monthStart: month.start, range });
-  if (closed !== undefined) return { month, closed, provider, others, required: [], open: [], accepted: 0 };
+  const beside = await besideTraces(db, { sourceId, monthStart: month.start, range });
+  if (closed !== undefined) return { month, closed, ...beside, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);
   const ranges = [daysWithin(month, dataStart)];
   const [check] = await checkMonths(db, { sourceId, ranges, without, acceptDisagreements });
-  return { month, closed, provider, others, ...(check as MonthCheck) };
+  return { month, closed, ...beside, ...(check as MonthCheck) };
 }
 
 /** The days of a month from the data start (ISO day) on. */

@@ -1,4 +1,5 @@
-import { type Reach, rangeOfReach } from "../../domain/planning/control.ts";
+import { type Reach, rangeOfReach } from "../../domain/planning/windows.ts";
+import { intersect, subtract, totalMs } from "../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
@@ -10,18 +11,15 @@ import {
   type NamedFinding,
   noteCheck,
 } from "../../store/proof/control-findings.ts";
+import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { statesOf } from "../source/scope-states.ts";
-import type { OpenSource } from "../source/source.ts";
-import type { CheckContext, TotalsFailure } from "./check-context.ts";
-import { countDays } from "./count-days.ts";
-import { checkGroupings } from "./grouping-totals.ts";
-import { checkStrides } from "./stride-totals.ts";
-import { checkTiers } from "./tier-totals.ts";
+import { type OpenSource, statesOf } from "../source/source.ts";
+import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";
+import { checkGroupings, checkStrides, checkTiers } from "./control-totals.ts";
 
-export { REACHES } from "../../domain/planning/control.ts";
+export { REACHES } from "../../domain/planning/windows.ts";
 
 /** What a check says about one meter. */
 interface MeterTotals extends CheckCounts {
@@ -61,55 +59,80 @@ export async function checkTotals(
   onProgress?: OnProgress,
 ): Promise<TotalsResult> {
   const { sourceId, store, workspaces } = source;
-  const now = await storeNow(store.db);
-  const end = floorToGrid(now - source.settings.settleAfterMs, DAY_MS);
+  const end = floorToGrid((await storeNow(store.db)) - source.settings.settleAfterMs, DAY_MS);
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
-  const loaded = await loadedMeters(store.db, sourceId);
-  const asked = METERS.filter((meter) => meter === "traces" || loaded.includes(meter));
-  const done: { context: CheckContext; parts: Parts[] }[] = [];
-  for (const meter of asked) {
-    const context = await contextOf(source, { meter, reach, end });
-    if (context === undefined) continue;
-    const strides = await checkStrides(context, onProgress);
-    done.push({ context, parts: [strides, await checkGroupings(context)] });
-  }
-  const of = (meter: Meter) => done.find(({ context }) => context.meter === meter);
-  const [traces, longlived] = [of("traces"), of("longlived")];
-  const tiers =
-    traces === undefined || longlived === undefined
-      ? undefined
-      : await checkTiers(traces.context, longlived.context);
-  if (tiers !== undefined) longlived?.parts.push(tiers);
+  const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
 
+  // From here on, what the tables say after the work.
   const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };
-  const findings = final.start < end ? await knownFindings(store.db, { sourceId, range: final }) : [];
-  const inRange = findings.filter(({ meter, start, end: to }) => {
-    const range = of(meter)?.context.range;
-    return range !== undefined && start < range.end && to > range.start;
+  const all = final.start < end ? await knownFindings(store.db, { sourceId, range: final }) : [];
+  const findings = all.filter((one) => {
+    const range = checks.find(({ context }) => context.meter === one.meter)?.context.range;
+    return range !== undefined && one.start < range.end && one.end > range.start;
   });
   const counted: MeterTotals[] = [];
-  for (const { context, parts } of done) counted.push(await countsOf(context, parts, inRange));
+  for (const check of checks) counted.push(await countsOf(check, findings));
   const ofTraces = counted.find(({ meter }) => meter === "traces");
   if (ofTraces !== undefined) {
     await noteCheck(store.db, { sourceId, range: ofTraces.range, counts: ofTraces });
   }
-  const sum = (count: (one: MeterTotals) => number) => counted.reduce((all, one) => all + count(one), 0);
-  const start = { start: source.dataStart, end };
+  const others = counted.filter(({ meter }) => meter !== "traces");
+  const days = ofTraces ?? { ...NO_DAYS, range: rangeOfReach(reach, { start: source.dataStart, end }) };
   return {
-    ...(ofTraces === undefined
-      ? { ...NO_DAYS, range: rangeOfReach(reach, start) }
-      : (({ meter: _, ...counts }) => counts)(ofTraces)),
-    requests: sum(({ requests }) => requests),
-    restated: sum(({ restated }) => restated),
-    differences: sum(({ differences }) => differences),
-    failures: sum(({ failures }) => failures),
-    unverified: sum(({ unverified }) => unverified),
-    others: counted.filter(({ meter }) => meter !== "traces"),
-    othersNotFinal: sum(({ meter, daysNotFinal }) => (meter === "traces" ? 0 : daysNotFinal)),
-    ...(tiers === undefined ? {} : { tierDays: tiers.days }),
-    findings: inRange,
-    failed: done.flatMap(({ parts }) => parts.flatMap(({ failed = [] }) => failed)),
+    range: days.range,
+    requests: sumOf(counted, "requests"),
+    daysProved: days.daysProved,
+    daysDisproved: days.daysDisproved,
+    daysWaiting: days.daysWaiting,
+    daysNotFinal: days.daysNotFinal,
+    restated: sumOf(counted, "restated"),
+    differences: sumOf(counted, "differences"),
+    failures: sumOf(counted, "failures"),
+    unverified: sumOf(counted, "unverified"),
+    others,
+    othersNotFinal: sumOf(others, "daysNotFinal"),
+    ...(tierDays === undefined ? {} : { tierDays }),
+    findings,
+    failed: checks.flatMap(({ parts }) => parts.flatMap(({ failed }) => failed)),
   };
+}
+
+const NO_DAYS = { daysProved: 0, daysWaiting: 0, daysDisproved: 0, daysNotFinal: 0 };
+
+function sumOf<Key extends string>(all: readonly Readonly<Record<Key, number>>[], key: Key): number {
+  return all.reduce((sum, one) => sum + one[key], 0);
+}
+
+/** The check of one meter. */
+interface MeterCheck {
+  readonly context: CheckContext;
+  readonly parts: CheckedPart[];
+  /** What was compared with totals of longer windows. */
+  readonly compared: readonly ComparedTime[];
+}
+
+/** Checks traces and whatever else is loaded. `tierDays`: undefined where tiers are not loaded. */
+async function checkMeters(
+  source: OpenSource,
+  { reach, end }: { reach: Reach; end: number },
+  onProgress?: OnProgress,
+): Promise<{ checks: MeterCheck[]; tierDays: number | undefined }> {
+  const loaded = await loadedMeters(source.store.db, source.sourceId);
+  const checks: MeterCheck[] = [];
+  for (const meter of METERS) {
+    if (meter !== "traces" && !loaded.includes(meter)) continue;
+    const context = await contextOf(source, { meter, reach, end });
+    if (context === undefined) continue;
+    const { compared, ...strides } = await checkStrides(context, onProgress);
+    checks.push({ context, parts: [strides, await checkGroupings(context)], compared });
+  }
+  const [traces, longlived] = (["traces", "longlived"] as const).map((meter) =>
+    checks.find(({ context }) => context.meter === meter),
+  );
+  if (traces === undefined || longlived === undefined) return { checks, tierDays: undefined };
+  const { days, ...tiers } = await checkTiers(traces.context, longlived.context);
+  longlived.parts.push(tiers);
+  return { checks, tierDays: days };
 }
 
 /** Undefined: nothing of the meter is final, or the server does not count it. */
@@ -130,35 +153,57 @@ async function contextOf(
   return { source, meter, states, final, range, known };
 }
 
-/** What a part of a check did. */
-interface Parts {
-  readonly requests: number;
-  readonly restated: number;
-  readonly refetchFailures: number;
-  readonly proved?: ReadonlyMap<number, readonly Interval[]>;
-  readonly unverified?: number;
-  readonly failed?: readonly TotalsFailure[];
-}
-
 async function countsOf(
-  context: CheckContext,
-  parts: readonly Parts[],
+  { context, parts, compared }: MeterCheck,
   findings: readonly NamedFinding[],
 ): Promise<MeterTotals> {
   const { meter, range } = context;
   const contradictions = findings.filter((one) => one.meter === meter && one.state === "platform_disagrees");
-  const proved = parts.find((part) => part.proved !== undefined)?.proved ?? new Map();
-  const sum = (count: (part: Parts) => number) => parts.reduce((all, part) => all + count(part), 0);
   return {
     meter,
     range,
-    requests: sum(({ requests }) => requests),
-    ...(await countDays(context, { proved, contradictions })),
-    restated: sum(({ restated }) => restated),
+    requests: sumOf(parts, "requests"),
+    ...(await countDays(context, { compared, contradictions })),
+    restated: sumOf(parts, "restated"),
     differences: contradictions.length,
-    failures: sum(({ failed = [], refetchFailures }) => failed.length + refetchFailures),
-    unverified: sum(({ unverified = 0 }) => unverified),
+    failures: parts.reduce((sum, { failed, refetchFailures }) => sum + failed.length + refetchFailures, 0),
+    unverified: sumOf(parts, "unverified"),
   };
 }
 
-const NO_DAYS = { daysProved: 0, daysWaiting: 0, daysDisproved: 0, daysNotFinal: 0 };
+/**
+ * Days x scopes of a check, each counted once: proved by a total, disproved, or waiting for a window that fits. A day on which a
+ * difference is left is disproved, whoever found it: a total, or the export.
+ */
+async function countDays(
+  { source, meter, range }: CheckContext,
+  given: {
+    compared: readonly ComparedTime[];
+    contradictions: readonly (Interval & { readonly scopeId: number })[];
+  },
+) {
+  const states = await statesOf(source, "day", GROUPINGS, meter);
+  const scopeIds = states.map(({ scopeId }) => scopeId);
+  const buckets = await bucketsOf(source.store.db, {
+    scopeIds,
+    range,
+    states: ["open", "platform_disagrees"],
+  });
+  const differing = buckets.map(({ scopeId, bucketStart: start }) => {
+    return { scopeId, start, end: start + DAY_MS };
+  });
+  const wrong = Map.groupBy([...given.contradictions, ...differing], (one) => one.scopeId);
+  const compared = Map.groupBy(given.compared, (one) => one.scopeId);
+  const days = { ...NO_DAYS };
+  for (const { scopeId, coverage } of states) {
+    const periods = compared.get(scopeId)?.map(({ period }) => period) ?? [];
+    const disproved = intersect(wrong.get(scopeId) ?? [], [range]);
+    const proved = subtract(intersect(periods, [range]), disproved);
+    const final = coverage.filter((loaded) => loaded.final);
+    days.daysProved += totalMs(proved) / DAY_MS;
+    days.daysDisproved += totalMs(disproved) / DAY_MS;
+    days.daysNotFinal += totalMs(subtract([range], final)) / DAY_MS;
+    days.daysWaiting += totalMs(subtract([range], [...disproved, ...proved])) / DAY_MS;
+  }
+  return days;
+}

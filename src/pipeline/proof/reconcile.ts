@@ -1,27 +1,16 @@
-import { type CoveredScope, coverTasks } from "../../domain/planning/cover.ts";
-import { planTasks } from "../../domain/planning/plan-tasks.ts";
-import type { UsageRequest } from "../../domain/planning/request.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
-import { intersect, normalize, spanOf } from "../../domain/time/intervals.ts";
-import type { Stride } from "../../domain/time/stride.ts";
+import { DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import type { ScopeState } from "../../store/catalog/scopes.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import {
-  bucketsOf,
-  type Difference,
-  endedSince,
-  storedStrides,
-  unresolvedDifferences,
-} from "../../store/proof/differences.ts";
-import { type RunResult, runInline } from "../extract/run-inline.ts";
+import { daysDue, hoursDue } from "../../store/proof/days-due.ts";
+import { storedStrides } from "../../store/proof/differences.ts";
+import { endUnread } from "../../store/proof/ended.ts";
+import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { statesOf } from "../source/scope-states.ts";
 import type { OpenSource } from "../source/source.ts";
-import { type ComparedTasks, compareTasks } from "./compare-tasks.ts";
-import { type NotCompared, notCompared } from "./not-compared.ts";
+import { MOST_NAMED, type Repaired, reconcileParts, type StrideResult, startOf } from "./reconcile-parts.ts";
 
 export interface ReconcileRequest {
   readonly range: Interval;
@@ -33,30 +22,6 @@ export interface ReconcileRequest {
   readonly repair: boolean;
 }
 
-/** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
-export interface StrideResult extends ComparedTasks {
-  readonly meter: Meter;
-  readonly stride: Stride;
-  /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
-  readonly differences: readonly Difference[];
-  /** How many are left: to be fetched again, and those in which the platform contradicts itself. */
-  readonly open: number;
-  readonly platformDisagrees: number;
-  /** What a repair fetched again; undefined where nothing was to repair. */
-  readonly repaired?: Repaired;
-  /** What was not compared, since it is not final. */
-  readonly notCompared: NotCompared;
-}
-
-interface Repaired {
-  /** Differences that were asked about again. */
-  readonly differences: number;
-  /** Differences that have ended since: what is stored was replaced, or the export was wrong. */
-  readonly mended: number;
-  readonly withdrawn: number;
-  readonly run: RunResult;
-}
-
 export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" | "notCompared"> {
   readonly strides: readonly StrideResult[];
   /** What is stored in that range and was not compared, with the differences that are left in it. */
@@ -66,9 +31,6 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
     readonly differences: number;
   }[];
 }
-
-/** Differences that a result names. View reporting.usage_reconciliation has all of them. */
-const MOST_NAMED = 1000;
 
 /**
  * Reconciles what is stored with the platform's CSV export: final buckets only. With `repair`, the JSON and then the
@@ -83,7 +45,9 @@ export async function reconcile(
   const { sourceId, store, workspaces } = source;
   const findStored = () =>
     storedStrides(store.db, {
-      ...{ sourceId, groupings, range: asked },
+      sourceId,
+      groupings,
+      range: asked,
       workspaceIds: workspaces.map((one) => one.workspaceId),
     });
   const before = await findStored();
@@ -110,11 +74,6 @@ export async function reconcile(
   const otherStrides = (await findStored()).filter((one) => !isCompared(one));
   const { meter: _, stride: __, notCompared: ___, ...all } = strides.reduce(added);
   return { ...all, strides, otherStrides };
-}
-
-/** Where a meter begins; a meter that the server does not count: where traces do. */
-function startOf(source: OpenSource, meter: Meter): number {
-  return source.meters.get(meter) ?? source.dataStart;
 }
 
 /** Two strides in one result. */
@@ -148,101 +107,54 @@ function addedRepairs(a: Repaired, b: Repaired): Repaired {
   };
 }
 
-interface Parts {
-  readonly meter: Meter;
-  readonly groupings: readonly GroupBy[];
-  readonly stride: Stride;
-  readonly repair: boolean;
-  /** The time to compare with the export. What of it is not final is left out. */
-  readonly partsOf: (state: ScopeState) => readonly Interval[];
-}
-
-/** The one way in which anything is reconciled, by hand or by schedule. */
-export async function reconcileParts(
+/**
+ * The scheduled pass, with repair: the last `days` days, earlier days that are due (see `daysDue`), of whatever is loaded, then the
+ * hours of traces that are due (see `hoursDue`). Hours come last, so that a restated day has its hours compared the same night. Hours are
+ * compared once and not every night: 31 days of them take 34 requests a scope, where the days take one.
+ */
+export async function reconcileScheduled(
   source: OpenSource,
-  { meter, groupings, stride, repair, partsOf }: Parts,
-  onProgress?: OnProgress,
-): Promise<StrideResult> {
-  const { store } = source;
-  const isAvailable = source.meters.has(meter) && !source.capabilities.has(`no_${stride}`);
-  const states = await statesOf(source, stride, groupings, meter);
-  const scopes = states.map((state) => ({
-    ...state,
-    final: intersect(
-      state.coverage.filter((loaded) => loaded.final && isAvailable),
-      partsOf(state),
-    ),
-  }));
-  const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
-  const tasks = planTasks({
-    meter,
-    scopes: scopes.map((scope) => ({ ...scope, missing: scope.final })),
-    wanted: [{ stride, range }],
-    dataStart: startOf(source, meter),
-  });
-  const first = await compareTasks(source, tasks, onProgress);
-  const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
-  // From here on, what the tables say after the work.
-  const scopeIds = scopes.map((scope) => scope.scopeId);
-  const left = await unresolvedDifferences(store.db, { scopeIds, range, most: MOST_NAMED });
-  const { first: differences, open, platformDisagrees } = left;
+  { days }: { days: number },
+): Promise<readonly StrideResult[]> {
+  const { sourceId, store, dataStart, capabilities, settings, workspaces } = source;
+  await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const now = await storeNow(store.db);
-  const after = await statesOf(source, stride, groupings, meter);
-  return {
-    meter,
-    stride,
-    ...first,
-    requests: first.requests + (again?.compared.requests ?? 0),
-    failures: [...first.failures, ...(again?.compared.failures ?? [])],
-    unverified: first.unverified + (again?.compared.unverified ?? 0),
-    moved: first.moved + (again?.compared.moved ?? 0),
-    ...{ differences, open, platformDisagrees },
-    ...(again === undefined ? {} : { repaired: again.repaired }),
-    notCompared: notCompared({ ...source, dataStart: startOf(source, meter) }, after, {
-      ...{ stride, partsOf, now, isAvailable },
-      isKept: isKept(source, { meter, stride }),
-    }),
-  };
-}
-
-/** Whether a sync loads it. */
-function isKept({ settings }: OpenSource, { meter, stride }: { meter: Meter; stride: Stride }): boolean {
-  if (meter === "traces") return stride === "day" || stride === "hour";
-  return stride === "day" && settings.meters.includes(meter);
-}
-
-/** Asks again about every open difference of this time: the JSON, then the export. Undefined where there is none. */
-async function repairOpen(
-  source: OpenSource,
-  {
-    scopes,
-    stride,
-    range,
-  }: { scopes: readonly (ScopeState & { final: Interval[] })[]; stride: Stride; range: Interval },
-): Promise<{ repaired: Repaired; compared: ComparedTasks } | undefined> {
-  const { db } = source.store;
-  const scopeIds = scopes.map((scope) => scope.scopeId);
-  const all = await bucketsOf(db, { scopeIds, range, states: ["open"] });
-  const open = Map.groupBy(all, (one) => one.scopeId);
-  const tasks: UsageRequest[] = coverTasks(
-    scopes.flatMap((scope): CoveredScope[] => {
-      const buckets = open.get(scope.scopeId)?.map(({ bucketStart }) => bucketStart);
-      return buckets === undefined ? [] : [{ ...scope, buckets, within: normalize(scope.final) }];
-    }),
-    stride,
-  );
-  if (tasks.length === 0) return undefined;
-  const since = await storeNow(db);
-  const run = await runInline(source, tasks, { isRepair: true });
-  const compared = await compareTasks(source, tasks);
-  const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
-  const isAsked = (one: { scopeId: number; bucketStart: number }) =>
-    tasks.some(
-      ({ window, members }) =>
-        one.bucketStart >= window.start &&
-        one.bucketStart < window.end &&
-        members.some(({ scopeId }) => scopeId === one.scopeId),
+  const today = floorToGrid(now, DAY_MS);
+  const from = (ms: number, start = dataStart) => Math.max(floorToGrid(now - ms, DAY_MS), start);
+  const results: StrideResult[] = [];
+  const loaded = await loadedMeters(store.db, sourceId);
+  for (const meter of METERS) {
+    const start = source.meters.get(meter);
+    const isDue = meter === "traces" || loaded.includes(meter);
+    if (capabilities.has("no_day") || start === undefined || start >= today || !isDue) continue;
+    const due = await daysDue(store.db, { sourceId, meter, range: { start, end: today } });
+    results.push(
+      await pass(source, { meter, stride: "day" }, due, { start: from(days * DAY_MS, start), end: today }),
     );
-  const differences = all.filter(isAsked).reduce((sum, one) => sum + one.differences, 0);
-  return { repaired: { differences, mended, withdrawn, run }, compared };
+  }
+  if (!capabilities.has("no_hour") && dataStart < today) {
+    const range = { start: dataStart, end: today };
+    const keptFrom = from(settings.hourlyForMs);
+    const due = await hoursDue(store.db, { sourceId, range, keptFrom });
+    results.push(await pass(source, { meter: "traces", stride: "hour" }, due));
+  }
+  return results;
+}
+
+async function pass(
+  source: OpenSource,
+  of: { readonly meter: Meter; readonly stride: Stride },
+  due: readonly { scopeId: number; day: number }[],
+  everywhere?: Interval,
+): Promise<StrideResult> {
+  const byScope = Map.groupBy(due, (one) => one.scopeId);
+  return reconcileParts(source, {
+    groupings: GROUPINGS,
+    ...of,
+    repair: true,
+    partsOf: ({ scopeId }) => [
+      ...(everywhere === undefined ? [] : [everywhere]),
+      ...(byScope.get(scopeId)?.map(({ day }) => ({ start: day, end: day + DAY_MS })) ?? []),
+    ],
+  });
 }

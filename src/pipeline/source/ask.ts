@@ -6,9 +6,9 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import type { UsageQuery } from "../../platform/billing/billing.ts";
+import { noteRefusal, wasRefusedWithin } from "../../store/catalog/sources.ts";
 import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/load/fetch-ledger.ts";
-import { isKeyRefused, keepRefusal } from "./refusal.ts";
-import { withRetries } from "./retry.ts";
+import { withRetries } from "./pace.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /**
@@ -64,7 +64,7 @@ interface Question<M extends AnyMember> {
 }
 
 /** One attempt: what was asked, under which number and at what time. */
-export interface Attempt<M extends AnyMember = Member> {
+interface Attempt<M extends AnyMember = Member> {
   readonly request: UsageRequest<M>;
   readonly stamp: FetchStamp;
 }
@@ -99,7 +99,7 @@ export async function askUsage<T, M extends AnyMember = Member>(
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
-        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (outage.ts).
+        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (store/load/failures.ts).
         const outcome = error.isAboutRecords ? "refused" : "failed";
         await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
       }
@@ -110,14 +110,9 @@ export async function askUsage<T, M extends AnyMember = Member>(
     return await askAside(source, send);
   } catch (error) {
     const { meter } = typeof asked === "function" ? await asked() : asked;
-    if (!isMeterForbidden(error, meter)) await keepRefusal(source, error);
+    if (isKeyRefused(error, meter)) await keepRefusal(source, error);
     throw error;
   }
-}
-
-/** Whether the key may not read this meter, which says nothing of traces. A key that is not valid at all is another matter. */
-export function isMeterForbidden(error: unknown, meter: Meter): boolean {
-  return meter !== "traces" && error instanceof PlatformError && error.status === 403;
 }
 
 /** What the platform's client is asked for a request. */
@@ -163,4 +158,35 @@ export async function collectUsable(
     message: `The answer by ${request.groupBy} cannot be used: ${flaw.message}.`,
     next: "Nothing was changed. Run `usage-etl doctor` to see what the server answers.",
   });
+}
+
+/** How long a refused key is left alone. */
+const REFUSED_FOR_MS = 3_600_000;
+
+type KeyRefused = PlatformError & { readonly status: 401 | 403 };
+
+/** A key that may not read another meter (403) says nothing of traces. One that is not valid at all is another matter. */
+export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is KeyRefused {
+  if (!(error instanceof PlatformError)) return false;
+  return error.status === 401 || (error.status === 403 && meter === "traces");
+}
+
+/** Keeps a refused key (401, 403), so that no other process sends it again and `status` shows why. */
+export async function keepRefusal(source: EnteredSource & SourceDeps, error: unknown): Promise<void> {
+  if (!isKeyRefused(error)) return;
+  const { store, sourceId, config } = source;
+  const key = config.apiKey.reveal();
+  await noteRefusal(store.db, sourceId, { code: error.code, message: error.message });
+  // Another key came meanwhile, and whoever noticed may have lifted the refusal before it was noted.
+  if (config.apiKey.reveal() !== key) await liftRefusal(source);
+}
+
+/** Forgets it: another key is used now. */
+export async function liftRefusal({ store, sourceId }: EnteredSource): Promise<void> {
+  await noteRefusal(store.db, sourceId, undefined);
+}
+
+/** Whether the platform refused the key within the last hour. Nothing sends it then. */
+export async function isRefusedLately({ store, sourceId }: EnteredSource): Promise<boolean> {
+  return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
 }

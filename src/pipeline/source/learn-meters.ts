@@ -6,8 +6,7 @@ import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { ask, askAside, queryOf } from "./ask.ts";
-import { isKeyRefused } from "./refusal.ts";
+import { ask, askAside, isKeyRefused, queryOf } from "./ask.ts";
 import type { OpenSource } from "./source.ts";
 
 /** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */

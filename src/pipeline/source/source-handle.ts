@@ -1,5 +1,5 @@
+import { isRefusedLately, liftRefusal } from "./ask.ts";
 import { enterSource, openSource } from "./open-source.ts";
-import { isRefusedLately, liftRefusal } from "./refusal.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /** A source in a long-running process: entered once, contacted again for every sync. */

@@ -1,11 +1,13 @@
 import type { EmailPolicy, SourceConfig } from "../../config/config.ts";
+import type { Stride } from "../../domain/time/stride.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
+import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { StoredWorkspace } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
-import type { RetryDeps } from "./retry.ts";
-import type { SplitLimit } from "./split-limit.ts";
+import type { RetryDeps } from "./pace.ts";
 
 /** What a use case needs from outside, for one source. */
 export interface SourceDeps extends RetryDeps {
@@ -64,4 +66,34 @@ export interface AccessProof {
   renew(): Promise<void>;
   /** Asks again at the end of work, since its zeros rest on an earlier proof. The answer may withdraw them. */
   confirm(): Promise<void>;
+}
+
+/** Keeps a server that refuses everything from being asked for every single bucket. */
+interface SplitLimit {
+  allows(): boolean;
+  refused(): void;
+  usable(): void;
+}
+
+/** Splitting is allowed until refusals outnumber 40 plus ten for each usable answer. */
+export function createSplitLimit(): SplitLimit {
+  let [refusals, answers] = [0, 0];
+  return {
+    allows: () => refusals < 40 + 10 * answers,
+    refused: () => void refusals++,
+    usable: () => void answers++,
+  };
+}
+
+/** The scopes of a stride and meter that this source reads, with what is known of their time. */
+export async function statesOf(
+  { sourceId, store, workspaces }: OpenSource,
+  stride: Stride,
+  groupings: readonly GroupBy[] = GROUPINGS,
+  meter: Meter = "traces",
+): Promise<ScopeState[]> {
+  await ensureScopes(store.db, { sourceId, meter, groupings, strides: [stride] });
+  const all = await scopeStates(store.db, { sourceId, meter, groupings, strides: [stride] });
+  const ids = new Set(workspaces.map((one) => one.workspaceId));
+  return all.filter((state) => ids.has(state.workspaceId));
 }

@@ -1,12 +1,12 @@
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { type PlannableSource, plannableSource } from "../../store/activity/plan-facts.ts";
 import { ensureScopes } from "../../store/catalog/scopes.ts";
-import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import type { MeterStarts } from "../../store/catalog/source-meters.ts";
 import { rangeStatus } from "../../store/coverage/range-status.ts";
 import type { Database } from "../../store/db/database.ts";
-import { byMeter, type Want } from "./plan.ts";
+import type { Backfill } from "../../store/work/backfills.ts";
+import { byMeter, clipToFuture, type Want } from "./plan.ts";
 
 /** What somebody asked to have loaded. */
 export interface Asked {
@@ -17,18 +17,15 @@ export interface Asked {
   readonly workspaceIds: readonly string[];
 }
 
-/** A source as Postgres knows it. */
-export interface KnownSource {
-  readonly sourceId: number;
-  readonly dataStart: number;
-  readonly meters: MeterStarts;
-  readonly capabilities: ReadonlySet<ServerCapability>;
-}
-
 /** What the tables say about the time that was asked for, whoever loaded it. */
 export async function statusOfAsked(
   db: Database,
-  { sourceId, dataStart, meters, capabilities }: KnownSource,
+  {
+    sourceId,
+    dataStart,
+    meters,
+    capabilities,
+  }: Pick<PlannableSource, "sourceId" | "dataStart" | "meters" | "capabilities">,
   { wanted: all, groupings = GROUPINGS, workspaceIds }: Asked,
 ): Promise<RangeLine[]> {
   const lines: RangeLine[] = [];
@@ -43,4 +40,15 @@ export async function statusOfAsked(
     lines.push(...(await rangeStatus(db, { sourceId, meter, groupings, workspaceIds, wanted })));
   }
   return lines;
+}
+
+/** What the tables say now about the range of a backfill, whoever loaded it. */
+export async function rangeOfBackfill(db: Database, backfill: Backfill): Promise<RangeLine[]> {
+  const source = await plannableSource(db, backfill.source);
+  if (source === undefined) return [];
+  const { from, to, stride, createdAt, groupings, workspaceIds, meter } = backfill;
+  const range = { start: Date.parse(from), end: Date.parse(to) };
+  const clipped = clipToFuture(source, range, stride, Date.parse(createdAt));
+  const wanted = clipped === undefined ? [] : [{ meter, stride, range: clipped }];
+  return statusOfAsked(db, source, { wanted, groupings, workspaceIds });
 }

@@ -14,11 +14,10 @@ import {
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import type { PlannableSource } from "../../store/activity/plan-facts.ts";
 import { dueFailures, missingTime } from "../../store/catalog/missing-time.ts";
 import { ensureScopes } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import type { MeterStarts } from "../../store/catalog/source-meters.ts";
-import type { Database } from "../../store/db/database.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /** A range that is wanted in a stride. */
@@ -44,9 +43,10 @@ export interface PlanRequest {
 
 /** The tasks to fetch: what is required, but for final time, time in flight and failures that are not asked about. */
 export async function planSource(
-  source: Pick<OpenSource, "sourceId"> & {
-    readonly store: { readonly db: Database };
-    readonly meters: MeterStarts;
+  source: {
+    readonly sourceId: number;
+    readonly store: Pick<OpenSource["store"], "db">;
+    readonly meters: ReadonlyMap<Meter, number>;
     readonly workspaces: readonly Pick<OpenSource["workspaces"][number], "workspaceId">[];
   },
   request: PlanRequest,
@@ -78,7 +78,7 @@ export async function planSource(
 }
 
 /** From the first wanted instant to the last, widened to whole UTC days: no window of a plan reaches beyond. */
-function wholeDaysOf(wanted: readonly Want[]): Interval {
+export function wholeDaysOf(wanted: readonly Want[]): Interval {
   const { start, end } = spanOf(wanted.map(({ range }) => range));
   return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
 }
@@ -147,7 +147,7 @@ function inTier({ start, end }: Interval, stride: Stride, dataStart: number): In
 }
 
 /** The properties of a source that decide what a sync keeps. */
-export type Demanding = Pick<OpenSource, "capabilities" | "strideRetries" | "dataStart" | "meters"> & {
+export type Demanding = Pick<PlannableSource, "capabilities" | "strideRetries" | "dataStart" | "meters"> & {
   readonly settings: Pick<OpenSource["settings"], "hourlyForMs" | "meters">;
 };
 
@@ -165,7 +165,8 @@ export function keptDemand(source: Demanding, now: number): Want[] {
       .filter(([meter]) => meter !== "traces" && source.settings.meters.includes(meter))
       .map(
         ([meter, start]): Want => ({
-          ...{ meter, stride: "day" },
+          meter,
+          stride: "day",
           range: { start, end: lastEnd(source, DAY_MS, now) },
         }),
       ),

@@ -3,13 +3,10 @@ import { planTasks } from "../../domain/planning/plan-tasks.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
-import { listSources } from "../../store/activity/overview.ts";
-import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import { meterStartsOf } from "../../store/catalog/source-meters.ts";
-import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
+import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { sharesOf } from "../source/rate-shares.ts";
+import { sharesOf } from "../source/pace.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
@@ -47,7 +44,9 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
   const scopes = workspaces.flatMap(({ workspaceId }) =>
     GROUPINGS.flatMap((groupBy) =>
       (["day", "hour"] as const).map((stride) => ({
-        ...{ workspaceId, groupBy, stride },
+        workspaceId,
+        groupBy,
+        stride,
         // Only counted: no scope is looked up.
         scopeId: 0,
         missing: [notFinal],
@@ -81,16 +80,10 @@ export async function knownSyncBudget(
   db: Database,
   { config, settings }: { config: SourceConfig; settings: Syncing["settings"] },
 ): Promise<SyncBudget | undefined> {
-  const found = (await listSources(db)).find(({ source }) => source === config.slug);
-  if (found === undefined) return undefined;
-  const learned = await capabilitiesOf(db, found.sourceId);
-  const workspaces = await configuredWorkspaces(db, found.sourceId);
-  const dataStart = Date.parse(`${found.dataStart}T00:00:00Z`);
-  const source = {
-    ...{ config, settings, workspaces, dataStart },
-    meters: await meterStartsOf(db, { sourceId: found.sourceId, dataStart }),
-    capabilities: new Set(learned.map(({ capability }) => capability)),
-    strideRetries: new Set<never>(),
-  };
-  return syncBudget(source, await storeNow(db));
+  const source = await plannableSource(db, config.slug);
+  if (source === undefined) return undefined;
+  const workspaces = source.workspaces.map(({ id: workspaceId }) => ({ workspaceId }));
+  // What is asked again once a day is no part of every sync.
+  const syncing = { ...source, workspaces, config, settings, strideRetries: new Set<never>() };
+  return syncBudget(syncing, await storeNow(db));
 }

@@ -1,8 +1,8 @@
 import type { UsageRequest } from "../../domain/planning/request.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
+import { retryAfterOutage } from "../../store/load/failures.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { retryAfterOutage } from "../../store/load/outage.ts";
 import { enterTasks, tasksInFlight } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ProviderReading } from "../../domain/bill/provider-reading.ts";
+import type { ProviderReading } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { UnpricedUsage } from "../../domain/bill/unpriced.ts";
+import type { UnpricedUsage } from "../../domain/bill/price.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
-import { limitsOf } from "../bill/limit-uses.ts";
-import { unpricedBySource } from "../bill/unpriced.ts";
+import { limitsOf } from "../bill/bill-terms.ts";
+import { unpricedBySource } from "../bill/prices.ts";
 import type { Database } from "../db/database.ts";
 
 export type AlertKind =

@@ -1,5 +1,8 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { ServerCapability } from "../catalog/server-capabilities.ts";
+import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 /** What fetching some time again touches, and what waits before it. */
@@ -24,8 +27,9 @@ export async function planFacts(
   const limit = most === undefined ? 2 ** 31 : most + 1;
   const parts = [...windows].flatMap(([scopeId, some]) =>
     some.map(({ start, end }) => ({
-      ...{ scope_id: scopeId },
-      ...{ period_start: new Date(start).toISOString(), period_end: new Date(end).toISOString() },
+      scope_id: scopeId,
+      period_start: new Date(start).toISOString(),
+      period_end: new Date(end).toISOString(),
     })),
   );
   const { rows } = await sql<Omit<PlanFacts, "hasMoreRecords">>`
@@ -74,3 +78,69 @@ export async function planFacts(
   const hasMoreRecords = most !== undefined && facts.records > most;
   return { ...facts, records: hasMoreRecords ? (most as number) : facts.records, hasMoreRecords };
 }
+
+/** What a plan needs to know of a source, as the tables have it. */
+export interface PlannableSource {
+  readonly sourceId: number;
+  /** UTC day, epoch milliseconds. */
+  readonly dataStart: number;
+  /** What its server counts, and from when on, epoch milliseconds. */
+  readonly meters: ReadonlyMap<Meter, number>;
+  /** What its server cannot do. */
+  readonly capabilities: ReadonlySet<ServerCapability>;
+  /** Strides that the server does not answer in, and whose daily retry is due. */
+  readonly strideRetries: ReadonlySet<ServerCapability>;
+  /** The configured workspaces, by the platform's id. */
+  readonly workspaces: readonly { readonly id: string; readonly name: string | null }[];
+}
+
+interface PlannableRow extends Pick<PlannableSource, "sourceId" | "workspaces"> {
+  readonly dataStart: string;
+  readonly meters: MeterList;
+  readonly capabilities: readonly { readonly capability: ServerCapability; readonly retryDue: boolean }[];
+}
+
+/** In one statement: a page has few. Undefined before the first contact. */
+export async function plannableSource(db: Database, slug: string): Promise<PlannableSource | undefined> {
+  const { rows } = await sql<PlannableRow>`
+    select s.source_id as "sourceId", s.data_start::text as "dataStart",
+           (
+             select coalesce(json_agg(json_build_object(
+               'capability', f.fact, 'retryDue', coalesce(f.probe_after <= now(), false)) order by f.fact), '[]')
+             from usage.source_fact f where f.source_id = s.source_id
+           ) as capabilities,
+           ${metersOf} as meters,
+           (
+             select coalesce(json_agg(json_build_object('id', e.external_id, 'name', l.dimension_name) order by e.external_id), '[]')
+             from usage.workspace w join usage.entity e using (entity_id) join usage.labelled_entity l using (entity_id)
+             where e.source_id = s.source_id and ${isConfigured}
+           ) as workspaces
+    from usage.source s where s.slug = ${slug}
+  `.execute(db);
+  const [row] = rows;
+  return (
+    row && {
+      sourceId: row.sourceId,
+      dataStart: Date.parse(row.dataStart),
+      meters: new Map(row.meters),
+      capabilities: new Set(row.capabilities.map(({ capability }) => capability)),
+      strideRetries: new Set(
+        row.capabilities.filter((one) => one.retryDue).map(({ capability }) => capability),
+      ),
+      workspaces: row.workspaces,
+    }
+  );
+}
+
+type MeterList = readonly (readonly [Meter, number])[];
+
+/** SQL: `[meter, start]` of what the server of source `s` counts. */
+export const metersOf = sql<MeterList>`(
+  select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000))
+  from (
+    select 'traces' as meter, s.data_start as start
+    union all
+    select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
+    where l.source_id = s.source_id and l.is_available
+  ) m
+)`;

@@ -173,7 +173,7 @@ function withReason(run: Run): Run {
   return { ...run, reason: known ?? null };
 }
 
-export interface RunRequests {
+interface RunRequests {
   readonly groupBy: string;
   readonly stride: string;
   readonly outcome: string;

@@ -1,4 +1,5 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Database } from "../db/database.ts";
 
 /** Sums of a source over one calendar month; null where a day of it is not loaded. */
@@ -28,4 +29,42 @@ export async function monthOfBill(
     ) d
   `.execute(db);
   return rows[0] as MonthOfBill;
+}
+
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+interface Asked {
+  readonly sourceId: number;
+  /** First day, ISO. */
+  readonly monthStart: string;
+}
+
+/**
+ * SELECT of one row: the kept totals of a month that begins on that day (ISO). A total that nothing could be compared with is among
+ * the outcomes too. Without totals of any workspace, why there are none.
+ */
+export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<ProviderMonth> {
+  return sql<ProviderMonth>`
+    with kept as (
+      select * from usage.provider_total where source_id = ${sourceId} and month_start = ${monthStart}::date and meter is not null
+    )
+    select to_char(max(k.read_at) at time zone 'UTC', ${ISO}) as "readAt",
+           (select b.refusal from usage.bill_part b where b.source_id = ${sourceId} and b.part = 'provider_totals') as refusal,
+           coalesce((
+             select json_agg(x order by x.meter desc, x.workspaces desc, x.outcome) from (
+               select meter, outcome, count(*) filter (where workspace <> '')::integer as workspaces
+               from kept
+               where workspace <> '' or outcome not in ('sum_of_workspaces', 'not_the_sum')
+               group by 1, 2
+             ) x
+           ), '[]') as outcomes,
+           (
+             select count(distinct c.workspace_id)::integer
+             from usage.restatement t join usage.series s using (series_id) join usage.scope c using (scope_id)
+             where c.source_id = ${sourceId} and c.kind = 'traces' and c.stride = 'day' and c.group_by = 'workspace'
+               and t.restated_at > (select max(read_at) from kept)
+               and t.bucket_start >= ${monthStart}::date::timestamp at time zone 'UTC'
+               and t.bucket_start < (${monthStart}::date + interval '1 month') at time zone 'UTC'
+           ) as "changedSince"
+    from kept k`;
 }

@@ -1,15 +1,9 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import type { Database, Store } from "../db/database.ts";
 
-/** A limit as it is kept. */
-export interface StoredLimit {
-  /** The platform's id; empty: of the organization. */
-  readonly workspaceId: string;
-  readonly limitType: string;
-  /** Null: there is no limit. */
-  readonly value: number | null;
-  readonly isRejecting: boolean;
-}
+/** A limit as it is kept. `workspaceId`: empty for the organization. */
+export type StoredLimit = Pick<LimitUse, "workspaceId" | "limitType" | "value" | "isRejecting">;
 
 /** Replaces the limits of a source by those that were read. */
 export async function keepUsageLimits(
@@ -17,7 +11,9 @@ export async function keepUsageLimits(
   { sourceId, limits }: { sourceId: number; limits: readonly StoredLimit[] },
 ): Promise<void> {
   const rows = limits.map((one) => ({
-    ...{ workspace: one.workspaceId, limit_type: one.limitType, limit_value: one.value },
+    workspace: one.workspaceId,
+    limit_type: one.limitType,
+    limit_value: one.value,
     is_rejecting: one.isRejecting,
   }));
   await store.transaction(async ({ db }) => {
@@ -51,4 +47,57 @@ export async function keepBillingPeriod(
     set plan_tier = excluded.plan_tier, plan_started_at = excluded.plan_started_at, plan_ends_at = excluded.plan_ends_at,
         read_at = excluded.read_at
   `.execute(db);
+}
+
+/** What of the organisation's bill is read beside usage, each by itself: a key may read some of it. */
+const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period"] as const;
+export type BillPart = (typeof BILL_PARTS)[number];
+
+export interface LearnedBillPart {
+  readonly part: BillPart;
+  /** What the server answered in place of it; null: it answers. */
+  readonly refusal: string | null;
+  readonly askedAt: Date;
+  /** Whether it may be asked for again by itself. A command asks at any time. */
+  readonly isDue: boolean;
+}
+
+/** Keeps how the last request for a part ended. */
+export async function noteBillPart(
+  db: Database,
+  { sourceId, part, refusal }: { sourceId: number; part: BillPart; refusal: string | null },
+): Promise<void> {
+  await sql`
+    insert into usage.bill_part (source_id, part, refusal, asked_at) values (${sourceId}, ${part}, ${refusal}, now())
+    on conflict (source_id, part) do update set refusal = excluded.refusal, asked_at = excluded.asked_at
+  `.execute(db);
+}
+
+/** A part that was refused is due after a day; the nightly run may begin a little earlier than the last one. */
+export async function billPartsOf(db: Database, sourceId: number): Promise<LearnedBillPart[]> {
+  const { rows } = await sql<LearnedBillPart>`
+    select part, refusal, asked_at as "askedAt", refusal is null or asked_at < now() - interval '23 hours' as "isDue"
+    from usage.bill_part where source_id = ${sourceId}
+    order by array_position(${[...BILL_PARTS]}::text[], part)
+  `.execute(db);
+  return rows;
+}
+
+/** The limits of a source with what is used of them, the most used first. */
+export async function limitUses(db: Database, sourceId: number): Promise<LimitUse[]> {
+  const { rows } = await limitsOf(sql`${sourceId}`).execute(db);
+  return rows;
+}
+
+/** SELECT of the same, of the source with that id. */
+export function limitsOf(sourceId: RawBuilder<unknown>): RawBuilder<LimitUse> {
+  return sql<LimitUse>`
+    select l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", l.limit_type as "limitType",
+           l.limit_value as value, l.is_rejecting as "isRejecting", l.month_start::text as month, l.traces_loaded as traces,
+           l.is_complete as "isComplete", l.days_final as "daysFinal", l.used_percent::float8 as percent,
+           l.reached_on::text as "reachedOn", to_char(l.read_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "readAt"
+    from reporting.usage_limit l
+    where l.source_id = (select f.slug from usage.source f where f.source_id = ${sourceId})
+    order by l.is_rejecting desc, l.used_percent desc nulls last, l.workspace_id, l.limit_type
+  `;
 }

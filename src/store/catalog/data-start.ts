@@ -103,15 +103,11 @@ export async function moveDataStart(
         action: "data_start.move",
         detail: `data start moved to ${to}`,
       });
-    await sql
-      .raw(
-        keepMonthsOf(`(
-          SELECT t.series_id, t.month_start AS bucket_start
-          FROM usage.monthly_total t JOIN usage.series USING (series_id) JOIN usage.scope c USING (scope_id)
-          WHERE c.source_id = ${sourceId} AND c.kind = '${METER.traces.kind}' AND t.month_start < '${to}'
-        ) before`),
-      )
-      .execute(db);
+    await keepMonthsOf(sql`(
+      select t.series_id, t.month_start as bucket_start
+      from usage.monthly_total t join usage.series using (series_id) join usage.scope c using (scope_id)
+      where c.source_id = ${sourceId} and c.kind = ${METER.traces.kind} and t.month_start < ${to}::date
+    ) before`).execute(db);
     await sql`
       delete from usage.fetch_task
       where source_id = ${sourceId} and backfill_id is null

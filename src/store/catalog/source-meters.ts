@@ -72,8 +72,6 @@ export async function learnedMeters(db: Database, sourceId: number): Promise<Lea
 }
 
 /** The instant from which a source's server counts each meter, epoch milliseconds; a meter that it does not count is left out. */
-export type MeterStarts = ReadonlyMap<Meter, number>;
-
 export async function meterStartsOf(
   db: Database,
   { sourceId, dataStart }: { sourceId: number; dataStart: number },

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
-import { metersOf } from "../activity/plannable-source.ts";
+import { metersOf } from "../activity/plan-facts.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";

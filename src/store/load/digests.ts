@@ -14,7 +14,7 @@ export interface OverlappedRow extends CoverageRow {
 }
 
 /** Where an answer may differ from what is stored. Everywhere else its rows are the stored ones. */
-export interface Suspect {
+interface Suspect {
   readonly scopeIds: readonly number[];
   /** The shortest that holds all of it. */
   readonly period: Interval;

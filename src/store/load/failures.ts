@@ -4,6 +4,8 @@ import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scop
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 
+/** Parts of time whose last answer could not be used: when they are kept, asked about again, and gone. */
+
 interface NotedFailure extends ScopeTime {
   readonly stamp: FetchStamp;
   readonly state: "failed" | "unverified";
@@ -63,4 +65,69 @@ export async function retryNow(db: Database, sourceId: number): Promise<void> {
 /** Removes the failures that a newer load replaces. */
 export async function clearFailures(db: Database, cleared: ScopeTime & { olderThan: number }): Promise<void> {
   await clearTime(db, "failure", cleared);
+}
+
+/** Codes of failures without an answer: they say nothing about the requested time. */
+const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_too_large"];
+/**
+ * Codes of an answer that is not one of this endpoint, such as a page of a proxy. Where `answer_invalid` is about one record, the
+ * ledger has the fetch as refused, not as failed.
+ */
+const FOREIGN = ["answer_invalid", "redirect_refused"];
+/** So many foreign answers in a row may be chance. */
+const BY_CHANCE = 3;
+/** The first attempt of a task that gave up is at most this old: eight attempts with pauses of up to two minutes. */
+const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
+/** Failures that one sync looks at. The next sync takes the others. */
+const MOST = 1000;
+
+/**
+ * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of
+ * docs/architecture.md). Returns how many failures are due.
+ *
+ * An outage caused a failure if the source answered nothing between the first and the last attempt of its task. If it
+ * answered other requests meanwhile, the failure belongs to the task and keeps its time. All failures of an outage are
+ * due once any request has been answered since. Until then, each sync retries one of them, so that a platform that is
+ * still down does not get all requests at once.
+ *
+ * A foreign answer is treated like none. It comes at once, also to one request among others: the first three count as an
+ * outage whatever else was answered. After them, any answer of the minutes before shows that the task itself is at fault.
+ */
+export async function retryAfterOutage(db: Database, sourceId: number): Promise<number> {
+  const answered = sql`a.source_id = ${sourceId} and a.finished_at is not null
+    and (a.outcome <> 'failed' or a.code <> all (${[...UNANSWERED, ...FOREIGN]}::text[]))`;
+  const { numAffectedRows } = await sql`
+    with failed as (
+      select f.scope_id, f.period_start, f.failed_at, f.code = any (${FOREIGN}::text[]) as is_foreign, f.attempts,
+             f.failed_at - ${ATTEMPTS_WITHIN} as earliest,
+             (select min(a.fetched_at) from usage.fetch a
+              where a.source_id = ${sourceId} and a.fetched_at between f.failed_at - ${ATTEMPTS_WITHIN} and f.failed_at
+                and a.outcome = 'failed' and a.group_by = c.group_by and a.stride = c.stride
+                and a.kind = c.kind and a.trace_tier = c.trace_tier
+                and a.period_start <= f.period_start and a.period_end >= f.period_end) as first_at
+      from usage.failure f join usage.scope c using (scope_id)
+      where c.source_id = ${sourceId} and f.retry_at > now()
+        and (f.code = any (${UNANSWERED}::text[]) or f.code = any (${FOREIGN}::text[]) and exists (
+          select from usage.fetch a where a.fetch_number = f.fetch_number and a.outcome = 'failed'))
+      order by f.period_start desc, f.scope_id
+      limit ${MOST}
+    ), outage as (
+      select f.*, exists (select from usage.fetch a where ${answered} and a.fetched_at > f.failed_at) as is_over
+      from failed f
+      where (is_foreign and attempts <= ${BY_CHANCE}) or not exists (
+        select from usage.fetch a
+        where ${answered} and a.fetched_at between f.earliest and f.failed_at and (is_foreign or a.finished_at >= f.first_at)
+      )
+    ), again as (
+      select scope_id, period_start from outage where is_over
+      union all
+      (select scope_id, period_start from outage
+       where not exists (select from outage where is_over)
+       order by period_start desc, scope_id limit 1)
+    )
+    update usage.failure f set retry_at = now()
+    from again
+    where f.scope_id = again.scope_id and f.period_start = again.period_start
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
 }

@@ -119,3 +119,13 @@ export async function storeNow(db: Database): Promise<number> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   return (rows[0] as { now: Date }).now.getTime();
 }
+
+/**
+ * Fails as a load would: while Postgres is away or refuses writes, or its disk has no room for a megabyte. Room in pages
+ * that exist lets smaller writes succeed on a full disk.
+ */
+export async function tryWrite({ db }: Store): Promise<void> {
+  await sql`
+    create temporary table room_for_a_load on commit drop as select repeat('x', 1000) as x from generate_series(1, 1000)
+  `.execute(db);
+}

@@ -1,132 +1,252 @@
+import { type RawBuilder, sql } from "kysely";
+import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Database } from "../db/database.ts";
 import { keepMonthsOf } from "./month-totals.ts";
 
-/** The statements of a load, for one of the two record tables. `$1` is the scopes, `$2` and `$3` the window's ends. */
+/**
+ * The statements of a load into one of the two record tables. The rows of an answer wait in the table `stage` of the session, and how
+ * they differ from the stored records in its table `change`.
+ */
+
+/** Hours by instant, all other strides by the UTC day on which their bucket starts. */
 export interface RecordTable {
   readonly name: string;
   readonly stage: string;
   readonly bucketType: "timestamptz" | "date";
-  readonly createStage: string;
-  readonly stageChanges: string;
-  /** `$4` is whether zeros delete too. */
-  readonly countChanges: string;
-  /** `$1` is the fetch number. */
-  readonly keepRestatements: string;
-  /** The same of final zeros that were withdrawn. */
-  readonly keepWithdrawn: string;
-  /** `$1` is the fetch's time, `$2` the age classes in hours, ascending. */
-  readonly lateChanges: string;
-  readonly mergeChanges: string;
 }
 
-/** The table for records of a stride: hours by instant, all others by the UTC day on which their bucket starts. */
+const HOURLY: RecordTable = {
+  name: "usage.hourly_record",
+  stage: "pg_temp.usage_stage_hourly",
+  bucketType: "timestamptz",
+};
+const DATED: RecordTable = {
+  name: "usage.dated_record",
+  stage: "pg_temp.usage_stage_dated",
+  bucketType: "date",
+};
+
 export function recordTable(stride: Stride): RecordTable {
   return stride === "hour" ? HOURLY : DATED;
 }
 
-/** Length of a bucket of the scope `p`. Weeks and longer buckets do not measure lateness. */
-const BUCKET_LENGTH = "CASE p.stride WHEN 'hour' THEN interval '1 hour' ELSE interval '1 day' END";
+function changeOf({ bucketType }: RecordTable): RawBuilder<unknown> {
+  return bucketType === "date" ? sql`pg_temp.usage_change_dated` : sql`pg_temp.usage_change_hourly`;
+}
 
-const HOURLY = statements("usage.hourly_record", "timestamptz");
-const DATED = statements("usage.dated_record", "date");
+/** The instant at which the bucket of change `c` starts. */
+function startOf({ bucketType }: RecordTable): RawBuilder<unknown> {
+  return bucketType === "date" ? sql`c.bucket_start::timestamp at time zone 'UTC'` : sql`c.bucket_start`;
+}
 
-function statements(name: string, bucketType: "timestamptz" | "date"): RecordTable {
-  const isDate = bucketType === "date";
-  const stage = isDate ? "pg_temp.usage_stage_dated" : "pg_temp.usage_stage_hourly";
-  const change = isDate ? "pg_temp.usage_change_dated" : "pg_temp.usage_change_hourly";
-  const [stageName, changeName] = [stage, change].map((table) => table.replace("pg_temp.", ""));
-  const at = (parameter: string) =>
-    isDate ? `(${parameter}::timestamptz AT TIME ZONE 'UTC')::date` : `${parameter}::timestamptz`;
-  const instant = (column: string) => (isDate ? `${column}::timestamp AT TIME ZONE 'UTC'` : column);
-  const stored = `
-    SELECT r.series_id, r.bucket_start, r.traces, s.scope_id
-    FROM usage.series s JOIN ${name} r ON r.series_id = s.series_id
-    WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${at("$2")} AND r.bucket_start < ${at("$3")}`;
-  return {
-    name,
-    stage,
-    bucketType,
-    // They last for the session and are emptied at commit: a new table for each load would bloat the system catalogue.
-    createStage: `
-      CREATE TEMPORARY TABLE IF NOT EXISTS ${stageName}
-        (series_id integer, bucket_start ${bucketType}, traces bigint) ON COMMIT DELETE ROWS;
-      CREATE TEMPORARY TABLE IF NOT EXISTS ${changeName}
-        (series_id integer, bucket_start ${bucketType}, scope_id integer, old_traces bigint, new_traces bigint)
-        ON COMMIT DELETE ROWS`,
-    stageChanges: `
-      INSERT INTO ${change} (series_id, bucket_start, scope_id, old_traces, new_traces)
-      SELECT series_id, bucket_start, r.scope_id, r.traces, n.traces
-      FROM ${stage} n FULL JOIN (${stored}) r USING (series_id, bucket_start)
-      WHERE n.traces IS DISTINCT FROM r.traces`,
-    // A scope is fully deleted if it had non-zero rows in the window and all of them are retired; of usage that a server may count
-    // no more (`$4`), also if they become zero.
-    countChanges: `
-      WITH retired AS (
-        SELECT DISTINCT scope_id FROM ${change} WHERE (new_traces IS NULL OR $4::boolean AND new_traces = 0) AND old_traces > 0
-      )
-      SELECT count(*) FILTER (WHERE old_traces IS NULL) AS inserted,
-             count(*) FILTER (WHERE old_traces IS NOT NULL AND new_traces IS NOT NULL) AS updated,
-             count(*) FILTER (WHERE new_traces IS NULL) AS retired,
-             ARRAY (
-               SELECT scope_id FROM retired
-               WHERE NOT EXISTS (
-                 SELECT FROM (${stored}) kept
-                 WHERE kept.scope_id = retired.scope_id AND kept.traces > 0 AND NOT EXISTS (
-                   SELECT FROM ${change} c
-                   WHERE c.series_id = kept.series_id AND c.bucket_start = kept.bucket_start
-                     AND (c.new_traces IS NULL OR $4::boolean AND c.new_traces = 0)
-                 )
+/** Some scopes, within a window. */
+interface Part {
+  readonly scopeIds: readonly number[];
+  readonly period: Interval;
+}
+
+function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }: Part): RawBuilder<unknown> {
+  const at = (instant: number) =>
+    bucketType === "date"
+      ? sql`(${new Date(instant)}::timestamptz at time zone 'UTC')::date`
+      : sql`${new Date(instant)}::timestamptz`;
+  return sql`
+    select r.series_id, r.bucket_start, r.traces, s.scope_id
+    from usage.series s join ${sql.table(name)} r on r.series_id = s.series_id
+    where s.scope_id = any (${[...scopeIds]}::integer[]) and r.bucket_start >= ${at(period.start)} and r.bucket_start < ${at(period.end)}`;
+}
+
+/** They last for the session and are emptied at commit: a new table for each load would bloat the system catalogue. */
+export async function createStage(db: Database, table: RecordTable): Promise<void> {
+  const bucketType = sql.raw(table.bucketType);
+  const suffix = sql.raw(table.bucketType === "date" ? "dated" : "hourly");
+  await sql`
+    create temporary table if not exists usage_stage_${suffix}
+      (series_id integer, bucket_start ${bucketType}, traces bigint) on commit delete rows;
+    create temporary table if not exists usage_change_${suffix}
+      (series_id integer, bucket_start ${bucketType}, scope_id integer, old_traces bigint, new_traces bigint)
+      on commit delete rows
+  `.execute(db);
+}
+
+/** Returns how many records differ. */
+export async function stageChanges(db: Database, table: RecordTable, part: Part): Promise<bigint> {
+  const { numAffectedRows } = await sql`
+    insert into ${changeOf(table)} (series_id, bucket_start, scope_id, old_traces, new_traces)
+    select series_id, bucket_start, r.scope_id, r.traces, n.traces
+    from ${sql.table(table.stage)} n full join (${storedIn(table, part)}) r using (series_id, bucket_start)
+    where n.traces is distinct from r.traces
+  `.execute(db);
+  return numAffectedRows ?? 0n;
+}
+
+export interface Changes {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly retired: number;
+  /**
+   * Scopes that had non-zero rows in the window, all of which are retired. With `zerosDelete`, of usage that a server may count no
+   * more, also if they become zero.
+   */
+  readonly fullyDeleted: readonly number[];
+}
+
+export async function countChanges(
+  db: Database,
+  table: RecordTable,
+  { zerosDelete, ...part }: Part & { readonly zerosDelete: boolean },
+): Promise<Changes> {
+  const change = changeOf(table);
+  const { rows } = await sql<Changes>`
+    with retired as (
+      select distinct scope_id from ${change}
+      where (new_traces is null or ${zerosDelete}::boolean and new_traces = 0) and old_traces > 0
+    )
+    select count(*) filter (where old_traces is null) as inserted,
+           count(*) filter (where old_traces is not null and new_traces is not null) as updated,
+           count(*) filter (where new_traces is null) as retired,
+           array(
+             select scope_id from retired
+             where not exists (
+               select from (${storedIn(table, part)}) kept
+               where kept.scope_id = retired.scope_id and kept.traces > 0 and not exists (
+                 select from ${change} c
+                 where c.series_id = kept.series_id and c.bucket_start = kept.bucket_start
+                   and (c.new_traces is null or ${zerosDelete}::boolean and c.new_traces = 0)
                )
-               ORDER BY scope_id
-             ) AS "fullyDeleted"
-      FROM ${change}`,
-    // Runs before coverage is replaced: only the old coverage says what was final.
-    keepRestatements: `
-      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
-      SELECT c.series_id, ${instant("c.bucket_start")}, c.old_traces, c.new_traces, $1, (SELECT usage.load_instant())
-      FROM ${change} c
-      JOIN usage.series s ON s.series_id = c.series_id
-      JOIN usage.coverage v ON v.scope_id = s.scope_id AND v.final
-        AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
-      WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
-      ORDER BY c.series_id, c.bucket_start`,
-    // Without coverage nothing was stored, but a zero that was withdrawn had been shown as final.
-    keepWithdrawn: `
-      INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
-      SELECT c.series_id, ${instant("c.bucket_start")}, NULL, c.new_traces, $1, (SELECT usage.load_instant())
-      FROM ${change} c
-      JOIN usage.series s ON s.series_id = c.series_id
-      WHERE c.new_traces > 0
-        AND EXISTS (
-          SELECT FROM usage.withdrawal w
-          WHERE w.scope_id = s.scope_id AND w.final
-            AND ${instant("c.bucket_start")} >= w.period_start AND ${instant("c.bucket_start")} < w.period_end
-        )
-        AND NOT EXISTS (
-          SELECT FROM usage.coverage v
-          WHERE v.scope_id = s.scope_id
-            AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
-        )
-      ORDER BY c.series_id, c.bucket_start`,
-    // A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing.
-    lateChanges: `
-      SELECT v.final AS was_final,
-             ($2::integer[])[1 + width_bucket(extract(epoch FROM $1::timestamptz - b.bucket_end) / 3600, $2::numeric[])] AS age_hours,
-             count(*) AS changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint AS traces_moved
-      FROM ${change} c
-      JOIN usage.series s ON s.series_id = c.series_id
-      JOIN usage.trace_scope p ON p.scope_id = s.scope_id AND p.stride IN ('hour', 'day')
-      JOIN usage.coverage v ON v.scope_id = s.scope_id
-        AND ${instant("c.bucket_start")} >= v.period_start AND ${instant("c.bucket_start")} < v.period_end
-      CROSS JOIN LATERAL (SELECT ${instant("c.bucket_start")} + ${BUCKET_LENGTH} AS bucket_end) b
-      WHERE coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0) AND v.fetched_at >= b.bucket_end
-      GROUP BY 1, 2
-      ORDER BY 1, 2`,
-    mergeChanges: `
-      MERGE INTO ${name} r USING ${change} c ON r.series_id = c.series_id AND r.bucket_start = c.bucket_start
-      WHEN MATCHED AND c.new_traces IS NULL THEN DELETE
-      WHEN MATCHED THEN UPDATE SET traces = c.new_traces
-      WHEN NOT MATCHED THEN INSERT (series_id, bucket_start, traces) VALUES (c.series_id, c.bucket_start, c.new_traces)
-      ${isDate ? `; ${keepMonthsOf(change)}` : ""}`,
-  };
+             )
+             order by scope_id
+           ) as "fullyDeleted"
+    from ${change}
+  `.execute(db);
+  return rows[0] as Changes;
+}
+
+/** Keeps the changes of final counts. Runs before coverage is replaced: only the old coverage says what was final. */
+export async function keepRestatements(
+  db: Database,
+  table: RecordTable,
+  { fetchNumber }: FetchStamp,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    insert into usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+    select c.series_id, ${startOf(table)}, c.old_traces, c.new_traces, ${fetchNumber}, (select usage.load_instant())
+    from ${changeOf(table)} c
+    join usage.series s on s.series_id = c.series_id
+    join usage.coverage v on v.scope_id = s.scope_id and v.final
+      and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
+    where coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0)
+    order by c.series_id, c.bucket_start
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** The same of final zeros that were withdrawn. Without coverage nothing was stored, but the zero had been shown as final. */
+export async function keepWithdrawn(
+  db: Database,
+  table: RecordTable,
+  { fetchNumber }: FetchStamp,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    insert into usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
+    select c.series_id, ${startOf(table)}, null, c.new_traces, ${fetchNumber}, (select usage.load_instant())
+    from ${changeOf(table)} c
+    join usage.series s on s.series_id = c.series_id
+    where c.new_traces > 0
+      and exists (
+        select from usage.withdrawal w
+        where w.scope_id = s.scope_id and w.final
+          and ${startOf(table)} >= w.period_start and ${startOf(table)} < w.period_end
+      )
+      and not exists (
+        select from usage.coverage v
+        where v.scope_id = s.scope_id and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
+      )
+    order by c.series_id, c.bucket_start
+  `.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+export async function mergeChanges(db: Database, table: RecordTable): Promise<void> {
+  const change = changeOf(table);
+  const months = table.bucketType === "date" ? sql`; ${keepMonthsOf(change)}` : sql``;
+  await sql`
+    merge into ${sql.table(table.name)} r using ${change} c on r.series_id = c.series_id and r.bucket_start = c.bucket_start
+    when matched and c.new_traces is null then delete
+    when matched then update set traces = c.new_traces
+    when not matched then insert (series_id, bucket_start, traces) values (c.series_id, c.bucket_start, c.new_traces)
+    ${months}
+  `.execute(db);
+}
+
+/** Upper ends of the age classes, in hours. The last class takes everything older. */
+const AGE_CLASSES_HOURS: readonly number[] = [
+  ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
+];
+
+/** The late changes of one age class, separately for final and provisional buckets. */
+export interface LateChange {
+  readonly was_final: boolean;
+  readonly age_hours: number;
+  readonly changes: number;
+  readonly traces_moved: number;
+}
+
+/**
+ * A change is late if the earlier answer came after the bucket's end. Before that, the bucket was still growing. Weeks and longer
+ * buckets do not measure lateness.
+ */
+export async function findLateChanges(
+  db: Database,
+  table: RecordTable,
+  { fetchedAt }: FetchStamp,
+): Promise<LateChange[]> {
+  const classes = sql`${[...AGE_CLASSES_HOURS]}`;
+  const { rows } = await sql<LateChange>`
+    select v.final as was_final,
+           (${classes}::integer[])[1 + width_bucket(
+             extract(epoch from ${new Date(fetchedAt)}::timestamptz - b.bucket_end) / 3600, ${classes}::numeric[])] as age_hours,
+           count(*) as changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint as traces_moved
+    from ${changeOf(table)} c
+    join usage.series s on s.series_id = c.series_id
+    join usage.trace_scope p on p.scope_id = s.scope_id and p.stride in ('hour', 'day')
+    join usage.coverage v on v.scope_id = s.scope_id
+      and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
+    cross join lateral (
+      select ${startOf(table)} + case p.stride when 'hour' then interval '1 hour' else interval '1 day' end as bucket_end
+    ) b
+    where coalesce(c.old_traces, 0) <> coalesce(c.new_traces, 0) and v.fetched_at >= b.bucket_end
+    group by 1, 2
+    order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+interface CountedLoad {
+  readonly sourceId: number;
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  readonly stamp: FetchStamp;
+}
+
+/** Adds to the distribution of ages, in key order, so that concurrent loads never wait for each other in a circle. */
+export async function countLateChanges(
+  db: Database,
+  { sourceId, groupBy, window, stamp }: CountedLoad,
+  late: readonly LateChange[],
+): Promise<void> {
+  if (late.length === 0) return;
+  await sql`
+    insert into usage.late_change as l
+      (source_id, observed_on, group_by, stride, was_final, age_hours, changes, traces_moved)
+    select ${sourceId}, (${new Date(stamp.fetchedAt)}::timestamptz at time zone 'UTC')::date, ${groupBy}, ${window.stride}, n.*
+    from json_to_recordset(${JSON.stringify(late)}::json)
+      n (was_final boolean, age_hours integer, changes bigint, traces_moved bigint)
+    order by n.was_final, n.age_hours
+    on conflict (source_id, observed_on, group_by, stride, was_final, age_hours) do update
+    set changes = l.changes + excluded.changes, traces_moved = l.traces_moved + excluded.traces_moved
+  `.execute(db);
 }

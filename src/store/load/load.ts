@@ -1,10 +1,9 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/coverage.ts";
-import type { Interval, Window } from "../../domain/time/window.ts";
+import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
-import { dimensionOf } from "../../domain/usage/record.ts";
+import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
 import { multirange, overlaps } from "../catalog/scope-time.ts";
@@ -13,15 +12,26 @@ import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import { noteFinalDays } from "./became-final.ts";
-import { AnswerDigests, readOverlapped, type Suspect, suspectRows } from "./digests.ts";
+import { AnswerDigests, type OverlappedRow, readOverlapped, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
-import { AGE_CLASSES_HOURS, countLateChanges, type LateChange } from "./late-changes.ts";
-import { type RecordTable, recordTable } from "./load-statements.ts";
+import {
+  type Changes,
+  countChanges,
+  countLateChanges,
+  createStage,
+  findLateChanges,
+  keepRestatements,
+  keepWithdrawn,
+  type LateChange,
+  mergeChanges,
+  recordTable,
+  stageChanges,
+} from "./load-statements.ts";
 import { MonthCounter } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
-export interface WholeAnswer {
+/** An answer, and what is needed to store it. */
+export interface Load {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -72,31 +82,30 @@ const NOTHING = {
  * unverified. If the answer would retire every non-zero row that a scope has in the window, the result is `unconfirmed`
  * and nothing changes, unless a first fetch already found the same.
  */
-export async function loadAnswer(store: Store, whole: WholeAnswer): Promise<LoadResult> {
-  const { sourceId, meter, groupBy, answer, scopeIds, stamp } = whole;
-  const series = await learnKeys(store, {
+export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> {
+  const { sourceId, meter, groupBy, answer, scopeIds, stamp } = load;
+  const seriesOf = await learnKeys(store, {
     sourceId,
     dimension: dimensionOf(meter, groupBy),
     scopeIds,
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
-  await store.statement((db) => noteNamedAccess(db, whole));
+  await store.statement((db) => noteNamedAccess(db, load));
   let earlier: LoadResult | undefined;
   return store.transaction(async (transaction) => {
-    earlier = await replaceWindow(transaction, whole, series, earlier);
+    earlier = await replaceWindow(transaction, load, { seriesOf, earlier });
     return earlier;
   });
 }
 
 async function replaceWindow(
   transaction: Transaction,
-  whole: WholeAnswer,
-  seriesOf: Int32Array,
-  earlier: LoadResult | undefined,
+  load: Load,
+  { seriesOf, earlier }: { seriesOf: Int32Array; earlier: LoadResult | undefined },
 ): Promise<LoadResult> {
-  const { db, client } = transaction;
-  const { sourceId, groupBy, window, stamp, scopeIds, answer } = whole;
+  const { db } = transaction;
+  const { window, stamp, scopeIds, answer } = load;
   const locked = await lockScopes(db, scopeIds);
   // A workspace was forgotten meanwhile: its series are gone too, so the records would belong to nothing.
   if (locked.length < new Set(scopeIds).size) return { outcome: "discarded", ...NOTHING };
@@ -108,78 +117,34 @@ async function replaceWindow(
   if (overlapped.some((row) => row.fetch_number >= stamp.fetchNumber)) {
     return { outcome: "discarded", ...NOTHING };
   }
-  if (await isBeforeDataStart(db, whole)) return { outcome: "discarded", ...NOTHING };
-  const since = whole.confirms?.since;
+  if (await isBeforeDataStart(db, load)) return { outcome: "discarded", ...NOTHING };
+  const since = load.confirms?.since;
   const { proven, unverified } = await splitByAccess(db, { answer, scopeIds, stamp, since });
-  if (unverified.length > 0) await noteUnverified(db, whole, unverified);
+  if (unverified.length > 0) await noteUnverified(db, load, unverified);
   if (proven.length === 0) return { outcome: "unverified", ...NOTHING, unverified };
 
-  const table = recordTable(window.stride);
-  const { bucketType } = table;
   const digests = new AnswerDigests(window, scopeIds);
   const replaced = overlapped.filter((row) => proven.includes(row.scope_id));
-  const { rows: withdrawn } = await sql`
-    select from usage.withdrawal where final and ${overlaps({ scopeIds: proven, period: window })} limit 1
-  `.execute(db);
-  let isKnown = false;
-  let counts: typeof NOTHING = NOTHING;
-  let late: readonly LateChange[] = [];
+  const hasWithdrawn = await wereZerosWithdrawn(db, proven, window);
+  const replacing: Replacing = { seriesOf, proven, replaced, hasWithdrawn, digests };
   // Records exist only inside coverage: without coverage there is nothing to compare with.
-  if (replaced.length === 0 && withdrawn.length === 0) {
-    const months = bucketType === "date" ? new MonthCounter() : undefined;
-    const passing = {
-      add(row: AnswerRow) {
-        digests.add(row);
-        months?.add(row);
-      },
-    };
-    const inserted = await copyRows(client, {
-      ...{ table: table.name, bucketType, passing },
-      rows: answer.rows(seriesOf),
-    });
-    await months?.keep(client);
-    counts = { ...NOTHING, inserted };
-  } else {
-    for (const row of answer.rows(seriesOf)) digests.add(row);
-    const suspect = digests.suspect(proven, whole.isRepair ? [] : replaced);
-    isKnown = suspect === undefined;
-    const changes =
-      suspect === undefined
-        ? NO_CHANGES
-        : await findChanges(transaction, table, {
-            ...{ window, scopeIds: proven, zerosDelete: whole.meter !== "traces", suspect },
-            rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
-          });
-    if (changes.fullyDeleted.some((scopeId) => !whole.confirms?.fullyDeleted.includes(scopeId))) {
-      return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: changes.fullyDeleted };
-    }
-    const { inserted, updated, retired } = changes;
-    let restated = 0;
-    if (inserted + updated + retired > 0) {
-      late = await findLateChanges(transaction, table, stamp);
-      restated = await applyChanges(transaction, table, { stamp, hasWithdrawn: withdrawn.length > 0 });
-    }
-    const unchanged = digests.rows - inserted - updated;
-    counts = { ...NOTHING, inserted, updated, retired, unchanged, restated };
+  const isFirst = replaced.length === 0 && !hasWithdrawn;
+  const stored = await (isFirst ? storeFirst : storeChanges)(transaction, load, replacing);
+  if ("fullyDeleted" in stored) {
+    return { outcome: "unconfirmed", ...NOTHING, fullyDeleted: stored.fullyDeleted };
   }
-  const hasFinal = await replaceCoverage(db, whole, {
-    scopeIds: proven,
-    replaced,
-    digests,
-    epoch,
-    isKnown,
-  });
+  const { isKnown, late, ...counts } = stored;
+  await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown });
   await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
-  if (hasFinal && window.stride === "day") await noteFinalDays(db, proven);
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
-  await countLateChanges(db, { sourceId, groupBy, stride: window.stride, observedAt: stamp.fetchedAt }, late);
-  return { outcome: "loaded", ...counts, unverified };
+  await countLateChanges(db, load, late);
+  return { outcome: "loaded", ...NOTHING, ...counts, unverified };
 }
 
 /** Keeps that an answer proved nothing about these scopes. Their zeros are no longer shown; their records are. */
 async function noteUnverified(
   db: Database,
-  { window, stamp }: WholeAnswer,
+  { window, stamp }: Load,
   scopeIds: readonly number[],
 ): Promise<void> {
   await noteFailures(db, {
@@ -195,56 +160,103 @@ async function noteUnverified(
   await withdrawZeros(db, { time, noticedAt: stamp.fetchedAt });
 }
 
-interface Changes {
-  readonly inserted: number;
-  readonly updated: number;
-  readonly retired: number;
-  readonly fullyDeleted: readonly number[];
+/** Whether final zeros of the window were withdrawn: they had been shown. */
+async function wereZerosWithdrawn(
+  db: Database,
+  scopeIds: readonly number[],
+  period: Window,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from usage.withdrawal where final and ${overlaps({ scopeIds, period })} limit 1
+  `.execute(db);
+  return rows.length > 0;
+}
+
+/** What an answer meets. */
+interface Replacing {
+  /** The series of each key of the answer. */
+  readonly seriesOf: Int32Array;
+  /** The scopes that the answer says something of. */
+  readonly proven: readonly number[];
+  /** Their coverage that the window overlaps. */
+  readonly replaced: readonly OverlappedRow[];
+  readonly hasWithdrawn: boolean;
+  /** Filled while the rows of the answer pass. */
+  readonly digests: AnswerDigests;
+}
+
+type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
+
+interface Stored extends Partial<Counts> {
+  /** The answer has the digests that the loaded intervals have. */
+  readonly isKnown: boolean;
+  readonly late: readonly LateChange[];
+}
+
+/** Writes the rows right into the table: nothing is stored in the window. */
+async function storeFirst(
+  { db, client }: Transaction,
+  { window, answer }: Load,
+  { seriesOf, digests }: Replacing,
+): Promise<Stored> {
+  const { name, bucketType } = recordTable(window.stride);
+  const months = bucketType === "date" ? new MonthCounter() : undefined;
+  const passing = {
+    add(row: AnswerRow) {
+      digests.add(row);
+      months?.add(row);
+    },
+  };
+  const inserted = await copyRows(client, { table: name, bucketType, passing, rows: answer.rows(seriesOf) });
+  await months?.keep(db);
+  return { inserted, isKnown: false, late: [] };
+}
+
+/** Writes what differs from the stored records. `fullyDeleted`: scopes that would lose all of theirs without a second fetch. */
+async function storeChanges(
+  transaction: Transaction,
+  load: Load,
+  replacing: Replacing,
+): Promise<Stored | Pick<LoadResult, "fullyDeleted">> {
+  const { db } = transaction;
+  const { window, stamp, answer, confirms } = load;
+  const { seriesOf, digests } = replacing;
+  const table = recordTable(window.stride);
+  for (const row of answer.rows(seriesOf)) digests.add(row);
+  const { isKnown, fullyDeleted, ...changes } = await findChanges(transaction, load, replacing);
+  if (fullyDeleted.some((scopeId) => !confirms?.fullyDeleted.includes(scopeId))) return { fullyDeleted };
+  const { inserted, updated, retired } = changes;
+  const unchanged = digests.rows - inserted - updated;
+  if (inserted + updated + retired === 0) return { unchanged, isKnown, late: [] };
+  const late = await findLateChanges(db, table, stamp);
+  const ofStored = await keepRestatements(db, table, stamp);
+  const ofWithdrawn = replacing.hasWithdrawn ? await keepWithdrawn(db, table, stamp) : 0;
+  await mergeChanges(db, table);
+  return { ...changes, unchanged, restated: ofStored + ofWithdrawn, isKnown, late };
 }
 
 const NO_CHANGES: Changes = { inserted: 0, updated: 0, retired: 0, fullyDeleted: [] };
 
-/** Stages the suspect rows and compares them with the stored records once. The differences wait in a table of the session. */
+/**
+ * Stages the rows whose digests are not those of the stored ones, and compares them with the stored records once. The differences wait
+ * in a table of the session.
+ */
 async function findChanges(
-  { client }: Transaction,
-  table: RecordTable,
-  within: {
-    readonly window: Window;
-    readonly scopeIds: readonly number[];
-    readonly zerosDelete: boolean;
-    readonly suspect: Suspect;
-    readonly rows: Iterable<AnswerRow>;
-  },
-): Promise<Changes> {
-  const { window, scopeIds, zerosDelete, suspect, rows } = within;
-  const valuesOf = (scopes: readonly number[], { start, end }: Interval) => [
-    scopes,
-    new Date(start).toISOString(),
-    new Date(end).toISOString(),
-  ];
-  await client.query(table.createStage);
-  await copyRows(client, { table: table.stage, bucketType: table.bucketType, rows });
-  const changed = await client.query(table.stageChanges, valuesOf(suspect.scopeIds, suspect.period));
-  if (changed.rowCount === 0) return NO_CHANGES;
-  return (await client.query(table.countChanges, [...valuesOf(scopeIds, window), zerosDelete])).rows[0];
-}
-
-async function findLateChanges(
-  { client }: Transaction,
-  table: RecordTable,
-  { fetchedAt }: FetchStamp,
-): Promise<LateChange[]> {
-  return (await client.query(table.lateChanges, [new Date(fetchedAt).toISOString(), AGE_CLASSES_HOURS])).rows;
-}
-
-async function applyChanges(
-  { client }: Transaction,
-  table: RecordTable,
-  { stamp, hasWithdrawn }: { stamp: FetchStamp; hasWithdrawn: boolean },
-): Promise<number> {
-  const values = [stamp.fetchNumber];
-  const { rowCount: ofStored } = await client.query(table.keepRestatements, values);
-  const ofWithdrawn = hasWithdrawn ? (await client.query(table.keepWithdrawn, values)).rowCount : 0;
-  await client.query(table.mergeChanges);
-  return (ofStored ?? 0) + (ofWithdrawn ?? 0);
+  { db, client }: Transaction,
+  { window, meter, scopeIds, answer, isRepair = false }: Load,
+  { seriesOf, proven, replaced, digests }: Replacing,
+): Promise<Changes & { readonly isKnown: boolean }> {
+  const suspect = digests.suspect(proven, isRepair ? [] : replaced);
+  if (suspect === undefined) return { ...NO_CHANGES, isKnown: true };
+  const table = recordTable(window.stride);
+  await createStage(db, table);
+  await copyRows(client, {
+    table: table.stage,
+    bucketType: table.bucketType,
+    rows: suspectRows(answer.rows(seriesOf), suspect, scopeIds),
+  });
+  if ((await stageChanges(db, table, suspect)) === 0n) return { ...NO_CHANGES, isKnown: false };
+  const zerosDelete = meter !== "traces";
+  const changes = await countChanges(db, table, { scopeIds: proven, period: window, zerosDelete });
+  return { ...changes, isKnown: false };
 }

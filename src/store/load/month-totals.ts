@@ -1,6 +1,7 @@
-import type { PoolClient } from "pg";
+import { type RawBuilder, sql } from "kysely";
 import { HOUR_MS } from "../../domain/time/stride.ts";
-import type { NumberedRow } from "../../domain/usage/numbering.ts";
+import type { NumberedRow } from "../../domain/usage/answer-keys.ts";
+import type { Database } from "../db/database.ts";
 
 /** Totals of each series by calendar month (usage.monthly_total). The load that changes the records keeps them. */
 
@@ -51,24 +52,24 @@ export class MonthCounter {
   }
 
   /** Adds the counts to the stored totals. */
-  async keep(client: PoolClient): Promise<void> {
+  async keep(db: Database): Promise<void> {
     if (this.#seriesIds.length === 0) return;
-    await client.query(
-      `MERGE INTO usage.monthly_total t
-       USING (
-         SELECT series_id, ($5::date[])[1 + i] AS month_start, traces, records
-         FROM unnest($1::integer[], $2::smallint[], $3::bigint[], $4::integer[]) u (series_id, i, traces, records)
-       ) n
-       ON t.series_id = n.series_id AND t.month_start = n.month_start
-       WHEN MATCHED THEN UPDATE SET traces = t.traces + n.traces, records = t.records + n.records
-       WHEN NOT MATCHED THEN INSERT (series_id, month_start, traces, records)
-         VALUES (n.series_id, n.month_start, n.traces, n.records)`,
-      // As literals: the driver escapes each element of an array, which took as long as the insert itself.
-      [
-        ...[this.#seriesIds, this.#monthIndices, this.#traces, this.#records].map((all) => `{${all.join()}}`),
-        this.#months.map(({ start }) => start),
-      ],
-    );
+    // As literals: the driver escapes each element of an array, which took as long as the insert itself.
+    const literal = (all: readonly (number | bigint)[]) => `{${all.join()}}`;
+    await sql`
+      merge into usage.monthly_total t
+      using (
+        select series_id, (${this.#months.map(({ start }) => start)}::date[])[1 + i] as month_start, traces, records
+        from unnest(
+          ${literal(this.#seriesIds)}::integer[], ${literal(this.#monthIndices)}::smallint[], ${literal(this.#traces)}::bigint[],
+          ${literal(this.#records)}::integer[]
+        ) u (series_id, i, traces, records)
+      ) n
+      on t.series_id = n.series_id and t.month_start = n.month_start
+      when matched then update set traces = t.traces + n.traces, records = t.records + n.records
+      when not matched then insert (series_id, month_start, traces, records)
+        values (n.series_id, n.month_start, n.traces, n.records)
+    `.execute(db);
   }
 }
 
@@ -90,19 +91,19 @@ function monthOf(bucketHour: number): Omit<Month, "index"> {
  * Counts the months of the changed records again, from the records. Adding the changes instead would keep a wrong total
  * wrong, or fail the very load that repairs its records.
  */
-export function keepMonthsOf(change: string): string {
-  return `
-    MERGE INTO usage.monthly_total t
-    USING (
-      SELECT m.series_id, m.month_start, sum(r.traces) AS traces, count(r.series_id) AS records
-      FROM (SELECT DISTINCT series_id, usage.month_of(bucket_start) AS month_start FROM ${change}) m
-      LEFT JOIN usage.dated_record r
-        ON r.series_id = m.series_id AND r.bucket_start >= m.month_start
-       AND r.bucket_start < (m.month_start + interval '1 month')::date
-      GROUP BY 1, 2
-    ) c ON t.series_id = c.series_id AND t.month_start = c.month_start
-    WHEN MATCHED AND c.records = 0 THEN DELETE
-    WHEN MATCHED THEN UPDATE SET traces = c.traces, records = c.records
-    WHEN NOT MATCHED AND c.records > 0 THEN INSERT (series_id, month_start, traces, records)
-      VALUES (c.series_id, c.month_start, c.traces, c.records)`;
+export function keepMonthsOf(change: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    merge into usage.monthly_total t
+    using (
+      select m.series_id, m.month_start, sum(r.traces) as traces, count(r.series_id) as records
+      from (select distinct series_id, usage.month_of(bucket_start) as month_start from ${change}) m
+      left join usage.dated_record r
+        on r.series_id = m.series_id and r.bucket_start >= m.month_start
+       and r.bucket_start < (m.month_start + interval '1 month')::date
+      group by 1, 2
+    ) c on t.series_id = c.series_id and t.month_start = c.month_start
+    when matched and c.records = 0 then delete
+    when matched then update set traces = c.traces, records = c.records
+    when not matched and c.records > 0 then insert (series_id, month_start, traces, records)
+      values (c.series_id, c.month_start, c.traces, c.records)`;
 }

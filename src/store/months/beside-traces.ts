@@ -1,14 +1,22 @@
 import { sql } from "kysely";
+import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { type ProviderMonth, providerMonthIn } from "../bill/provider-month.ts";
+import { providerMonthIn } from "../bill/bill-month.ts";
 import type { Database } from "../db/database.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 
-/** What is known of a month beside its traces, as `providerMonth` and `otherUsage` give it: in one statement, since a page has few. */
+export interface BesideTraces {
+  /** What the billing provider's totals say of the month. */
+  readonly provider: ProviderMonth;
+  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
+  readonly others: readonly OtherUsage[];
+}
+
+/** What is known of a month beside its traces: in one statement, since a page has few. */
 export async function besideTraces(
   db: Database,
   asked: { sourceId: number; monthStart: string; range: Interval },
-): Promise<{ readonly provider: ProviderMonth; readonly others: OtherUsage[] }> {
+): Promise<BesideTraces> {
   const { rows } = await sql<{ provider: ProviderMonth; others: OtherUsage[] }>`
     select (select to_json(p) from (${providerMonthIn(asked)}) p) as provider,
            (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others

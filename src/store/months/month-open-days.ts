@@ -4,7 +4,7 @@ import {
   OPEN_REASONS,
   type OpenDay,
   type WorkspaceAccess,
-} from "../../domain/months/open-day.ts";
+} from "../../domain/months/check-list.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { OpenDay } from "../../domain/months/open-day.ts";
+import type { OpenDay } from "../../domain/months/check-list.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";

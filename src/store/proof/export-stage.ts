@@ -1,12 +1,10 @@
 import { hash } from "node:crypto";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
-import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
-import type { ExportRow } from "../../domain/usage/export.ts";
+import type { AnswerKey, NumberedRow, Requested } from "../../domain/usage/answer-keys.ts";
+import { ExportKeys, type ExportNotes, type ExportRow } from "../../domain/usage/export.ts";
 import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
-import { ExportKeys, type ExportNotes } from "../../domain/usage/export-keys.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
-import type { NumberedRow, Requested } from "../../domain/usage/numbering.ts";
 import { dimensionOf } from "../../domain/usage/record.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";

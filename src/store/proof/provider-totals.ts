@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import type { ProviderMeter } from "../../domain/bill/provider-meter.ts";
-import type { ProviderOutcome, ProviderTotal } from "../../domain/bill/provider-reading.ts";
+import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../domain/bill/provider.ts";
 import type { FetchStamp } from "../../domain/coverage/coverage.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import { lockScopes } from "../catalog/scopes.ts";

@@ -1,5 +1,8 @@
 import { type QueryResult, type RawBuilder, sql } from "kysely";
-import type { Database } from "../db/database.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { clearTime } from "../catalog/scope-time.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import type { Database, Store } from "../db/database.ts";
 
 interface Kept {
   readonly sourceId: number;
@@ -49,10 +52,7 @@ export async function forgetUserNames(
 const BATCH = 10_000;
 
 /** Repeats a limited delete until it removes fewer rows than the limit. Returns how many rows were removed. */
-export async function inBatches(
-  db: Database,
-  remove: (limit: number) => RawBuilder<unknown>,
-): Promise<number> {
+async function inBatches(db: Database, remove: (limit: number) => RawBuilder<unknown>): Promise<number> {
   let removed = 0;
   for (;;) {
     const rows = affected(await remove(BATCH).execute(db));
@@ -61,6 +61,153 @@ export async function inBatches(
   }
 }
 
-export function affected({ numAffectedRows }: QueryResult<unknown>): number {
+function affected({ numAffectedRows }: QueryResult<unknown>): number {
   return Number(numAffectedRows ?? 0);
+}
+
+/**
+ * Removes history that is older than so many days. It first moves `history_since`, so that no query answers for an
+ * instant whose history is incomplete. Settlements that old apply to every instant that can still be asked for, so they
+ * are merged.
+ */
+export async function pruneHistory(
+  store: Store,
+  { sourceId, keepDays }: { sourceId: number; keepDays: number },
+): Promise<{ restatements: number; finalRanges: number; lateChanges: number }> {
+  const { rows: cuts } = await sql<{ cut: string }>`
+    update usage.source s
+    set history_since = greatest(history_since, now() - make_interval(days => ${keepDays}))
+    where source_id = ${sourceId} and s.created_at < now() - make_interval(days => ${keepDays})
+    returning history_since::text as cut
+  `.execute(store.db);
+  const cut = cuts[0]?.cut;
+  if (cut === undefined) return { restatements: 0, finalRanges: 0, lateChanges: 0 };
+  const restatements = await inBatches(
+    store.db,
+    (limit) => sql`
+      delete from usage.restatement
+      where restatement_id in (
+        select r.restatement_id
+        from usage.restatement r join usage.series x using (series_id) join usage.scope p using (scope_id)
+        where p.source_id = ${sourceId} and r.restated_at < ${cut}::timestamptz limit ${limit}
+      )`,
+  );
+  const { rows: merged } = await sql<{ fewer: number }>`
+    with old as (
+      delete from usage.became_final t using usage.scope p
+      where p.scope_id = t.scope_id and p.source_id = ${sourceId} and t.final_at < ${cut}::timestamptz
+      returning t.*
+    ), merged as (
+      insert into usage.became_final (scope_id, period_start, period_end, final_at)
+      select scope_id, lower(part), upper(part), final_at
+      from (
+        select scope_id, max(final_at) as final_at, range_agg(tstzrange(period_start, period_end)) as parts
+        from old group by scope_id
+      ) o
+      cross join lateral unnest(parts) part
+      returning 1
+    )
+    select (select count(*) from old) - (select count(*) from merged) as fewer
+  `.execute(store.db);
+  await sql`
+    delete from usage.withdrawal w using usage.scope p
+    where p.scope_id = w.scope_id and p.source_id = ${sourceId} and w.withdrawn_at < ${cut}::timestamptz
+  `.execute(store.db);
+  const late = await sql`
+    delete from usage.late_change where source_id = ${sourceId} and observed_on < (${cut}::timestamptz at time zone 'UTC')::date
+  `.execute(store.db);
+  return { restatements, finalRanges: merged[0]?.fewer ?? 0, lateChanges: affected(late) };
+}
+
+/** About how many records one transaction removes: a long one would hold up loads of its scope, vacuum and replicas. */
+const HOURS_AT_ONCE = 50_000;
+const MOST_DAYS = 366;
+/** No answer takes this long to arrive. Until then, coverage must stay: it fences off older answers. */
+const FETCHED_DAYS_AGO = 7;
+
+/**
+ * Removes the hours of old days with their coverage, one part of a scope at a time. It keeps the hours of a day that is not
+ * loaded itself, because they stand in for the day. Returns how many records were removed.
+ */
+export async function dropOldHours(
+  store: Store,
+  { sourceId, keepHours }: { sourceId: number; keepHours: number },
+): Promise<number> {
+  const { rows: scopes } = await sql<{ scope_id: number }>`
+    select scope_id from usage.trace_scope s
+    where s.source_id = ${sourceId} and s.stride = 'hour' and exists (
+      select from usage.coverage c where c.scope_id = s.scope_id and c.period_start < ${keptFrom(keepHours)}
+    )
+    order by scope_id
+  `.execute(store.db);
+  let removed = 0;
+  for (const { scope_id: scopeId } of scopes) {
+    for (let days = 1; ; ) {
+      const records = await dropPart(store, { scopeId, keepHours, days });
+      if (records === undefined) break;
+      removed += records;
+      days = nextLength(days, records);
+    }
+  }
+  return removed;
+}
+
+/** Doubles the days after a small part, halves them after one that was too large. */
+function nextLength(days: number, records: number): number {
+  if (records > HOURS_AT_ONCE) return Math.max(1, Math.floor(days / 2));
+  return records * 2 <= HOURS_AT_ONCE ? Math.min(MOST_DAYS, days * 2) : days;
+}
+
+/** Start of the first UTC day whose hours are kept. */
+function keptFrom(keepHours: number) {
+  return sql<Date>`date_trunc('day', now() - make_interval(hours => ${keepHours}), 'UTC')`;
+}
+
+/** Returns how many records were removed; undefined if nothing old is left. */
+async function dropPart(
+  store: Store,
+  { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
+): Promise<number | undefined> {
+  return store.transaction(async ({ db }) => {
+    await lockScopes(db, [scopeId]);
+    const part = await oldestPart(db, { scopeId, keepHours, days });
+    if (part === undefined) return undefined;
+    const removed = await sql`
+      delete from usage.hourly_record r using usage.series s
+      where s.scope_id = ${scopeId} and r.series_id = s.series_id
+        and r.bucket_start >= ${new Date(part.start)} and r.bucket_start < ${new Date(part.end)}
+    `.execute(db);
+    await clearTime(db, "coverage", { scopeIds: [scopeId], period: part });
+    // Hours that are loaded again were not compared.
+    await clearTime(db, "reconciled", { scopeIds: [scopeId], period: part });
+    return affected(removed);
+  });
+}
+
+/** The first interval of old hours, at most so many days long, whose days are loaded themselves. */
+async function oldestPart(
+  db: Database,
+  { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },
+): Promise<Interval | undefined> {
+  // Hours, not days: a day of the session's time zone may have 23.
+  const { rows } = await sql<{ from: Date; to: Date }>`
+    select lower(part) as "from", least(upper(part), lower(part) + make_interval(hours => ${days * 24})) as "to"
+    from (
+      select range_agg(tstzrange(h.period_start, h.period_end))
+             * tstzmultirange(tstzrange(null, ${keptFrom(keepHours)}))
+             * (
+               select range_agg(tstzrange(d.period_start, d.period_end))
+               from usage.trace_scope s
+               join usage.trace_scope p using (source_id, group_by, workspace_id)
+               join usage.coverage d on d.scope_id = p.scope_id
+               where s.scope_id = ${scopeId} and p.stride = 'day'
+             ) as parts
+      from usage.coverage h
+      where h.scope_id = ${scopeId} and h.fetched_at < now() - make_interval(days => ${FETCHED_DAYS_AGO})
+    ) old
+    cross join lateral unnest(parts) part
+    order by lower(part)
+    limit 1
+  `.execute(db);
+  return rows[0] && { start: rows[0].from.getTime(), end: rows[0].to.getTime() };
 }

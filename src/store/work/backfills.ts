@@ -1,6 +1,6 @@
-import { sql } from "kysely";
+import { type QueryResult, sql } from "kysely";
 import type { UsageRequest } from "../../domain/planning/request.ts";
-import { shortInstant } from "../../domain/time/instant.ts";
+import { shortInstant } from "../../domain/time/days.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
@@ -217,4 +217,175 @@ async function unfinishedWithoutWork(db: Database, among?: readonly number[]): P
     order by 1
   `.execute(db);
   return rows.map((row) => row.backfill_id);
+}
+
+export type Steering = "pause" | "resume" | "cancel" | "retry";
+
+/**
+ * Pauses, resumes or cancels a backfill, or has its failed fetch tasks wait again. The order and who gave it commit together.
+ *
+ * Errors: `backfill_unknown`; `backfill_finished` for one that is cancelled or, but for `retry`, done; `backfill_not_failed` where
+ * no fetch task has failed.
+ */
+export async function steerBackfill(
+  store: Store,
+  order: { backfillId: number; action: Steering; by: Actor },
+): Promise<Backfill> {
+  const { backfillId, action, by } = order;
+  await store.transaction(async ({ db }) => {
+    const row = await db
+      .selectFrom("backfill")
+      .select(["state", "source_id"])
+      .where("backfill_id", "=", backfillId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (row === undefined) return;
+    if (row.state === "cancelled" || (row.state === "done" && action !== "retry")) {
+      throw new UsageError({
+        code: "backfill_finished",
+        message: `Backfill ${backfillId} is ${row.state} and cannot be ${PAST[action]}.`,
+        next: "Start another backfill. It fetches only what is missing.",
+      });
+    }
+    const tasks = await STEER[action](db, backfillId);
+    await recordAction(db, by, {
+      sourceId: row.source_id,
+      action: `backfill.${action}`,
+      detail: `backfill ${backfillId}: ${tasks} fetch tasks`,
+    });
+  });
+  return backfillOf(store.db, backfillId);
+}
+
+const PAST = { pause: "paused", resume: "resumed", cancel: "cancelled", retry: "retried" } as const;
+
+/** Each returns how many fetch tasks it concerns. */
+const STEER: Readonly<Record<Steering, (db: Database, backfillId: number) => Promise<number>>> = {
+  cancel: async (db, backfillId) => {
+    const cancelled = await sql`
+      update usage.fetch_task set state = 'cancelled', leased_until = null, finished_at = now()
+      where backfill_id = ${backfillId} and state in ('waiting', 'queued')
+    `.execute(db);
+    await sql`
+      update usage.backfill set state = 'cancelled', finished_at = now() where backfill_id = ${backfillId}
+    `.execute(db);
+    return countOf(cancelled);
+  },
+  pause: async (db, backfillId) => {
+    // Queued tasks are taken back. A task that a worker holds runs to its end.
+    await sql`
+      update usage.fetch_task set state = 'waiting', leased_until = null
+      where backfill_id = ${backfillId} and state = 'queued' and open_claims = 0
+    `.execute(db);
+    return moveTo(db, { backfillId, state: "paused" });
+  },
+  resume: (db, backfillId) => moveTo(db, { backfillId, state: "running" }),
+  retry: retryFailed,
+};
+
+/** Returns how many fetch tasks wait. */
+async function moveTo(
+  db: Database,
+  { backfillId, state }: { backfillId: number; state: "paused" | "running" },
+): Promise<number> {
+  const { rows } = await sql<{ tasks: number }>`
+    with moved as (update usage.backfill set state = ${state} where backfill_id = ${backfillId})
+    select count(*)::integer as tasks from usage.fetch_task where backfill_id = ${backfillId} and state in ('waiting', 'queued')
+  `.execute(db);
+  return rows[0]?.tasks ?? 0;
+}
+
+function countOf({ numAffectedRows }: QueryResult<unknown>): number {
+  return Number(numAffectedRows ?? 0);
+}
+
+/**
+ * Failed fetch tasks wait again, with their claims forgotten, and a backfill that was done is running again. It
+ * began to wait now: what was loaded before does not do, since the failure may be newer. One that is paused stays paused.
+ */
+async function retryFailed(db: Database, backfillId: number): Promise<number> {
+  const waiting = await sql`
+    update usage.fetch_task
+    set state = 'waiting', code = null, message = null, finished_at = null, open_claims = 0, created_at = now()
+    where backfill_id = ${backfillId} and state = 'failed'
+  `.execute(db);
+  const tasks = countOf(waiting);
+  if (tasks === 0) {
+    throw new UsageError({
+      code: "backfill_not_failed",
+      message: `Backfill ${backfillId} has no failed fetch task.`,
+      next: `Run \`usage-etl backfill show ${backfillId}\` to see its state.`,
+    });
+  }
+  await sql`
+    update usage.backfill set state = case state when 'paused' then 'paused' else 'running' end, finished_at = null
+    where backfill_id = ${backfillId}
+  `.execute(db);
+  // The reason of the run was that of tasks that wait again.
+  await sql`
+    update usage.run set failed = 0, code = null, message = null where backfill_id = ${backfillId}
+  `.execute(db);
+  return tasks;
+}
+
+/** The failed fetch tasks of a backfill that share a code. Instants are ISO texts in UTC. */
+interface FailureGroup {
+  readonly code: string;
+  readonly tasks: number;
+  /** That of the task that failed first. */
+  readonly message: string;
+  /** The first of them, by time. */
+  readonly ranges: readonly FailedRange[];
+}
+
+interface FailedRange {
+  readonly groupBy: GroupBy;
+  readonly stride: string;
+  readonly from: string;
+  readonly to: string;
+  /** Platform ids. */
+  readonly workspaceIds: readonly string[];
+}
+
+/** The most frequent code first. */
+export async function failureGroups(
+  db: Database,
+  wanted: { backfillId: number; mostGroups: number; mostRanges: number },
+): Promise<FailureGroup[]> {
+  const { backfillId, mostGroups, mostRanges } = wanted;
+  const { rows } = await sql<FailureGroup>`
+    with failed as materialized (
+      select coalesce(code, 'failed') as code, coalesce(message, '') as message, group_by, stride, period_start, period_end,
+             workspace_ids, finished_at, task_id,
+             row_number() over (partition by coalesce(code, 'failed') order by period_start, group_by, task_id) as n
+      from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed'
+    )
+    select code, count(*)::integer as tasks,
+           coalesce((array_agg(message order by finished_at, task_id) filter (where message <> ''))[1], 'It failed with ' || code || '.')
+             as message,
+           json_agg(json_build_object(
+             'groupBy', group_by, 'stride', stride, 'workspaceIds', workspace_ids,
+             'from', to_char(period_start at time zone 'UTC', ${ISO}), 'to', to_char(period_end at time zone 'UTC', ${ISO})
+           ) order by n) filter (where n <= ${mostRanges}) as ranges
+    from failed group by code order by count(*) desc, code limit ${mostGroups}
+  `.execute(db);
+  return rows;
+}
+
+/** Fetch tasks of a source that wait or are at work: of syncs, of this backfill, and of other ones that are not paused. */
+interface TasksAhead {
+  readonly routine: number;
+  readonly others: number;
+}
+
+export async function tasksBeside(db: Database, backfillId: number): Promise<TasksAhead> {
+  const { rows } = await sql<TasksAhead>`
+    select count(*) filter (where s.backfill_id is null)::integer as routine,
+           count(*) filter (where s.backfill_id <> ${backfillId} and o.state <> 'paused')::integer as others
+    from usage.backfill b
+    join usage.fetch_task s on s.source_id = b.source_id and s.state in ('waiting', 'queued')
+    left join usage.backfill o on o.backfill_id = s.backfill_id
+    where b.backfill_id = ${backfillId}
+  `.execute(db);
+  return rows[0] ?? { routine: 0, others: 0 };
 }

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import { printableLine } from "../../printable.ts";
 import type { Database } from "../db/database.ts";
 
@@ -24,23 +23,6 @@ export interface NewAction {
   readonly outcome?: ActionOutcome;
 }
 
-export interface OperatorAction {
-  readonly actionId: number;
-  /** ISO instant with microseconds, UTC. */
-  readonly at: string;
-  /** Slug; null for what concerns no source, or one that was forgotten. */
-  readonly source: string | null;
-  readonly action: string;
-  readonly detail: string;
-  readonly actor: string | null;
-  readonly role: Actor["role"];
-  readonly via: Actor["via"];
-  readonly outcome: ActionOutcome;
-}
-
-/** Where a page of the list ends: the next one begins after it. */
-export type ActionCursor = Pick<OperatorAction, "at" | "actionId">;
-
 const MOST_CHARACTERS = 1000;
 
 /**
@@ -51,8 +33,11 @@ export async function recordAction(db: Database, by: Actor, action: NewAction): 
   const { action_id } = await db
     .insertInto("operator_action")
     .values({
-      ...{ source_id: action.sourceId, action: action.action, outcome: action.outcome ?? "done" },
-      ...{ role: by.role, via: by.via },
+      source_id: action.sourceId,
+      action: action.action,
+      outcome: action.outcome ?? "done",
+      role: by.role,
+      via: by.via,
       actor: by.name === null ? null : oneLine(by.name),
       detail: oneLine(action.detail),
     })
@@ -66,23 +51,4 @@ function oneLine(text: string): string {
   const characters = [...printableLine(text)];
   if (characters.length <= MOST_CHARACTERS) return characters.join("");
   return `${characters.slice(0, MOST_CHARACTERS - 1).join("")}…`;
-}
-
-const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"';
-
-/** The newest actions first. The last one of a page is the cursor of the next page. */
-export async function listActions(
-  db: Database,
-  wanted: { source?: string | undefined; before?: ActionCursor | undefined; most: number },
-): Promise<OperatorAction[]> {
-  const { source, before, most } = wanted;
-  const { rows } = await sql<OperatorAction>`
-    select a.action_id as "actionId", to_char(a.at at time zone 'UTC', ${ISO}) as at, s.slug as source, a.action, a.detail,
-           a.actor, a.role, a.via, a.outcome
-    from usage.operator_action a left join usage.source s using (source_id)
-    where ${source === undefined ? sql`true` : sql`a.source_id = (select source_id from usage.source where slug = ${source})`}
-      and ${before === undefined ? sql`true` : sql`(a.at, a.action_id) < (${before.at}::timestamptz, ${before.actionId}::bigint)`}
-    order by a.at desc, a.action_id desc limit ${most}
-  `.execute(db);
-  return rows;
 }

@@ -13,7 +13,7 @@ import {
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
+import { takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;

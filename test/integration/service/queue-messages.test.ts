@@ -4,7 +4,7 @@ import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { enqueueTasks, requeueLost } from "../../../src/pipeline/sync/enqueue.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
-import { steerBackfill } from "../../../src/store/work/steer-backfill.ts";
+import { steerBackfill } from "../../../src/store/work/backfills.ts";
 import { enterTasks } from "../../../src/store/work/tasks.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 

@@ -80,7 +80,10 @@ test.each(["day", "hour"] as const)(
     const window = windowOf(stride, start, end);
     const instantOf = (bucket: number) => window.start + bucket * STRIDE_MS[stride];
     const dataStart = Date.parse("2026-01-05T00:00:00Z");
-    const { store, reader, sourceId } = await setupSource({ workspaceIds: [WORKSPACE], dataStart }, { isStateTrue: false });
+    const { store, reader, sourceId } = await setupSource(
+      { workspaceIds: [WORKSPACE], dataStart },
+      { isStateTrue: false },
+    );
     const base: Side = new Map(
       IDS.flatMap((id, i) =>
         Array.from({ length: BUCKETS }, (_, b) => [keyOf(id, b), 1 + ((i * 7 + b) % 60)]),

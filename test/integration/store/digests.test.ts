@@ -4,7 +4,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { AnswerCollector } from "../../../src/domain/usage/answer.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { type LoadResult, loadAnswer, type WholeAnswer } from "../../../src/store/load/load.ts";
+import { type Load, type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
 import { compactCoverage } from "../../../src/store/retention/compact.ts";
 import { expectTrueDigests } from "./digests.ts";
 import { intercepted } from "./model/statements.ts";
@@ -39,7 +39,7 @@ class Loads {
     this.#bundle = bundle;
   }
 
-  async load({ from, days, workspaces }: Asked, options: Partial<WholeAnswer> = {}): Promise<LoadResult> {
+  async load({ from, days, workspaces }: Asked, options: Partial<Load> = {}): Promise<LoadResult> {
     const { store, sourceId } = this.#bundle;
     const window = {
       stride: "day" as const,

@@ -6,7 +6,7 @@ import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
-import { dropOldHours } from "../../../src/store/retention/hourly-keep.ts";
+import { dropOldHours } from "../../../src/store/retention/prune.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { enterSource, setupStore } from "./setup.ts";
 

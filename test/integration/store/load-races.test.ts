@@ -8,7 +8,7 @@ import { poll } from "../../support/poll.ts";
 import { NAMES, type Question, type Row, WORKSPACES } from "./model/commands.ts";
 import { History } from "./model/history.ts";
 import type { ModelAnswer } from "./model/model.ts";
-import { intercepted } from "./model/statements.ts";
+import { intercepted, pausedAt } from "./model/statements.ts";
 import { type StoreBundle, setupStore } from "./setup.ts";
 
 // Loads on several connections at once. They must report and store what sequential loads would.
@@ -25,30 +25,15 @@ describe.each(["loaded before", "not loaded before"])("of two answers to one que
       const newer = await withBase(question, at + 1);
       const [standing, running] = first === "older" ? [older, newer] : [newer, older];
 
-      const gate = Promise.withResolvers<void>();
-      const reached = Promise.withResolvers<boolean>();
-      const stand = intercepted(
-        {
-          before: async ({ n }) => {
-            if (n !== at) return;
-            reached.resolve(true);
-            await gate.promise;
-          },
-        },
-        () => past.load(standing),
-      );
-      void stand.then(
-        () => reached.resolve(false),
-        () => reached.resolve(false),
-      );
-      stopped = await reached.promise;
+      const paused = await pausedAt(at, () => past.load(standing));
+      stopped = paused.stopped;
       let isOver = false;
       const run = past.load(running).finally(() => {
         isOver = true;
       });
       await poll(async () => isOver || (await isBlocked(bundle)));
-      gate.resolve();
-      const [result, other] = await Promise.all([stand, run]);
+      paused.goOn();
+      const [result, other] = await Promise.all([paused.result, run]);
       settleAll(past, [standing, running], [result, other]);
       expect((first === "older" ? other : result).outcome).toBe("loaded");
       await past.check();
@@ -62,27 +47,16 @@ test("a load that pauses at any statement blocks no other dimension of its works
     const { past, withBase } = await begin(bundle);
     const standing = await withBase(question, at);
     const other = await withBase({ ...question, groupBy: "user" }, at);
-    const gate = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<boolean>();
-    const stand = intercepted(
-      {
-        before: async ({ n }) => {
-          if (n !== at) return;
-          reached.resolve(true);
-          await gate.promise;
-        },
-      },
-      () => past.load(standing),
-    ).finally(() => reached.resolve(false));
-    stopped = await reached.promise;
+    const paused = await pausedAt(at, () => past.load(standing));
+    stopped = paused.stopped;
     let isOver = false;
     const run = past.load(other).finally(() => {
       isOver = true;
     });
     await poll(() => isOver);
     await past.list([{ id: "w1", name: "One", isDeleted: false }], 0);
-    gate.resolve();
-    settleAll(past, [standing, other], await Promise.all([stand, run]));
+    paused.goOn();
+    settleAll(past, [standing, other], await Promise.all([paused.result, run]));
     await past.check();
   }
 });
@@ -151,23 +125,15 @@ test("two processes that contact a new source at once do not deadlock", async ()
   ];
   for (const [standing, running] of orders) {
     for (let at = 1, stopped = true; stopped; at++) {
-      const gate = Promise.withResolvers<void>();
-      const reached = Promise.withResolvers<boolean>();
-      const before = async ({ n }: { n: number }) => {
-        if (n !== at) return;
-        reached.resolve(true);
-        await gate.promise;
-      };
-      const stand = intercepted({ before, failed: (error) => failed.push(error) }, standing);
-      void stand.finally(() => reached.resolve(false));
-      stopped = await reached.promise;
+      const paused = await pausedAt<unknown>(at, standing, (error) => failed.push(error));
+      stopped = paused.stopped;
       let isOver = false;
       const run = intercepted({ failed: (error) => failed.push(error) }, running).finally(() => {
         isOver = true;
       });
       await poll(async () => isOver || (await isBlocked(bundle)));
-      gate.resolve();
-      await Promise.all([stand, run]);
+      paused.goOn();
+      await Promise.all([paused.result, run]);
     }
   }
   expect(failed).toEqual([]);

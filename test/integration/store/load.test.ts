@@ -6,7 +6,7 @@ import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
-import { type LoadResult, loadAnswer, type WholeAnswer } from "../../../src/store/load/load.ts";
+import { type Load, type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
 /** What a load returns and stores, one rule at a time. The model (model/model.test.ts) checks all of them together. */
@@ -35,7 +35,7 @@ async function load(
     window = windowOf(0, 3),
     workspaces = [A, B],
     ...options
-  }: Partial<WholeAnswer> & { workspaces?: readonly string[] } = {},
+  }: Partial<Load> & { workspaces?: readonly string[] } = {},
 ): Promise<LoadResult> {
   const { store, sourceId } = bundle;
   const answer = new AnswerCollector({ window, groupBy: "project", workspaceIds: workspaces });

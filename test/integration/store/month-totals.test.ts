@@ -17,7 +17,7 @@ async function setupMonths() {
       for (const [seriesId, day, traces] of rows) {
         months.add(Object.assign(row, { id: seriesId, bucketHour: hour(day), traces }));
       }
-      await store.transaction(({ client }) => months.keep(client));
+      await store.transaction(({ db }) => months.keep(db));
     }
     const { rows } = await reader.query("SELECT * FROM usage.monthly_total ORDER BY 1, 2");
     return rows.map((row) => [row.series_id, row.month_start, row.traces, row.records].join(" "));

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { retryAfterOutage } from "../../../src/store/load/outage.ts";
+import { retryAfterOutage } from "../../../src/store/load/failures.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // The tests write the ledger of fetches by hand. Times are in minutes before now.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProviderTotal } from "../../../src/domain/bill/provider-reading.ts";
+import type { ProviderTotal } from "../../../src/domain/bill/provider.ts";
 import { monthNamed } from "../../../src/domain/months/month.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { keepProviderTotals, monthsToRead } from "../../../src/store/proof/provider-totals.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../src/pipeline/prune.ts";
+import { pruneLedgers } from "../../../src/pipeline/upkeep.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { beginFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Store } from "../../../src/store/db/database.ts";
-import { pruneHistory } from "../../../src/store/retention/history.ts";
+import { pruneHistory } from "../../../src/store/retention/prune.ts";
 import { type AnswerRow, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -12,7 +12,10 @@ import { expectTrueState } from "./state.ts";
 test("a writer that leaves the state as it was is found, whatever it changes", async () => {
   const bundle = await setupStore({ isStateTrue: false });
   const { reader } = bundle;
-  const sourceId = await enterSource(bundle, { workspaceIds: ["00000000-0000-4000-8000-000000000001"], dataStart: FIRST_DAY });
+  const sourceId = await enterSource(bundle, {
+    workspaceIds: ["00000000-0000-4000-8000-000000000001"],
+    dataStart: FIRST_DAY,
+  });
   const at = (days: number) => new Date(FIRST_DAY + days * DAY_MS).toISOString();
   const enter = async () => {
     await reader.query("DELETE FROM usage.coverage; DELETE FROM usage.failure");

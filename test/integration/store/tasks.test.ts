@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/take-tasks.ts";
-import { claimTask, endTask, enterTasks } from "../../../src/store/work/tasks.ts";
+import { claimTask, endTask, enterTasks, takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 

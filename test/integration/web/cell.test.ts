@@ -5,7 +5,7 @@ import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { listBackfills } from "../../../src/store/work/backfills.ts";
-import { listActions } from "../../../src/store/work/operator-actions.ts";
+import { listActions } from "../../support/actions.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "../store/setup.ts";

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { meterOfMetric } from "../../../src/domain/bill/provider-meter.ts";
-import { describeProviderMonth } from "../../../src/domain/bill/provider-month-sentence.ts";
-import { type ProviderReading, totalsOfMonth } from "../../../src/domain/bill/provider-reading.ts";
+import {
+  describeProviderMonth,
+  meterOfMetric,
+  type ProviderReading,
+  totalsOfMonth,
+} from "../../../src/domain/bill/provider.ts";
 
 const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
 const MIDDLE = Date.parse("2026-03-15");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { joinTiers, type PriceLine, textOf } from "../../../src/domain/bill/volume-tier.ts";
+import { joinTiers, type PriceLine, textOf } from "../../../src/domain/bill/price.ts";
 
 /** Lines of one file, from line 2 on. */
 function linesOf(...prices: readonly Partial<PriceLine["price"]>[]): PriceLine[] {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/config.ts";
 import { startStandin } from "../../../src/local/standin/server.ts";
-import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/proof/traffic.ts";
+import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/proof/probe.ts";
 import { deploymentClientsOf } from "../../../src/platform/clients.ts";
 
 /** The probe sends the same traffic to a server of the specification and to a newer one. */

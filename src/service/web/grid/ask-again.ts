@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { UsageError } from "../../../errors.ts";
-import { digestOf, planBackfill } from "../../../pipeline/backfill/plan-backfill.ts";
-import { previewedSource } from "../../../pipeline/backfill/previewed-source.ts";
+import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { startShown } from "../../../pipeline/backfill/start-backfill.ts";
 import { workspacesOf } from "../../../pipeline/backfill/wish.ts";
 import { type Html, html } from "../html.ts";

@@ -1,4 +1,4 @@
-import { FORMULA_SIGNS } from "../../../store/export/copy-forms.ts";
+import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
 
 /** A cell: a number or an exact decimal is written as it is, null is empty. */
 export type Cell = string | number | bigint | null | { readonly decimal: string };

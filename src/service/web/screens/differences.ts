@@ -4,7 +4,7 @@ import {
   DIFFERENCE_STATES,
   type DifferenceState,
 } from "../../../domain/proof/difference.ts";
-import { shortInstant } from "../../../domain/time/instant.ts";
+import { shortInstant } from "../../../domain/time/days.ts";
 import { METER_NAME, METERS } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../../store/proof/difference-list.ts";

@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { describeProviderMonth } from "../../../domain/bill/provider-month-sentence.ts";
+import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import { monthNamed } from "../../../domain/months/month.ts";
 import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
 import { EtlError } from "../../../errors.ts";
-import { monthOf } from "../../../pipeline/months/asked.ts";
-import { closeSources } from "../../../pipeline/months/close.ts";
+import { closeSources, monthOf } from "../../../pipeline/months/close.ts";
 import { lookAtMonth } from "../../../pipeline/months/look.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";

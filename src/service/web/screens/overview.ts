@@ -3,8 +3,12 @@ import { describeOtherDifferences } from "../../../domain/proof/difference.ts";
 import { type Advice, adviseOn, failureOf } from "../../../pipeline/advice.ts";
 import { type FiringAlert, firingAlerts, staleAfterOf } from "../../../pipeline/alerts.ts";
 import { syncBudget } from "../../../pipeline/sync/sync-budget.ts";
-import { type SourceStatus, sourceStatuses } from "../../../store/activity/overview.ts";
-import { type SourceProgress, sourceProgress } from "../../../store/activity/progress.ts";
+import {
+  type SourceProgress,
+  type SourceStatus,
+  sourceProgress,
+  sourceStatuses,
+} from "../../../store/activity/overview.ts";
 import { lastRuns, type Run } from "../../../store/activity/runs.ts";
 import { type SourceTrust, trustOfSources } from "../../../store/coverage/trust.ts";
 import type { Database } from "../../../store/db/database.ts";

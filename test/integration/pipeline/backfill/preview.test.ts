@@ -2,15 +2,18 @@ import { expect, test } from "vitest";
 import { windowsOf } from "../../../../src/domain/planning/planned-windows.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { backfillBudget, minutesOf } from "../../../../src/pipeline/backfill/budget.ts";
-import { previewBackfill } from "../../../../src/pipeline/backfill/plan-backfill.ts";
-import { previewedOpen } from "../../../../src/pipeline/backfill/previewed-source.ts";
+import {
+  backfillBudget,
+  minutesOf,
+  previewBackfill,
+  previewedOpen,
+} from "../../../../src/pipeline/backfill/plan-backfill.ts";
 import { startShown } from "../../../../src/pipeline/backfill/start-backfill.ts";
 import type { Wish } from "../../../../src/pipeline/backfill/wish.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { listBackfills } from "../../../../src/store/work/backfills.ts";
-import { listActions } from "../../../../src/store/work/operator-actions.ts";
+import { listActions } from "../../../support/actions.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What a backfill would do, and that it does this or nothing. */

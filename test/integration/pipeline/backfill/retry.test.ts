@@ -4,11 +4,15 @@ import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { listRuns } from "../../../../src/store/activity/runs.ts";
-import { createBackfill, finishBackfills, listBackfills } from "../../../../src/store/work/backfills.ts";
-import { listActions } from "../../../../src/store/work/operator-actions.ts";
-import { type Steering, steerBackfill } from "../../../../src/store/work/steer-backfill.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
-import { claimTask, endTask } from "../../../../src/store/work/tasks.ts";
+import {
+  createBackfill,
+  finishBackfills,
+  listBackfills,
+  type Steering,
+  steerBackfill,
+} from "../../../../src/store/work/backfills.ts";
+import { claimTask, endTask, takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
+import { listActions } from "../../../support/actions.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 

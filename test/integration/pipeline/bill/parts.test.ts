@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../../src/errors.ts";
-import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
-import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import { checkProvider, readBill } from "../../../../src/pipeline/bill/read-bill.ts";
 import { readUsageLimits } from "../../../../src/pipeline/bill/read-terms.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { type Bench, setup } from "../../../support/source.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { describeBill } from "../../../../src/cli/report/bill-report.ts";
-import { describeProviderMonth } from "../../../../src/domain/bill/provider-month-sentence.ts";
+import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
-import { checkProvider } from "../../../../src/pipeline/bill/check-provider.ts";
+import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";

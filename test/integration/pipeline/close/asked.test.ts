@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { type CloseOrder, closeSources, isAsAsked } from "../../../../src/pipeline/months/close.ts";
-import { closePeriods } from "../../../../src/pipeline/months/close-periods.ts";
+import {
+  type CloseOrder,
+  closePeriods,
+  closeSources,
+  isAsAsked,
+} from "../../../../src/pipeline/months/close.ts";
 import { daysWithin, lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
 import { type Bench, setup } from "../../../support/source.ts";

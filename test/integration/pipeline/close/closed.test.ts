@@ -5,7 +5,7 @@ import { closeSources } from "../../../../src/pipeline/months/close.ts";
 import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
-import { noteBillPart } from "../../../../src/store/bill/bill-parts.ts";
+import { noteBillPart } from "../../../../src/store/bill/bill-terms.ts";
 import { adjustedCosts } from "../../../../src/store/bill/prices.ts";
 import { digestToClose } from "../../../../src/store/months/close-digest.ts";
 import { closedCosts } from "../../../../src/store/months/closed-costs.ts";

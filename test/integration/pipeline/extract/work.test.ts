@@ -5,8 +5,7 @@ import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
 import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
-import { claimTask, enterTasks, releaseTasks } from "../../../../src/store/work/tasks.ts";
+import { claimTask, enterTasks, releaseTasks, takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of a task whose worker ended between its load and saying so. */

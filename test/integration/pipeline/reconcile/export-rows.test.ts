@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { dump } from "../../../support/tables.ts";
-import { behindProxy, NAME, PROJECTS, plus, REPAIR, TRACES } from "./behind-proxy.ts";
+import { behindProxy, NAME, PROJECTS, plus, REPAIR, TRACES } from "./bench.ts";
 
 /** What the rows of an export say of names, ends of buckets and counts, beside the JSON. */
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
+import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences, unreconciledDays } from "../../../support/tables.ts";

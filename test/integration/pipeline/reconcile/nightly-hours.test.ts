@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
+import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { hoursDue } from "../../../../src/store/proof/days-due.ts";
 import { senderOn, setup } from "../../../support/source.ts";
-import { DAYS, night, wrong } from "./night.ts";
+import { DAYS, night, wrong } from "./bench.ts";
 
 /** The nightly pass over hours. */
 

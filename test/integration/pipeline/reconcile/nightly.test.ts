@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { pruneLedgers } from "../../../../src/pipeline/prune.ts";
+import { pruneLedgers } from "../../../../src/pipeline/upkeep.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { unreconciledDays } from "../../../support/tables.ts";
-import { DAYS, night, unreconciled, wrong } from "./night.ts";
+import { DAYS, night, unreconciled, wrong } from "./bench.ts";
 
 /** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
 

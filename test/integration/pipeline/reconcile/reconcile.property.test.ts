@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import { reconcileScheduled } from "../../../../src/pipeline/proof/nightly.ts";
+import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore, unreconciledDays } from "../../../support/tables.ts";
 

@@ -3,7 +3,7 @@ import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
-import { aRecord, firstDay } from "./stored.ts";
+import { aRecord, firstDay } from "./bench.ts";
 
 /** Postgres held against the export: what is found is what is there, no more and no less. */
 

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
-import { behindProxy, NAME, PROJECTS, plus, REPAIR } from "./behind-proxy.ts";
+import { behindProxy, NAME, PROJECTS, plus, REPAIR } from "./bench.ts";
 
 /** What differs is asked about again: what was stale is replaced, what the platform says two ways is kept as just that. */
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { startProxy } from "../../../support/proxy.ts";
 import { setup } from "../../../support/source.ts";
 import { dump } from "../../../support/tables.ts";
-import { aRecord, firstDay } from "./stored.ts";
+import { aRecord, firstDay } from "./bench.ts";
 
 /** What a cut, damaged or foreign export may say, and what it may not. */
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { Secret } from "../../../../src/config/config.ts";
 import { PlatformError } from "../../../../src/errors.ts";
-import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/refusal.ts";
-import { statesOf } from "../../../../src/pipeline/source/scope-states.ts";
+import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/ask.ts";
+import { statesOf } from "../../../../src/pipeline/source/source.ts";
 import { createSourceHandle, withinQueue } from "../../../../src/pipeline/source/source-handle.ts";
 import { ACCESS_PROVEN_FOR_MS } from "../../../../src/store/catalog/workspace-access.ts";
 import { setup } from "../../../support/source.ts";

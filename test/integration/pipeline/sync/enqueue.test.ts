@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { enqueueTasks, requeueLost } from "../../../../src/pipeline/sync/enqueue.ts";
-import { type FetchQueue, messageId, type QueueMessage } from "../../../../src/pipeline/sync/fetch-queue.ts";
+import {
+  enqueueTasks,
+  type FetchQueue,
+  messageId,
+  type QueueMessage,
+  requeueLost,
+} from "../../../../src/pipeline/sync/enqueue.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { createBackfill } from "../../../../src/store/work/backfills.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/take-tasks.ts";
+import { takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { controlWindows } from "../../../../src/domain/planning/control.ts";
+import { controlWindows } from "../../../../src/domain/planning/windows.ts";
 import { intersect } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";

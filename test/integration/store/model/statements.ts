@@ -33,6 +33,33 @@ export function intercepted<T>(interceptor: Interceptor, work: () => Promise<T>)
   return contexts.run({ interceptor, count: 0 }, work);
 }
 
+/** Work that stands still before its n-th statement. */
+interface Paused<T> {
+  /** Whether it came to that statement; false: it ended before. */
+  readonly stopped: boolean;
+  readonly result: Promise<T>;
+  goOn(): void;
+}
+
+/** Starts work, and returns once it stands before its n-th statement or has ended. */
+export async function pausedAt<T>(
+  n: number,
+  work: () => Promise<T>,
+  failed?: (error: unknown) => void,
+): Promise<Paused<T>> {
+  const gate = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<boolean>();
+  const before = async (statement: Statement) => {
+    if (statement.n !== n) return;
+    reached.resolve(true);
+    await gate.promise;
+  };
+  const result = intercepted({ before, ...(failed === undefined ? {} : { failed }) }, work);
+  const ended = () => reached.resolve(false);
+  void result.then(ended, ended);
+  return { stopped: await reached.promise, result, goOn: gate.resolve };
+}
+
 /** Behind a pooler the process id of a client is the pooler's own. */
 const backends = new WeakMap<pg.Client, number>();
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type AskedClose, checkListOf, stepsOf } from "../../../../src/domain/months/check-list.ts";
+import {
+  type AskedClose,
+  checkListOf,
+  type OpenDay,
+  stepsOf,
+} from "../../../../src/domain/months/check-list.ts";
 import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
-import type { OpenDay } from "../../../../src/domain/months/open-day.ts";
 import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 

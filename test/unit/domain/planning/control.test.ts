@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { controlWindows, REACHES, rangeOfReach } from "../../../../src/domain/planning/control.ts";
+import { controlWindows, REACHES, rangeOfReach } from "../../../../src/domain/planning/windows.ts";
 import { subtract, totalMs } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, STRIDE_MS, strideOfRange, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 

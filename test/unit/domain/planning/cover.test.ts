@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coverBuckets, coverTasks } from "../../../../src/domain/planning/cover.ts";
+import { coverBuckets, coverTasks } from "../../../../src/domain/planning/plan-tasks.ts";
 import { scopeIdsOf, workspaceIdsOf } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, STRIDE_MS, STRIDES, type Stride, TIER_BUCKETS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";

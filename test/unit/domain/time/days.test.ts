@@ -7,6 +7,7 @@ import {
   monthStart,
   monthsAndDays,
   rangeBefore,
+  shortInstant,
 } from "../../../../src/domain/time/days.ts";
 
 const range = (from: string, to: string) => ({ from, to });
@@ -55,4 +56,14 @@ test.each([
   ["2026-03-01", "2026-03-31", "2026-01-30"],
 ])("as long and right before %s to %s begins on %s", (from, to, begins) => {
   expect(rangeBefore({ from, to })).toEqual({ from: begins, to: from });
+});
+
+test.each([
+  ["2026-03-01T00:00:00Z", "2026-03-01"],
+  ["2026-03-01T00:00:00.001Z", "2026-03-01T00:00Z"],
+  ["2026-03-01T05:00:59Z", "2026-03-01T05:00Z"],
+  ["2026-03-01T02:30:00+02:30", "2026-03-01"],
+])("%s is %s", (instant, text) => {
+  expect(shortInstant(instant)).toBe(text);
+  expect(shortInstant(Date.parse(instant))).toBe(text);
 });

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
-import type { AnswerKey } from "../../../../src/domain/usage/answer-keys.ts";
+import { type AnswerKey, KeyNumbering } from "../../../../src/domain/usage/answer-keys.ts";
 import { MEASURES } from "../../../../src/domain/usage/meter.ts";
-import { KeyNumbering } from "../../../../src/domain/usage/numbering.ts";
 import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
 
 const DAYS = 12;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import type { ExportRow } from "../../../../src/domain/usage/export.ts";
-import { ExportKeys } from "../../../../src/domain/usage/export-keys.ts";
+import { ExportKeys, type ExportRow } from "../../../../src/domain/usage/export.ts";
 
 const START = Date.UTC(2026, 0, 5);
 const HOUR0 = START / HOUR_MS;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import { KeyNumbering, type Requested } from "../../../../src/domain/usage/numbering.ts";
+import { KeyNumbering, type Requested } from "../../../../src/domain/usage/answer-keys.ts";
 import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
 
 const START = Date.UTC(2026, 0, 5);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { notCompared } from "../../../../src/pipeline/proof/not-compared.ts";
+import { notCompared } from "../../../../src/pipeline/proof/reconcile-parts.ts";
 import type { ScopeState } from "../../../../src/store/catalog/scopes.ts";
 
 /** What a reconciliation says that it did not compare, against a model that looks at each day, or hour, by itself. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import type { Meter } from "../../../../src/domain/usage/meter.ts";
-import { isMessageId, messageId } from "../../../../src/pipeline/sync/fetch-queue.ts";
+import { isMessageId, messageId } from "../../../../src/pipeline/sync/enqueue.ts";
 import { describeAdded, type Syncing, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 
 const NOW = Date.parse("2026-03-10T05:20:00Z");

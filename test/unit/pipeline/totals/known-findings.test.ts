@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { explain, narrowest } from "../../../../src/pipeline/proof/known-findings.ts";
+import { explain, narrowest } from "../../../../src/pipeline/proof/control.ts";
 import type { Finding } from "../../../../src/store/proof/control-findings.ts";
 
 /** A finding that explains too much hides an error; one that explains too little is asked about in every check. */

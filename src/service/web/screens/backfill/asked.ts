@@ -2,8 +2,7 @@ import { z } from "zod";
 import type { Config, SourceConfig } from "../../../../config/config.ts";
 import { STRIDES, type Stride } from "../../../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../../../domain/usage/record.ts";
-import { readInstant } from "../../../../pipeline/backfill/instant.ts";
-import type { Wish } from "../../../../pipeline/backfill/wish.ts";
+import { readInstant, type Wish } from "../../../../pipeline/backfill/wish.ts";
 
 const text = z.string().max(200).optional();
 /** A field that is given once, several times or not at all. */

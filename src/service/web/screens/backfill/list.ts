@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
 import { type Backfill, listBackfills } from "../../../../store/work/backfills.ts";
 import { type Html, html } from "../../html.ts";

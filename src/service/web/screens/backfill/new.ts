@@ -1,12 +1,14 @@
 import { z } from "zod";
-import { windowsOf } from "../../../../domain/planning/planned-windows.ts";
+import { readWindows, windowsOf, writeWindows } from "../../../../domain/planning/planned-windows.ts";
 import { UsageError } from "../../../../errors.ts";
-import { backfillBudget } from "../../../../pipeline/backfill/budget.ts";
-import { overlapNotes } from "../../../../pipeline/backfill/overlaps.ts";
-import { type BackfillPreview, previewBackfill } from "../../../../pipeline/backfill/plan-backfill.ts";
-import { type PreviewedSource, previewedSource } from "../../../../pipeline/backfill/previewed-source.ts";
-import { startShown } from "../../../../pipeline/backfill/start-backfill.ts";
-import { readWindows, writeWindows } from "../../../../pipeline/backfill/window-list.ts";
+import {
+  type BackfillPreview,
+  backfillBudget,
+  type PreviewedSource,
+  previewBackfill,
+  previewedSource,
+} from "../../../../pipeline/backfill/plan-backfill.ts";
+import { overlapNotes, startShown } from "../../../../pipeline/backfill/start-backfill.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "../../../../pipeline/backfill/wish.ts";
 import { type Html, html } from "../../html.ts";
 import { notice } from "../../parts/notice.ts";

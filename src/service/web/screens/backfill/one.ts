@@ -1,16 +1,20 @@
 import { z } from "zod";
 import { stepAbout } from "../../../../domain/coverage/failure-steps.ts";
 import { rangeSentence } from "../../../../domain/coverage/range-status.ts";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../../../domain/time/stride.ts";
 import { UsageError } from "../../../../errors.ts";
-import { backfillBudget, minutesOf } from "../../../../pipeline/backfill/budget.ts";
-import { previewedSource } from "../../../../pipeline/backfill/previewed-source.ts";
-import { rangeOfBackfill } from "../../../../pipeline/backfill/status-of-backfill.ts";
-import { failureGroups, tasksBeside } from "../../../../store/activity/backfill-failures.ts";
+import { backfillBudget, minutesOf, previewedSource } from "../../../../pipeline/backfill/plan-backfill.ts";
+import { rangeOfBackfill } from "../../../../pipeline/sync/asked-range.ts";
 import { namedWorkspaces } from "../../../../store/activity/readers.ts";
-import { type Backfill, backfillOf } from "../../../../store/work/backfills.ts";
-import { type Steering, steerBackfill } from "../../../../store/work/steer-backfill.ts";
+import {
+  type Backfill,
+  backfillOf,
+  failureGroups,
+  type Steering,
+  steerBackfill,
+  tasksBeside,
+} from "../../../../store/work/backfills.ts";
 import { within } from "../../../http/within.ts";
 import { type Html, html } from "../../html.ts";
 import { notice } from "../../parts/notice.ts";

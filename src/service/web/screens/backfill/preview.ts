@@ -1,5 +1,6 @@
 import type { RangeLine } from "../../../../domain/coverage/range-status.ts";
 import {
+  LEFT_OUT,
   type LeftOutReason,
   type PlanDifference,
   type PlannedWindow,
@@ -7,11 +8,13 @@ import {
   requestsOfWindow,
   windowsOf,
 } from "../../../../domain/planning/planned-windows.ts";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../../domain/usage/record.ts";
-import { type BackfillBudget, minutesOf } from "../../../../pipeline/backfill/budget.ts";
-import { LEFT_OUT } from "../../../../pipeline/backfill/left-out.ts";
-import type { BackfillPreview } from "../../../../pipeline/backfill/plan-backfill.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  minutesOf,
+} from "../../../../pipeline/backfill/plan-backfill.ts";
 import { type Html, html } from "../../html.ts";
 import { badge, type Status } from "../../parts/status.ts";
 import { count } from "../../parts/text.ts";

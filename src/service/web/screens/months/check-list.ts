@@ -1,11 +1,13 @@
-import { type AskedClose, checkListOf, stepsOf } from "../../../../domain/months/check-list.ts";
 import {
+  type AskedClose,
+  checkListOf,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
   type OpenReason,
-} from "../../../../domain/months/open-day.ts";
-import { shortInstant } from "../../../../domain/time/instant.ts";
+  stepsOf,
+} from "../../../../domain/months/check-list.ts";
+import { shortInstant } from "../../../../domain/time/days.ts";
 import { METER_NAME } from "../../../../domain/usage/meter.ts";
 import { type Html, html } from "../../html.ts";
 import type { Status } from "../../parts/status.ts";

@@ -1,5 +1,5 @@
 import { UsageError } from "../../../../errors.ts";
-import { sourcesToClose } from "../../../../pipeline/months/asked.ts";
+import { sourcesToClose } from "../../../../pipeline/months/close.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../../store/activity/overview.ts";
 import { type Html, html } from "../../html.ts";
 import { choice } from "../../parts/form.ts";

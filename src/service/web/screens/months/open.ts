@@ -1,5 +1,4 @@
-import type { AskedClose } from "../../../../domain/months/check-list.ts";
-import { DISAGREEMENTS } from "../../../../domain/months/open-day.ts";
+import { type AskedClose, DISAGREEMENTS } from "../../../../domain/months/check-list.ts";
 import type { MonthLook } from "../../../../pipeline/months/look.ts";
 import type { ListedSource } from "../../../../store/activity/overview.ts";
 import { type Html, html } from "../../html.ts";

@@ -1,7 +1,7 @@
 import { describeDuration } from "../../../../clock.ts";
 import { dayOf } from "../../../../domain/time/days.ts";
 import { DAY_MS } from "../../../../domain/time/stride.ts";
-import { outcomeOf } from "../../../../pipeline/run-outcome.ts";
+import { outcomeOf } from "../../../../pipeline/runs.ts";
 import type { Run, RunOutcome } from "../../../../store/activity/runs.ts";
 import type { Moment, TimelineKind } from "../../../../store/activity/timeline.ts";
 import { type Html, html } from "../../html.ts";

@@ -1,10 +1,15 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
+import { analyzeStale } from "../store/db/statistics.ts";
 import { endDropped } from "../store/proof/ended.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
-import { pruneHistory } from "../store/retention/history.ts";
-import { dropOldHours } from "../store/retention/hourly-keep.ts";
-import { forgetUserNames, pruneFetches, pruneTasks } from "../store/retention/prune.ts";
+import {
+  dropOldHours,
+  forgetUserNames,
+  pruneFetches,
+  pruneHistory,
+  pruneTasks,
+} from "../store/retention/prune.ts";
 import { pruneRuns } from "../store/work/runs.ts";
 
 /** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
@@ -38,4 +43,9 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
   };
   await endDropped(store.db, sourceId);
   return kept;
+}
+
+/** Analyzes tables that loads have filled since: after an installation, the first reports come before autovacuum does. */
+export async function keepStatistics({ db }: Store): Promise<number> {
+  return (await analyzeStale(db)).length;
 }

@@ -1,5 +1,4 @@
 import type { Interval } from "../time/window.ts";
-import { meterOfMetric, PROVIDER_METERS, type ProviderMeter } from "./provider-meter.ts";
 
 /** One total of the billing provider: a metric over a part of time. */
 export interface ProviderReading extends Interval {
@@ -77,14 +76,19 @@ export function totalsOfMonth(
           unusable: reason ?? (isSum ? "sum_of_workspaces" : notTheSum(value)),
         },
         ...ids.map((workspaceId): ProviderTotal => {
-          const amount = named.has(workspaceId) ? (named.get(workspaceId) ?? null) : isSum ? 0 : null;
+          const unnamed = isSum ? 0 : null;
+          const amount = named.has(workspaceId) ? (named.get(workspaceId) ?? null) : unnamed;
           return { ...about, workspaceId, value: amount, unusable: reason ?? unusable(amount) };
         }),
       ];
     }),
     ...absent.map(
       (meter): ProviderTotal => ({
-        ...{ metricId: "", metricName: null, meter, workspaceId: null, value: null },
+        metricId: "",
+        metricName: null,
+        meter,
+        workspaceId: null,
+        value: null,
         unusable: "no_metric",
       }),
     ),
@@ -131,4 +135,78 @@ function isTiling(readings: readonly Interval[], { start, end }: Interval): bool
     at = one.end;
   }
   return at === end;
+}
+
+/** What of the billing provider's totals can be compared: traces of all tiers, and those with extended retention. */
+export const PROVIDER_METERS = ["traces", "longlived"] as const;
+export type ProviderMeter = (typeof PROVIDER_METERS)[number];
+
+/** In words. */
+export const METER_WORDS: Readonly<Record<ProviderMeter, string>> = {
+  traces: "traces",
+  longlived: "extended traces",
+};
+
+/** Words that say nothing of what is counted. */
+const FILLERS = new Set(["langsmith", "base", "charge", "charges", "data", "retention", "usage", "count"]);
+const EXTENDED = new Set(["extended", "longlived", "upgrade", "upgrades"]);
+
+/**
+ * The meter that a billable metric counts, by its name (docs/platform.md, Bill): `LangSmith Traces (Base Charge)`, `LangSmith
+ * Traces (Extended Data Retention Upgrades)`. Undefined for any other name: a metric that is guessed wrong would differ for ever.
+ */
+export function meterOfMetric(name: string | null): ProviderMeter | undefined {
+  const words =
+    (name ?? "")
+      .toLowerCase()
+      .replaceAll(/long[\s_-]lived/g, "longlived")
+      .match(/[a-z0-9]+/g) ?? [];
+  const said = words.filter((word) => !FILLERS.has(word));
+  const rest = said.filter((word) => word !== "traces" && word !== "trace");
+  if (rest.length === said.length) return undefined;
+  if (rest.length === 0) return "traces";
+  return rest.every((word) => EXTENDED.has(word)) ? "longlived" : undefined;
+}
+
+/** What is known of the billing provider's totals of a month. */
+export interface ProviderMonth {
+  /** When they were read, ISO instant; null: never. */
+  readonly readAt: string | null;
+  /** Why the server does not show them; null: it does, or was not asked. */
+  readonly refusal: string | null;
+  /** Workspaces by what came of the comparison of each meter, as it was then. */
+  readonly outcomes: readonly {
+    readonly meter: ProviderMeter;
+    readonly outcome: ProviderOutcome;
+    readonly workspaces: number;
+  }[];
+  /** Workspaces of which final counts changed since. */
+  readonly changedSince: number;
+}
+
+const COMPARED: ReadonlyMap<ProviderOutcome, string> = new Map([
+  ["equal", "equal"],
+  ["differs", "DIFFERENT"],
+]);
+
+/** What the billing provider's totals say of a month: what was compared and when, and what was not and why. */
+export function describeProviderMonth(of: ProviderMonth): string {
+  if (of.readAt === null) {
+    return of.refusal === null
+      ? "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them."
+      : "not compared with the billing provider: the server does not show its totals to this key.";
+  }
+  // A meter that is not loaded is no part of what was asked for.
+  const said = of.outcomes.filter(({ outcome }) => outcome !== "not_loaded");
+  const parts = said.map(({ meter, outcome, workspaces }) => {
+    const whose =
+      workspaces === 0 ? "" : ` of ${workspaces} ${workspaces === 1 ? "workspace" : "workspaces"}`;
+    const what = COMPARED.get(outcome) ?? `not compared (${PROVIDER_OUTCOMES[outcome]})`;
+    return `${METER_WORDS[meter]}${whose} ${what}`;
+  });
+  const since =
+    of.changedSince === 0
+      ? ""
+      : ` Final counts of ${of.changedSince} ${of.changedSince === 1 ? "workspace" : "workspaces"} changed since, so compare again: \`usage-etl totals --provider\``;
+  return `compared with the billing provider on ${of.readAt.slice(0, 10)}: ${parts.length === 0 ? "it holds nothing of this month" : parts.join("; ")}.${since}`;
 }

@@ -1,0 +1,269 @@
+import { type CoveredScope, coverTasks, planTasks } from "../../domain/planning/plan-tasks.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { intersect, normalize, spanOf, subtract, totalMs } from "../../domain/time/intervals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, type Stride } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import type { ScopeState } from "../../store/catalog/scopes.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { type Comparison, compareExport } from "../../store/proof/compare-export.ts";
+import {
+  bucketsOf,
+  type Difference,
+  endedSince,
+  unresolvedDifferences,
+} from "../../store/proof/differences.ts";
+import { type RunResult, runInline } from "../extract/run-inline.ts";
+import { type OnProgress, sequentially } from "../extract/sequentially.ts";
+import { askUsage, queryOf } from "../source/ask.ts";
+import { type OpenSource, statesOf } from "../source/source.ts";
+
+/** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
+export interface StrideResult extends ComparedTasks {
+  readonly meter: Meter;
+  readonly stride: Stride;
+  /** Differences left at the end in the range that was asked for, whoever found them: the first thousand of them. */
+  readonly differences: readonly Difference[];
+  /** How many are left: to be fetched again, and those in which the platform contradicts itself. */
+  readonly open: number;
+  readonly platformDisagrees: number;
+  /** What a repair fetched again; undefined where nothing was to repair. */
+  readonly repaired?: Repaired;
+  /** What was not compared, since it is not final. */
+  readonly notCompared: NotCompared;
+}
+
+export interface Repaired {
+  /** Differences that were asked about again. */
+  readonly differences: number;
+  /** Differences that have ended since: what is stored was replaced, or the export was wrong. */
+  readonly mended: number;
+  readonly withdrawn: number;
+  readonly run: RunResult;
+}
+
+/** Differences that a result names. View reporting.usage_reconciliation has all of them. */
+export const MOST_NAMED = 1000;
+
+interface Reconciled {
+  readonly meter: Meter;
+  readonly groupings: readonly GroupBy[];
+  readonly stride: Stride;
+  readonly repair: boolean;
+  /** The time to compare with the export. What of it is not final is left out. */
+  readonly partsOf: (state: ScopeState) => readonly Interval[];
+}
+
+/** The one way in which anything is reconciled, by hand or by schedule. */
+export async function reconcileParts(
+  source: OpenSource,
+  { meter, groupings, stride, repair, partsOf }: Reconciled,
+  onProgress?: OnProgress,
+): Promise<StrideResult> {
+  const { store } = source;
+  const isAvailable = source.meters.has(meter) && !source.capabilities.has(`no_${stride}`);
+  const states = await statesOf(source, stride, groupings, meter);
+  const scopes = states.map((state) => ({
+    ...state,
+    final: intersect(
+      state.coverage.filter((loaded) => loaded.final && isAvailable),
+      partsOf(state),
+    ),
+  }));
+  const range = spanOf(states.flatMap((state) => [...partsOf(state)]));
+  const tasks = planTasks({
+    meter,
+    scopes: scopes.map((scope) => ({ ...scope, missing: scope.final })),
+    wanted: [{ stride, range }],
+    dataStart: startOf(source, meter),
+  });
+  const first = await compareTasks(source, tasks, onProgress);
+  const again = repair ? await repairOpen(source, { scopes, stride, range }) : undefined;
+  // From here on, what the tables say after the work.
+  const scopeIds = scopes.map((scope) => scope.scopeId);
+  const left = await unresolvedDifferences(store.db, { scopeIds, range, most: MOST_NAMED });
+  const { first: differences, open, platformDisagrees } = left;
+  const now = await storeNow(store.db);
+  const after = await statesOf(source, stride, groupings, meter);
+  return {
+    meter,
+    stride,
+    ...first,
+    requests: first.requests + (again?.compared.requests ?? 0),
+    failures: [...first.failures, ...(again?.compared.failures ?? [])],
+    unverified: first.unverified + (again?.compared.unverified ?? 0),
+    moved: first.moved + (again?.compared.moved ?? 0),
+    differences,
+    open,
+    platformDisagrees,
+    ...(again === undefined ? {} : { repaired: again.repaired }),
+    notCompared: notCompared({ ...source, dataStart: startOf(source, meter) }, after, {
+      stride,
+      partsOf,
+      now,
+      isAvailable,
+      isKept: isKept(source, { meter, stride }),
+    }),
+  };
+}
+
+/** Whether a sync loads it. */
+function isKept({ settings }: OpenSource, { meter, stride }: { meter: Meter; stride: Stride }): boolean {
+  if (meter === "traces") return stride === "day" || stride === "hour";
+  return stride === "day" && settings.meters.includes(meter);
+}
+
+/** Asks again about every open difference of this time: the JSON, then the export. Undefined where there is none. */
+async function repairOpen(
+  source: OpenSource,
+  {
+    scopes,
+    stride,
+    range,
+  }: { scopes: readonly (ScopeState & { final: Interval[] })[]; stride: Stride; range: Interval },
+): Promise<{ repaired: Repaired; compared: ComparedTasks } | undefined> {
+  const { db } = source.store;
+  const scopeIds = scopes.map((scope) => scope.scopeId);
+  const all = await bucketsOf(db, { scopeIds, range, states: ["open"] });
+  const open = Map.groupBy(all, (one) => one.scopeId);
+  const tasks: UsageRequest[] = coverTasks(
+    scopes.flatMap((scope): CoveredScope[] => {
+      const buckets = open.get(scope.scopeId)?.map(({ bucketStart }) => bucketStart);
+      return buckets === undefined ? [] : [{ ...scope, buckets, within: normalize(scope.final) }];
+    }),
+    stride,
+  );
+  if (tasks.length === 0) return undefined;
+  const since = await storeNow(db);
+  const run = await runInline(source, tasks, { isRepair: true });
+  const compared = await compareTasks(source, tasks);
+  const { repaired: mended = 0, withdrawn = 0 } = await endedSince(db, { scopeIds, range, since });
+  const isAsked = (one: { scopeId: number; bucketStart: number }) =>
+    tasks.some(
+      ({ window, members }) =>
+        one.bucketStart >= window.start &&
+        one.bucketStart < window.end &&
+        members.some(({ scopeId }) => scopeId === one.scopeId),
+    );
+  const differences = all.filter(isAsked).reduce((sum, one) => sum + one.differences, 0);
+  return { repaired: { differences, mended, withdrawn, run }, compared };
+}
+
+/** Where a meter begins; a meter that the server does not count: where traces do. */
+export function startOf(source: OpenSource, meter: Meter): number {
+  return source.meters.get(meter) ?? source.dataStart;
+}
+
+/** The result of comparing tasks with their exports. */
+interface ComparedTasks {
+  readonly windows: number;
+  readonly requests: number;
+  /** Distinct keys compared. */
+  readonly compared: number;
+  readonly failures: readonly { task: UsageRequest; code: string; message: string }[];
+  /** Windows that were not compared: access to the workspace is not proven, or they changed while they were asked for. */
+  readonly unverified: number;
+  readonly moved: number;
+}
+
+/** Asks for the export of each task and compares it with the store, one after another: one export is kept at a time. */
+async function compareTasks(
+  source: OpenSource,
+  tasks: readonly UsageRequest[],
+  onProgress?: OnProgress,
+): Promise<ComparedTasks> {
+  let [requests, compared, unverified, moved] = [0, 0, 0, 0];
+  const work = async (task: UsageRequest) => {
+    const compare = () => compareTask(source, task, () => requests++);
+    let comparison = await compare();
+    // A load that came between the export and the comparison stored something newer, so the export is asked for again.
+    if (comparison.outcome === "outdated") comparison = await compare();
+    compared += comparison.compared;
+    unverified += comparison.unverified.length;
+    // Outdated twice in a row, or no longer final: the next pass compares it.
+    moved += comparison.outcome === "outdated" ? task.members.length : comparison.notFinal.length;
+  };
+  const failed = await sequentially(source, tasks, { work, onProgress });
+  const failures = failed.map(({ one, ...reason }) => ({ task: one, ...reason }));
+  return { windows: tasks.length, requests, compared, failures, unverified, moved };
+}
+
+async function compareTask(
+  source: OpenSource,
+  task: UsageRequest,
+  onAttempt: () => void,
+): Promise<Comparison> {
+  const { store, sourceId, billing, signal, settings } = source;
+  const { meter, groupBy, window } = task;
+  return askUsage(source, { purpose: "reconcile", request: task, onAttempt }, async ({ stamp }) => {
+    const exported = await billing.exportCsv(queryOf(task), { signal });
+    const asked = {
+      sourceId,
+      meter,
+      groupBy,
+      window,
+      stamp,
+      whole: exported.whole,
+      workspaceIds: workspaceIdsOf(task),
+      scopeIds: scopeIdsOf(task),
+      // An address that is not stored cannot be compared.
+      withNames: groupBy !== "user" || settings.userEmail === "keep",
+    };
+    const comparison = await exported
+      .read((rows) => compareExport(store, { ...asked, rows }))
+      .finally(() => exported.close());
+    const { rows: records, traces } = comparison;
+    return { outcome: "compared", records, traces, result: comparison };
+  });
+}
+
+/** Parts of a range that were not compared, because they are not final: hours x scopes for hours, else days x scopes. */
+export interface NotCompared {
+  /** May still change, or too young to be final. */
+  readonly provisional: number;
+  /** Not loaded: the last answer could not be used, or access was not proven. */
+  readonly failed: number;
+  /** Not loaded, although a sync keeps it. */
+  readonly missing: number;
+  /** Not loaded, and no sync keeps it: old hours, weeks and longer buckets. */
+  readonly notKept: number;
+  /** The server does not answer in this stride, or does not count it. */
+  readonly notAvailable: number;
+}
+
+/** What is not final of the ended time that was asked about, as the store knows it now. */
+export function notCompared(
+  { settings, dataStart }: Pick<OpenSource, "settings" | "dataStart">,
+  states: readonly ScopeState[],
+  asked: {
+    stride: Stride;
+    partsOf: (state: ScopeState) => readonly Interval[];
+    now: number;
+    isAvailable: boolean;
+    isKept: boolean;
+  },
+): NotCompared {
+  const { stride, now, isAvailable, isKept } = asked;
+  const unit = stride === "hour" ? HOUR_MS : DAY_MS;
+  const ended = { start: dataStart, end: floorToGrid(now, unit) };
+  const young = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
+  const keptFrom = stride === "hour" ? floorToGrid(now - settings.hourlyForMs, DAY_MS) : dataStart;
+  const kept = isKept ? [{ start: keptFrom, end: Infinity }] : [];
+  const count = { provisional: 0, failed: 0, missing: 0, notKept: 0, notAvailable: 0 };
+  for (const state of states) {
+    const { coverage, failures } = state;
+    const final = coverage.filter((loaded) => loaded.final);
+    const open = subtract(intersect(asked.partsOf(state), [ended]), final);
+    const failed = intersect(subtract(open, coverage), failures);
+    const unloaded = subtract(subtract(open, coverage), failures);
+    const missing = intersect(unloaded, kept);
+    const due = subtract(missing, [young]);
+    count.failed += totalMs(failed) / unit;
+    count.notKept += totalMs(subtract(unloaded, missing)) / unit;
+    count[isAvailable ? "missing" : "notAvailable"] += totalMs(isAvailable ? due : missing) / unit;
+    count.provisional +=
+      totalMs(intersect(open, isAvailable ? [...coverage, ...intersect(missing, [young])] : coverage)) / unit;
+  }
+  return count;
+}
