@@ -1,4 +1,4 @@
-import type { WireLimit } from "../../platform/billing/limits.ts";
+import type { WireLimit } from "../../platform/billing/organization.ts";
 import { noteBillPart } from "../../store/bill/bill-parts.ts";
 import { keepBillingPeriod, keepUsageLimits, type StoredLimit } from "../../store/bill/bill-terms.ts";
 import type { OpenSource } from "../source/source.ts";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
-import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
+import { getJson, sendJson } from "../http/read-body.ts";
 import "../../validation.ts";
 
 /** Any object (Control plane in docs/platform.md). */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { Spool } from "../../../../src/platform/billing/spool.ts";
+import { Spool } from "../../../../src/platform/billing/export.ts";
 
 /** A folder for temporary files of this test's own. */
 function ownFolder(): string {

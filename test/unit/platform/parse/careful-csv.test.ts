@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../../src/domain/usage/export.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
-import { CarefulCsv } from "../../../../src/platform/parse/careful-csv.ts";
+import { CarefulCsv } from "../../../../src/platform/parse/csv-cells.ts";
 import { ExportReader } from "../../../../src/platform/parse/export-reader.ts";
 
 const COLUMNS =

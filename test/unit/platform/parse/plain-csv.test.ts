@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ExportRow } from "../../../../src/domain/usage/export.ts";
 import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
-import { CarefulCsv } from "../../../../src/platform/parse/careful-csv.ts";
+import { CarefulCsv, NotPlain, PlainCsv } from "../../../../src/platform/parse/csv-cells.ts";
 import { ExportReader } from "../../../../src/platform/parse/export-reader.ts";
-import { NotPlain, PlainCsv } from "../../../../src/platform/parse/plain-csv.ts";
 
 /** The fast cutter gives the same rows and lines as csv-parse, or refuses the body. */
 
