@@ -18,11 +18,10 @@ import {
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
+import { CLUSTER_OPTIONS } from "../../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { pingPostgres, pingRedis } from "../../../src/local/servers/named.ts";
-import { findPostgresBinaries } from "../../../src/local/servers/postgres-binaries.ts";
-import { CLUSTER_OPTIONS } from "../../../src/local/servers/postgres-settings.ts";
-import { serverUser } from "../../../src/local/servers/server-user.ts";
+import { findPostgresBinaries, serverUser } from "../../../src/local/servers/postgres-programs.ts";
+import { pingPostgres, pingRedis } from "../../../src/local/servers/service.ts";
 import { clockVariables } from "../../../src/local/servers/watchdog.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deploymentMeasures } from "../../../src/local/standin/engine/deployment-ledger.ts";
+import { deploymentMeasures } from "../../../src/local/standin/engine/ledger.ts";
 import { GRANULAR_USAGE, NOW, setup, sum, type UsageAnswer } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };

@@ -1,10 +1,11 @@
-import { bucketOf } from "../engine/edits.ts";
+import type { TraceTier } from "../engine/ledger.ts";
+import { bucketOf, type DeploymentMeasure, deploymentMeasures } from "../engine/ledger.ts";
 import type { Stream, Workspace } from "../engine/organisation.ts";
-import type { StrideName } from "../faults.ts";
+import type { Fault } from "../faults.ts";
+import { keepsLonglived } from "../settings.ts";
 import type { Format, World } from "../world.ts";
-import { type Measure, measuresOf, type Part, partsOf } from "./parts.ts";
 import type { UsageQuery } from "./query.ts";
-import { cut, dayGranular, LENGTH, type Range, strideOf } from "./stride.ts";
+import { cut, dayGranular, LENGTH, type Range, type StrideName, strideOf } from "./stride.ts";
 
 type Dimensions = Readonly<Record<string, string | null>>;
 
@@ -35,7 +36,7 @@ export interface Usage {
  * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
  * stride than the right one: a named one, or the next coarser.
  */
-export function usageOf(
+function usageOf(
   world: World,
   query: UsageQuery,
   { wrong, format }: { wrong: StrideName | "coarser" | null; format: Format },
@@ -81,7 +82,7 @@ export function usageOf(
       sums[i] = (sums[i] ?? 0) + count;
     });
   }
-  const start = query.kind === "traces" ? world.ledger.dataStart : world.deploymentLedger.start;
+  const start = query.kind === "traces" ? world.ledger.start : world.deploymentLedger.start;
   const rows: UsageRow[] = [];
   buckets.forEach((bucket, i) => {
     // If zeroes are sent, none are sent before the data start or in the future (our guess).
@@ -124,4 +125,77 @@ function dimensionsOf({ stream, tier }: Part, groupBy: UsageQuery["groupBy"]): D
 
 function ofWorkspace({ id, name }: Workspace): Dimensions {
   return { workspace_id: id, workspace_name: name };
+}
+
+export type Measure = "traces" | DeploymentMeasure;
+
+/** One stream's part of an answer: what it belongs to, and how to count it. */
+interface Part {
+  readonly stream: Stream;
+  /** Of the traces that are counted; null for all. */
+  readonly tier: TraceTier | null;
+  readonly measure: Measure;
+  counts(edges: readonly number[]): Float64Array;
+}
+
+function measuresOf({ kind }: UsageQuery): readonly Measure[] {
+  return kind === "traces" ? ["traces"] : deploymentMeasures;
+}
+
+/** What an answer adds up. Each kind has streams, entities and a beginning of its own (docs/platform.md, Contracts). */
+function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => boolean): Part[] {
+  const { organisation, ledger, deploymentLedger, settings } = world;
+  if (query.kind === "langsmith_deployments") {
+    // A server on which it was not switched on has nothing to count (our guess).
+    if (settings.deploymentUsage !== "on") return [];
+    return organisation.deploymentStreams.filter(isAsked).flatMap((stream) =>
+      deploymentMeasures.map((measure) => ({
+        ...{ stream, measure, tier: null },
+        counts: (edges) => deploymentLedger.counts(stream, edges, measure),
+      })),
+    );
+  }
+  const tiers = query.groupBy === "trace_tier" && query.tier === null ? TIERS : [query.tier];
+  return organisation.streams.filter(isAsked).flatMap((stream) =>
+    tiers.map((tier) => ({
+      ...{ stream, tier, measure: "traces" as const },
+      counts: (edges) => tracesOf(stream, edges, tier),
+    })),
+  );
+
+  /** A server that keeps no long-lived usage always answers 0 (documented); that all is short-lived there is our guess. */
+  function tracesOf(stream: Stream, edges: readonly number[], tier: TraceTier | null): Float64Array {
+    if (tier === null || keepsLonglived(settings)) return ledger.counts(stream, edges, tier);
+    return tier === "longlived" ? new Float64Array(edges.length - 1) : ledger.counts(stream, edges);
+  }
+}
+
+const TIERS = ["longlived", "shortlived"] as const;
+
+/** The answer to one query, wrong where a fault says so. */
+export function answered(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
+  const wrong = fault?.kind === "stride" ? (fault.stride ?? "coarser") : null;
+  if (fault?.kind === "tier-excess") {
+    const all = usageOf(world, { ...query, tier: null }, { wrong, format });
+    const rows = all.rows.map((row) => ({ ...row, measured: { traces: (row.measured.traces ?? 0) + 1 } }));
+    return { ...all, rows };
+  }
+  const usage = usageOf(world, query, { wrong, format });
+  if (fault?.kind !== "measure") return usage;
+  const { measure } = fault;
+  if (fault.wrong === "missing") {
+    const rows = usage.rows.map(({ measured: { [measure]: _, ...measured }, ...row }) => ({
+      ...row,
+      measured,
+    }));
+    return { ...usage, rows, missing: measure };
+  }
+  return {
+    ...usage,
+    rows: usage.rows.map((row) => {
+      const right = row.measured[measure] ?? 0;
+      const impossible = fault.wrong === "negative" ? -1 - right : right + 0.5;
+      return { ...row, measured: { ...row.measured, [measure]: impossible } };
+    }),
+  };
 }

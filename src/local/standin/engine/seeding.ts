@@ -1,6 +1,15 @@
-import type { Key, Organisation, Project, Rhythm, Stream, User, Workspace } from "./organisation.ts";
+import {
+  type Key,
+  type Organisation,
+  type Project,
+  type Retention,
+  type Rhythm,
+  SHORT_LIVED,
+  type Stream,
+  type User,
+  type Workspace,
+} from "./organisation.ts";
 import { type Dice, dice } from "./random.ts";
-import { type Retention, SHORT_LIVED } from "./retention.ts";
 
 /**
  * The seeded organisation holds what breaks readers of exports: commas, quotes, line breaks, formula starts, tabs,

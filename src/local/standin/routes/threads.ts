@@ -1,8 +1,14 @@
 import { z } from "zod";
-import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { isOpen, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
-import { checked } from "../http/checked.ts";
-import { Refusal } from "../http/refusal.ts";
+import {
+  ASSISTANT,
+  isAssistant,
+  isOpen,
+  type Run,
+  type RunEngine,
+  type Thread,
+  toWireRun,
+} from "../engine/runs.ts";
+import { checked, Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
