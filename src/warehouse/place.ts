@@ -47,7 +47,7 @@ const PART = /\.[0-9a-f]{8}\.part$/;
 const PART_IS_LEFT_AFTER_MS = 86_400_000;
 
 /** A folder of this machine, which is made if it is missing. */
-export function openFolder(address: string): Place {
+function openFolder(address: string): Place {
   const root = resolve(address);
   const orRefused = <T>(work: Promise<T>) =>
     work.catch((cause) => {

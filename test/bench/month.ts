@@ -22,9 +22,8 @@ import { planSync } from "../../src/pipeline/sync/sync.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import type { RunKind } from "../../src/store/work/runs.ts";
-import { query } from "./databases.ts";
-import { describeSizes, type Sizes, sizesOf, tablesOf } from "./month-sizes.ts";
-import { startMovedPostgres } from "./moved-postgres.ts";
+import { query } from "./harness.ts";
+import { describeSizes, type Sizes, sizesOf, startMovedPostgres, tablesOf } from "./month-postgres.ts";
 
 /**
  * `npm run bench:month`: what a month of syncs leaves in Postgres, which has autovacuum and a clock that is moved. Each hour of the

@@ -62,7 +62,7 @@ function configText(home: Home, { port, pidFile }: { port: number; pidFile: stri
  * Installs `redis-server` with apt-get, as root on Debian or Ubuntu; false elsewhere. Throws `UnreachableError`
  * (`redis_install_failed`) with the output of apt-get.
  */
-export async function installRedis(input: StartInput): Promise<boolean> {
+async function installRedis(input: StartInput): Promise<boolean> {
   if (!(await mayAptInstall(input.env))) return false;
   input.say("No Redis on PATH: installing redis-server with apt-get (its system service stays off).");
   try {

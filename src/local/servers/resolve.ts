@@ -52,7 +52,7 @@ const DOCKER_CHECK_MS = 2_500;
 const POSTGRES_IMAGE = "postgres:18";
 const REDIS_IMAGE = "redis:8";
 
-export async function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
+async function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
   return await inDocker(input, POSTGRES_IMAGE, async () => {
     const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
     const container = await new PostgreSqlContainer(POSTGRES_IMAGE)
@@ -63,7 +63,7 @@ export async function startDockerPostgres(input: StartInput): Promise<Service | 
   });
 }
 
-export async function startDockerRedis(input: StartInput): Promise<Service | undefined> {
+async function startDockerRedis(input: StartInput): Promise<Service | undefined> {
   return await inDocker(input, REDIS_IMAGE, async () => {
     const { GenericContainer } = await import("testcontainers");
     const container = await new GenericContainer(REDIS_IMAGE)

@@ -67,7 +67,7 @@ export const meterStepSchema = z.strictObject({
   skip: z.int().min(0).default(0),
 });
 
-export const METER_NAMED = {
+const METER_NAMED = {
   "meter-drop": { kind: "drop" },
   "meter-double": { kind: "double", after_seconds: 0 },
   "meter-late": { kind: "late", seconds: 30 },

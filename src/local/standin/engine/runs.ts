@@ -275,7 +275,7 @@ export function isAssistant(nameOrId: string): boolean {
 }
 
 /** How long a run on that text takes, and what it answers; `reply` is undefined for a failure. */
-export function perform(text: string): { delayMs: number; reply: string | undefined } {
+function perform(text: string): { delayMs: number; reply: string | undefined } {
   const delayMs = Math.min(Number(/\bdelay=(\d{1,9})\b/.exec(text)?.[1] ?? 0), LONGEST_MS);
   return { delayMs, reply: /\bfail\b/i.test(text) ? undefined : `Echo: ${text}` };
 }

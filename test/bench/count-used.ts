@@ -1,12 +1,7 @@
 import { writeSync } from "node:fs";
+import type { Used } from "./processes.ts";
 
 /** `--import` of a measured command: what it took, as JSON on file descriptor 3, when it ends. */
-
-export interface Used {
-  readonly cpuMs: number;
-  readonly peakMb: number;
-}
-
 process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   const used: Used = { cpuMs: (userCPUTime + systemCPUTime) / 1000, peakMb: (maxRSS * 1024) / 1e6 };
