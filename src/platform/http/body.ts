@@ -166,7 +166,7 @@ function wholeCharacters(bytes: Buffer): number {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return bytes.length;
     if (byte >= 0xc0) {
-      const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      const needed = 2 + Number(byte >= 0xe0) + Number(byte >= 0xf0);
       return needed > back ? bytes.length - back : bytes.length;
     }
   }

@@ -91,11 +91,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
         return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
       return [
         `Check that ${variable} is the host of the key's own region (the usual cause is the wrong region's host),`,
-        isBilling
-          ? "and that the key has the organization:read permission."
-          : variable === CONTROL_PLANE
-            ? "that the key may do this, and USAGE_WORKSPACE_ID if it is set."
-            : "and that the key may do this.",
+        rightsOf(variable),
       ].join(" ");
     case 404:
       if (!isBilling) return `Check the name or id. If it is right, check the path of ${variable}.`;
@@ -121,6 +117,12 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
           : "The request is retried. If this continues, see the platform's status page or the server's log.",
       );
   }
+}
+
+function rightsOf(variable: string): string {
+  if (variable === "USAGE_BASE_URL") return "and that the key has the organization:read permission.";
+  if (variable !== CONTROL_PLANE) return "and that the key may do this.";
+  return "that the key may do this, and USAGE_WORKSPACE_ID if it is set.";
 }
 
 /**
