@@ -53,10 +53,15 @@ const store = openStore({ url });
 const client = new Redis(redis.url);
 const platform = await startChild<{ url: string }>("./scale-server.ts", customer);
 const environment: Environment = {
-  ...{ DATABASE_URL: url, REDIS_URL: redis.url, REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}` },
-  ...{ USAGE_BASE_URL: platform.answer.url, USAGE_API_KEY: "bench-key", USAGE_SYNC_EVERY: "P1D" },
+  DATABASE_URL: url,
+  REDIS_URL: redis.url,
+  REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}`,
+  USAGE_BASE_URL: platform.answer.url,
+  USAGE_API_KEY: "bench-key",
+  USAGE_SYNC_EVERY: "P1D",
   USAGE_DATA_START: new Date(Date.now() - options.days * 86_400_000).toISOString().slice(0, 10),
-  ...{ USAGE_RATE_LIMIT: String(options.rate), USAGE_ENV_FILE: "/dev/null" },
+  USAGE_RATE_LIMIT: String(options.rate),
+  USAGE_ENV_FILE: "/dev/null",
 };
 const rows = <T>(query: string): Promise<T[]> =>
   store.transaction(async ({ client: pg }) => (await pg.query(query)).rows);

@@ -15,8 +15,10 @@ test.each([
 ])("a conversation with a server of %s", async (_what, versions, [send, stream, get]) => {
   const server = await officialServer(versions);
   const { a2a, close } = deploymentClientsOf({
-    ...{ apiKey: new Secret("lsv2_sk_1234567890"), organizationId: undefined },
-    ...{ controlPlaneUrl: undefined, deploymentUrl: server.url },
+    apiKey: new Secret("lsv2_sk_1234567890"),
+    organizationId: undefined,
+    controlPlaneUrl: undefined,
+    deploymentUrl: server.url,
   });
   onTestFinished(async () => {
     await close();
@@ -31,7 +33,9 @@ test.each([
   const events = [];
   for await (const event of a2a.stream({ ...message, ...ids, text: "three" })) events.push(event);
   expect(events.at(-1)).toMatchObject({
-    ...{ contextId: first.contextId, state: "completed", reply: "Echo: three" },
+    contextId: first.contextId,
+    state: "completed",
+    reply: "Echo: three",
   });
   expect(server.bodies.map(({ method }) => method)).toEqual([send, get, send, send, stream]);
   expect(server.bodies.map(({ params }) => params.message?.taskId)).toEqual([

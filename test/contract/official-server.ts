@@ -17,8 +17,12 @@ export async function officialServer(versions: readonly string[]) {
   const bodies: { method: string; params: { message?: Record<string, unknown> } }[] = [];
   let url = "";
   const cardOf = () => ({
-    ...{ name: "agent", description: "Echoes the text it gets.", version: "1", skills: [] },
-    ...{ defaultInputModes: ["text/plain"], defaultOutputModes: ["text/plain"] },
+    name: "agent",
+    description: "Echoes the text it gets.",
+    version: "1",
+    skills: [],
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
     capabilities: { streaming: true, extensions: [] },
     supportedInterfaces: versions.map((protocolVersion) => {
       return { url: `${url}/a2a/agent`, protocolBinding: "JSONRPC", tenant: "", protocolVersion };

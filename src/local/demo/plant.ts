@@ -53,7 +53,9 @@ export async function plant(
     await compare(source, { repair: false });
     await priceUsage(source);
     await closeMonth(store, {
-      ...{ sourceId, monthStart: story.closed, settleAfterMs: settings.settleAfterMs },
+      sourceId,
+      monthStart: story.closed,
+      settleAfterMs: settings.settleAfterMs,
       by: PLANTER,
     });
     troubled.change();
@@ -94,16 +96,14 @@ async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> 
   const tasks = await planSource(source, { wanted, reprocess: "missing" });
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const backfillId = await createBackfill(store, {
-    ...{
-      sourceId,
-      meter: "traces",
-      range,
-      stride: "hour",
-      groupings: GROUPINGS,
-      workspaceIds,
-      reprocess: "missing",
-      tasks,
-    },
+    sourceId,
+    meter: "traces",
+    range,
+    stride: "hour",
+    groupings: GROUPINGS,
+    workspaceIds,
+    reprocess: "missing",
+    tasks,
     by: PLANTER,
   });
   await loader.enqueue(source);
@@ -146,14 +146,19 @@ const DRIFT = 25;
 /** A stand-in as a cloud server is now. Its billing provider holds too many traces of the first month of one workspace. */
 export async function startBilled({ closed }: Pick<Story, "closed">): Promise<Standin> {
   const standin = await startStandin({
-    ...{ seed: 3, dataStart: closed, deploymentStart: closed },
-    ...{ contract: "day-granular", hosting: "cloud" },
+    seed: 3,
+    dataStart: closed,
+    deploymentStart: closed,
+    contract: "day-granular",
+    hosting: "cloud",
   });
   const { bill, organisation } = standin;
   const start = DateTime.fromISO(closed, { zone: "utc" });
   const [workspace] = organisation.workspaces;
   bill.drifts.push({
-    ...{ metric: "traces", workspaceId: workspace?.id ?? "", delta: DRIFT },
+    metric: "traces",
+    workspaceId: workspace?.id ?? "",
+    delta: DRIFT,
     at: start.plus({ days: 4 }).toMillis(),
   });
   const whole = bill

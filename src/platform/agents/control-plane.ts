@@ -168,7 +168,9 @@ async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
       code: "templates_missing",
       message: `This control plane has no sandbox templates: it refuses the whole path, not one name. ${error.message}`,
       next: "Newer servers create sandboxes from snapshots, which have no templates. If yours has them, check host and path of USAGE_CONTROL_PLANE_URL.",
-      ...{ method, url, ...(status === undefined ? {} : { status }) },
+      method,
+      url,
+      ...(status === undefined ? {} : { status }),
       cause: error,
     });
   }

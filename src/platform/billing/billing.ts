@@ -12,7 +12,7 @@ import { JsonRecordCutter } from "../parse/json-records.ts";
 import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue, GroupingWitness } from "../parse/wire-values.ts";
-import { Spool, SpooledExport } from "./export.ts";
+import { Spool, type SpooledExport, spooledExport } from "./export.ts";
 import {
   billingPeriod,
   currentOrganization,
@@ -119,7 +119,7 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
     await spool.close();
     throw error;
   }
-  return new SpooledExport(answer, { spool, subject: query, signal });
+  return spooledExport(answer, { spool, subject: query, signal });
 }
 
 /** `kind` and `trace_tier` (Two live contracts in docs/platform.md); `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */

@@ -8,73 +8,61 @@ import { faultError, type RequestContext } from "../http/errors.ts";
 import type { PlatformAnswer } from "../http/http.ts";
 import { AnswerFault } from "../parse/answer-fault.ts";
 import { CarefulCsv, NotPlain, PlainCsv } from "../parse/csv-cells.ts";
-import type { ExportSubject } from "../parse/export-reader.ts";
-import { ExportReader } from "../parse/export-reader.ts";
+import { ExportReader, type ExportSubject } from "../parse/export-reader.ts";
 
 /** Each call reads all rows from the first, and returns whether the last one has no line end: it may be cut. */
 export type ReadRows = () => AsyncGenerator<ExportRow[], boolean, undefined>;
 
+export type SpooledExport = ReturnType<typeof spooledExport>;
+
 /** A received export, kept for reading it several times. Must be closed. */
-export class SpooledExport {
-  /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
-  readonly whole: boolean;
-  readonly #answer: PlatformAnswer;
-  readonly #spool: Spool;
-  readonly #subject: ExportSubject;
-  readonly #signal: AbortSignal | undefined;
-
-  constructor(
-    answer: PlatformAnswer,
-    kept: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
-  ) {
-    const { spool, subject, signal } = kept;
-    this.#answer = answer;
-    this.#spool = spool;
-    this.#subject = subject;
-    this.#signal = signal;
-    this.whole = answer.body.isEndProved;
-  }
-
-  /**
-   * Runs `use` over the rows as the fast cutter reads them. If it or `use` (by an `ExportFlaw`) finds anything wrong, runs `use`
-   * again with csv-parse, which decides and names line and column. `use` must leave nothing behind when it throws. Throws
-   * `PlatformError` for a refused export, what `use` throws, and the signal's reason.
-   */
-  async read<T>(use: (rows: ReadRows) => Promise<T>): Promise<T> {
-    try {
-      return await use(() => this.#rows(PlainCsv));
-    } catch (error) {
-      if (!(error instanceof NotPlain || error instanceof AnswerFault || error instanceof ExportFlaw))
-        throw error;
-    }
-    const { context, body } = this.#answer;
-    try {
-      return await use(() => this.#rows(CarefulCsv));
-    } catch (error) {
-      if (error instanceof AnswerFault) throw faultError(error, body.status, context);
-      if (error instanceof ExportFlaw) throw flawError(error, body.status, context);
-      throw error;
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#spool.close();
-  }
-
-  async *#rows(Cutter: typeof PlainCsv | typeof CarefulCsv): AsyncGenerator<ExportRow[], boolean, undefined> {
+export function spooledExport(
+  { body, context }: PlatformAnswer,
+  { spool, subject, signal }: { spool: Spool; subject: ExportSubject; signal: AbortSignal | undefined },
+) {
+  const whole = body.isEndProved;
+  async function* rowsOf(
+    Cutter: typeof PlainCsv | typeof CarefulCsv,
+  ): AsyncGenerator<ExportRow[], boolean, undefined> {
     let ready: ExportRow[][] = [];
-    const reader = new ExportReader(Cutter, this.#subject, (rows) => ready.push(rows));
-    for await (const chunk of this.#spool.chunks({ lent: Cutter === PlainCsv })) {
+    const reader = new ExportReader(Cutter, subject, (rows) => ready.push(rows));
+    for await (const chunk of spool.chunks({ lent: Cutter === PlainCsv })) {
       // A process that shuts down does not read a large export to its end.
-      this.#signal?.throwIfAborted();
+      signal?.throwIfAborted();
       await reader.push(chunk);
       yield* ready;
       ready = [];
     }
-    await reader.end(this.whole);
+    await reader.end(whole);
     yield* ready;
     return reader.isLastUnended;
   }
+  return {
+    /** False for a close-delimited body without gzip: it may show differing rows, never missing ones. */
+    whole,
+    /**
+     * Runs `use` over the rows as the fast cutter reads them. If it or `use` (by an `ExportFlaw`) finds anything wrong, runs `use`
+     * again with csv-parse, which decides and names line and column. `use` must leave nothing behind when it throws. Throws
+     * `PlatformError` for a refused export, what `use` throws, and the signal's reason.
+     */
+    read: async <T>(use: (rows: ReadRows) => Promise<T>): Promise<T> => {
+      try {
+        return await use(() => rowsOf(PlainCsv));
+      } catch (error) {
+        const isOdd =
+          error instanceof NotPlain || error instanceof AnswerFault || error instanceof ExportFlaw;
+        if (!isOdd) throw error;
+      }
+      try {
+        return await use(() => rowsOf(CarefulCsv));
+      } catch (error) {
+        if (error instanceof AnswerFault) throw faultError(error, body.status, context);
+        if (error instanceof ExportFlaw) throw flawError(error, body.status, context);
+        throw error;
+      }
+    },
+    close: () => spool.close(),
+  };
 }
 
 function flawError(flaw: ExportFlaw, status: number, { method, url, redact }: RequestContext): PlatformError {

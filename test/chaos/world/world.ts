@@ -107,7 +107,16 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
   };
   const rolls = dice(options.seed ?? 1);
   const world: World = {
-    ...{ dice: rolls, standin, truth, platform, redis, postgres, range, workspaceIds, environment, keys },
+    dice: rolls,
+    standin,
+    truth,
+    platform,
+    redis,
+    postgres,
+    range,
+    workspaceIds,
+    environment,
+    keys,
     workers: [],
     onChange: () => {},
     now: () => Date.now() + Number(process.env.CLOCK_OFFSET ?? 0) * 1_000,
@@ -246,7 +255,9 @@ async function startWorker(world: World, { release, environment }: WorkerOptions
   });
   let running = begin();
   const worker: Worker = {
-    ...{ postgres, redis, platform },
+    postgres,
+    redis,
+    platform,
     get running() {
       return running;
     },

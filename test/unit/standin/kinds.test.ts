@@ -94,13 +94,6 @@ describe("deployment usage", () => {
     const changed = await admin("POST", "/deployment-usage", { ...cell, measure: "agent_runs", delta: -1e9 });
     expect(changed).toMatchObject({ after: 0 });
   });
-
-  test("trace_tier is ignored, and refused as a dimension with 400", async () => {
-    const { usage, get, target } = await setup({ contract: "day-granular" });
-    const ignored = await usage({ ...DAY, more: { ...more, trace_tier: "longlived" } });
-    expect(ignored).toEqual(await usage({ ...DAY, more }));
-    expect((await get(target({ ...DAY, by: "trace_tier", more }))).status).toBe(400);
-  });
 });
 
 test("measures of the other kind are 0, or left out", async () => {
