@@ -12,7 +12,7 @@ const COUNTER = fileURLToPath(new URL("./count-used.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 
-export interface Used {
+interface Used {
   readonly cpuMs: number;
   readonly peakMb: number;
 }
