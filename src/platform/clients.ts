@@ -17,20 +17,16 @@ export function billingClientOf(
       ...options,
       apiKey,
       answerLimit: answerLimit && answerLimit * 1_048_576,
-      ...(organizationId === undefined ? {} : { organizationId }),
+      organizationId,
     }),
   );
 }
 
 /** Errors: `control_plane_missing`, `key_missing`. */
 export function controlPlaneClientOf(access: PlatformAccess): ControlPlaneClient {
-  const { workspaceId, bearerToken } = access;
+  const { controlPlaneUrl, workspaceId, bearerToken } = access;
   return createControlPlaneClient(
-    httpOf(access, access.controlPlaneUrl, {
-      ...CONTROL_PLANE,
-      ...(workspaceId === undefined ? {} : { workspaceId }),
-      ...(bearerToken === undefined ? {} : { bearerToken }),
-    }),
+    httpOf(access, controlPlaneUrl, { ...CONTROL_PLANE, workspaceId, bearerToken }),
   );
 }
 
@@ -73,11 +69,5 @@ function httpOf(
       next: "Set it (or USAGE_API_KEY_FILE) to an API key of the platform.",
     });
   }
-  return new PlatformHttp({
-    baseUrl,
-    variable,
-    apiKey,
-    ...more,
-    ...(organizationId === undefined ? {} : { organizationId }),
-  });
+  return new PlatformHttp({ ...more, baseUrl, variable, apiKey, organizationId });
 }

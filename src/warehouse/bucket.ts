@@ -7,7 +7,6 @@ import {
   type S3ClientConfig,
 } from "@aws-sdk/client-s3";
 import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
-import type { Place, PlaceOptions } from "./place.ts";
 
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 120_000;
@@ -19,8 +18,11 @@ interface Bucket {
   readonly prefix: string;
 }
 
-/** A part of an S3 bucket. Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
-export function openBucket({ address, bucket, prefix }: Bucket, { signal }: PlaceOptions): Place {
+/** A part of an S3 bucket, as a `Place`. Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
+export function openBucket(
+  { address, bucket, prefix }: Bucket,
+  { signal }: { readonly signal: AbortSignal },
+) {
   const client = new S3Client(configuration());
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
   const options = { abortSignal: signal };
@@ -31,11 +33,11 @@ export function openBucket({ address, bucket, prefix }: Bucket, { signal }: Plac
     });
   return {
     address,
-    async create(name) {
+    async create(name: string) {
       // A request needs its length, and a file is one day of one view.
       const chunks: Uint8Array[] = [];
       return {
-        write: async (chunk) => void chunks.push(chunk),
+        write: async (chunk: Uint8Array) => void chunks.push(chunk),
         async commit() {
           const Body = Buffer.concat(chunks.splice(0));
           await orNamed(
@@ -45,7 +47,7 @@ export function openBucket({ address, bucket, prefix }: Bucket, { signal }: Plac
         abandon: async () => void chunks.splice(0),
       };
     },
-    async read(name) {
+    async read(name: string) {
       const get = async () => {
         try {
           const { Body } = await client.send(
@@ -60,7 +62,7 @@ export function openBucket({ address, bucket, prefix }: Bucket, { signal }: Plac
       };
       return orNamed(get());
     },
-    async list(folder) {
+    async list(folder: string) {
       const found = new Map<string, number>();
       let ContinuationToken: string | undefined;
       do {
@@ -76,7 +78,7 @@ export function openBucket({ address, bucket, prefix }: Bucket, { signal }: Plac
       } while (ContinuationToken !== undefined);
       return found;
     },
-    async remove(name) {
+    async remove(name: string) {
       await orNamed(client.send(new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) }), options));
     },
   };

@@ -115,8 +115,11 @@ function storageOf({ type, precision, scale }: ParquetColumn): Storage {
   const digits = { precision, scale };
   return {
     element: {
-      ...{ type: "FIXED_LEN_BYTE_ARRAY", type_length: bytesOf(precision) },
-      ...{ converted_type: "DECIMAL", ...digits, logical_type: { type: "DECIMAL", ...digits } },
+      type: "FIXED_LEN_BYTE_ARRAY",
+      type_length: bytesOf(precision),
+      converted_type: "DECIMAL",
+      ...digits,
+      logical_type: { type: "DECIMAL", ...digits },
     },
     fromText: (text) => unscaledOf(text, scale),
   };

@@ -1,3 +1,8 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve, sep } from "node:path";
+import { UsageError } from "../errors.ts";
+
 /** A file that is being written: whole under its name after `commit`, or not at all. */
 export interface PlaceFile {
   write(chunk: Uint8Array): Promise<void>;
@@ -28,13 +33,90 @@ export interface PlaceOptions {
 
 const S3 = /^s3:\/\/([^/]+)(?:\/(.*?))?\/*$/;
 
-/** What is needed for a bucket is loaded for a bucket only. */
+/** The client of buckets is loaded for a bucket only. */
 export async function openPlace(address: string, options: PlaceOptions): Promise<Place> {
   const [, bucket, prefix = ""] = S3.exec(address) ?? [];
-  if (bucket === undefined) {
-    const { openFolder } = await import("./folder.ts");
-    return openFolder(address);
-  }
+  if (bucket === undefined) return openFolder(address);
   const { openBucket } = await import("./bucket.ts");
   return openBucket({ address, bucket, prefix }, options);
+}
+
+/** Of a file that is not whole yet. Left by a process that was killed. */
+const PART = /\.[0-9a-f]{8}\.part$/;
+/** A writer needs far less for one file. */
+const PART_IS_LEFT_AFTER_MS = 86_400_000;
+
+/** A folder of this machine, which is made if it is missing. */
+function openFolder(address: string): Place {
+  const root = resolve(address);
+  const orRefused = <T>(work: Promise<T>) =>
+    work.catch((cause) => {
+      throw refused(root, cause);
+    });
+  const read = async (name: string) => {
+    return orRefused(readFile(join(root, name)).catch(unless("ENOENT", undefined)));
+  };
+  return {
+    address: root,
+    read,
+    async create(name) {
+      const path = join(root, name);
+      const part = `${path}.${randomBytes(4).toString("hex")}.part`;
+      await orRefused(mkdir(dirname(path), { recursive: true }));
+      const file = await orRefused(open(part, "wx"));
+      let [isOpen, isWhole] = [true, false];
+      return {
+        write: (chunk) => orRefused(file.writeFile(chunk)),
+        async commit() {
+          // A full disk may show only here.
+          await orRefused(file.sync());
+          isOpen = false;
+          await orRefused(file.close());
+          await orRefused(rename(part, path));
+          isWhole = true;
+        },
+        async abandon() {
+          if (isWhole) return;
+          if (isOpen) await file.close().catch(() => {});
+          isOpen = false;
+          await rm(part, { force: true }).catch(() => {});
+        },
+      };
+    },
+    async list(folder) {
+      const found = new Map<string, number>();
+      const below = await orRefused(
+        readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(unless("ENOENT", [])),
+      );
+      for (const entry of below) {
+        if (!entry.isFile()) continue;
+        const path = join(entry.parentPath, entry.name);
+        const facts = await orRefused(stat(path).catch(unless("ENOENT", undefined)));
+        if (facts === undefined) continue;
+        if (!PART.test(entry.name)) found.set(path.slice(root.length + 1).replaceAll(sep, "/"), facts.size);
+        else if (facts.mtimeMs < Date.now() - PART_IS_LEFT_AFTER_MS) await rm(path, { force: true });
+      }
+      return found;
+    },
+    remove: (name) => orRefused(rm(join(root, name), { force: true })),
+  };
+}
+
+function unless<T>(code: string, instead: T) {
+  return (cause: NodeJS.ErrnoException): T => {
+    if (cause.code === code) return instead;
+    throw cause;
+  };
+}
+
+function refused(root: string, cause: NodeJS.ErrnoException): UsageError {
+  const isFull = cause.code === "ENOSPC" || cause.code === "EDQUOT";
+  return new UsageError({
+    code: "files_place_refused",
+    message: `The folder ${root} cannot be used: ${isFull ? "no space is left" : cause.message}. The last manifest there stays true.`,
+    next: isFull
+      ? "Free some space, or set USAGE_EXPORT_KEEP to less."
+      : "Check USAGE_EXPORT_DIR and who may write there.",
+    cause,
+  });
 }

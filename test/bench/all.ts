@@ -3,25 +3,22 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
-import { asMarkdown, type Measure, readMarkdown } from "./measures.ts";
+import { parseArgs } from "node:util";
+import type { Measure } from "./harness.ts";
 
 /**
- * `npm run bench -- --all`: the benchmarks that have a floor or an aim, one after the other, into one table of
+ * `npm run bench`: loads. `-- --all`: the benchmarks that have a floor or an aim, one after the other, into one table of
  * docs/benchmarks.md. `-- --nightly`: fewer rounds of the same, held against that table; exit code 1 if something became slower or
- * larger by more than 15 %.
+ * larger by more than 15 %. Both take `--rounds N`.
  */
 
 const TABLE = fileURLToPath(new URL("../../docs/benchmarks.md", import.meta.url));
 const [BEGIN, END] = ["<!-- npm run bench -- --all -->\n", "<!-- end -->"];
+const HEAD = "| measure | 1 is | median | spread |\n| --- | --- | --- | --- |\n";
 const TOLERATED = 1.15;
 const DEADLINE_MS = 3_600_000;
 
-interface Bench {
-  readonly file: string;
-  readonly args: (rounds: number) => readonly string[];
-}
-
-const BENCHES: readonly Bench[] = [
+const BENCHES: readonly { readonly file: string; readonly args: (rounds: number) => readonly string[] }[] = [
   { file: "./load.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
@@ -30,7 +27,17 @@ const BENCHES: readonly Bench[] = [
   { file: "./idle.ts", args: () => [] },
 ];
 
-export async function measureAll({ nightly, rounds }: { nightly: boolean; rounds: number }): Promise<void> {
+const { values } = parseArgs({
+  options: { all: { type: "boolean" }, nightly: { type: "boolean" }, rounds: { type: "string" } },
+  strict: false,
+});
+if (values.all !== true && values.nightly !== true) await import("./load.ts");
+else {
+  const nightly = values.nightly === true;
+  await measureAll({ nightly, rounds: Number(values.rounds ?? (nightly ? 3 : 5)) });
+}
+
+async function measureAll({ nightly, rounds }: { nightly: boolean; rounds: number }): Promise<void> {
   const measures: Measure[] = [];
   const loadBefore = loadavg()[0] ?? 0;
   for (const { file, args } of BENCHES) measures.push(...(await run(file, args(rounds))));
@@ -47,9 +54,7 @@ async function run(file: string, args: readonly string[]): Promise<readonly Meas
   process.stderr.write(`\n${file} ${args.join(" ")}\n`);
   const child = fork(new URL(file, import.meta.url), [...args], { timeout: DEADLINE_MS });
   const measures: Measure[] = [];
-  child.on("message", (message: { readonly measures: readonly Measure[] }) =>
-    measures.push(...message.measures),
-  );
+  child.on("message", (measure: Measure) => void measures.push(measure));
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`${file} ended with ${code}.`);
   if (measures.length === 0) throw new Error(`${file} measured nothing.`);
@@ -73,4 +78,29 @@ function compare(measures: readonly Measure[], committed: ReadonlyMap<string, nu
     `${worse.length} of ${held} measures are more than 15 % worse than the table of docs/benchmarks.md.\n`,
   );
   process.exitCode = worse.length + missing.length === 0 ? 0 : 1;
+}
+
+function asMarkdown(measures: readonly Measure[]): string {
+  const lines = measures.map(
+    ({ name, of, median, low, high }) =>
+      `| ${name} | ${of} | ${short(median)} | ${short(low)} to ${short(high)} |\n`,
+  );
+  return HEAD + lines.join("");
+}
+
+/** Medians by name, of a text that `asMarkdown` wrote. */
+function readMarkdown(text: string): Map<string, number> {
+  const [, body = ""] = text.split(HEAD);
+  const rows = body.split("\n\n")[0]?.trim().split("\n") ?? [];
+  return new Map(
+    rows.map((row) => {
+      const [, name = "", , median] = row.split("|").map((cell) => cell.trim());
+      return [name, Number(median)];
+    }),
+  );
+}
+
+/** Three digits, and whole from a hundred on. */
+function short(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }

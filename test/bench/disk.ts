@@ -6,13 +6,11 @@ import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
-import { startChild } from "./child.ts";
-import { openDatabases, query } from "./databases.ts";
-import { FLOOR_SETUP, FLOORS, type Floor, findFloorClient } from "./floor.ts";
-import type { LoaderAnswer, LoaderTask } from "./loader.ts";
-import { hand, measureOf } from "./measures.ts";
-import { startService } from "./scale-process.ts";
-import type { ServerAnswer, ServerTask } from "./server.ts";
+import { FLOOR, FLOOR_SETUP, runByPsql, writeRows } from "./floor.ts";
+import { hand, openDatabases, query, runChild, startChild, value } from "./harness.ts";
+import type { Load } from "./measured.ts";
+import { startService } from "./processes.ts";
+import type { ServerTask } from "./server.ts";
 import { recordsOf, type Shape, shapes } from "./shapes.ts";
 
 /**
@@ -55,19 +53,14 @@ async function measureLoads(): Promise<string> {
     ["unchanged", 0],
     ["every count restated", 1],
   ] as const) {
-    const server = await startChild<ServerAnswer>("./server.ts", {
-      shape,
-      gzip: false,
-      more,
-    } satisfies ServerTask);
-    const { wal, disk } = await written(url, shape, async () => {
-      const task: LoaderTask = { shape, databaseUrl: url, platformUrl: server.answer.url };
-      const child = await startChild<LoaderAnswer>("./loader.ts", task);
-      await child.close();
-    });
+    const serving: ServerTask = { shape, gzip: false, more };
+    const server = await startChild<{ url: string }>("./server.ts", serving);
+    const platformUrl = server.answer.url;
+    const task: Load = { what: "load", days: shape.days, databaseUrl: url, platformUrl };
+    const { wal, disk } = await written(url, shape, () => runChild("./measured.ts", task));
     await server.close();
     rows.push([what, wal, disk]);
-    hand([measureOf(`write-ahead log of a million records, ${what}`, "MB", [wal])]);
+    hand(`write-ahead log of a million records, ${what}`, "MB", [wal]);
   }
   await databases.drop(url);
   return table(["a million records", "MB of WAL", "MB of disk"], rows);
@@ -75,12 +68,10 @@ async function measureLoads(): Promise<string> {
 
 /** The same rows by psql, in one MERGE. */
 async function measureFloor(shape: Shape) {
-  const floor = FLOORS.find(({ name }) => name === "same rows") as Floor;
   const file = join(mkdtempSync(join(tmpdir(), "usage-etl-disk-")), "rows");
-  await floor.writeRows(shape, file);
+  await writeRows(shape, file);
   const url = await databases.create(FLOOR_SETUP);
-  const { run } = await findFloorClient();
-  const found = await written(url, shape, () => run(floor, url, file));
+  const found = await written(url, shape, () => runByPsql(FLOOR, url, file));
   await databases.drop(url);
   rmSync(dirname(file), { recursive: true });
   return found;
@@ -102,13 +93,13 @@ async function measureSyncs(): Promise<string> {
   const redis = await resolveRedis();
   const standin = await startStandin();
   const service = startService({
-    ...{ DATABASE_URL: url, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_BASE_URL: standin.url },
-    ...{
-      USAGE_API_KEY: standin.apiKey,
-      USAGE_RATE_LIMIT: "1000000",
-      USAGE_SYNC_EVERY: "PT2S",
-      USAGE_HOURLY_FOR: "P45D",
-    },
+    DATABASE_URL: url,
+    REDIS_URL: redis.url,
+    USAGE_BASE_URL: standin.url,
+    USAGE_API_KEY: standin.apiKey,
+    USAGE_RATE_LIMIT: "1000000",
+    USAGE_SYNC_EVERY: "PT2S",
+    USAGE_HOURLY_FOR: "P45D",
   });
   try {
     const syncs = () =>
@@ -165,8 +156,4 @@ async function walSettings(): Promise<string> {
   );
   await databases.drop(url);
   return rows.map(({ name, setting }) => `${name} ${setting}`).join(", ");
-}
-
-async function value(url: string, text: string): Promise<number> {
-  return Number(Object.values((await query(url, text))[0] ?? {})[0]);
 }

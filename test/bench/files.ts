@@ -1,13 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
-import pg from "pg";
+import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
-import { startChild } from "./child.ts";
-import { type Databases, openDatabases } from "./databases.ts";
-import type { FileWriterAnswer, FileWriterTask } from "./file-writer.ts";
-import { NODE_OPTIONS } from "./scale-process.ts";
+import { openDatabases, query, runChild, whole, wholes } from "./harness.ts";
+import type { WriteFiles, Written } from "./measured.ts";
+import { NODE_OPTIONS } from "./processes.ts";
 
 /**
  * `npm run bench:files`: the files of one view with many rows, written to a folder: all of them, then again when nothing has changed,
@@ -16,17 +14,9 @@ import { NODE_OPTIONS } from "./scale-process.ts";
 
 const VIEW = "fct_usage_user_daily";
 const WORKSPACES = 10;
-const count = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It is not a whole number.");
-  return value;
-};
 const options = new Command("bench:files")
-  .option("--rows <n>", "rows of the view", count, 5_000_000)
-  .option("--of-day <n...>", "rows of a day, for each measurement", (text, all: number[] = []) => [
-    ...all,
-    count(text),
-  ])
+  .option("--rows <n>", "rows of the view", whole, 5_000_000)
+  .option("--of-day <n...>", "rows of a day, for each measurement", wholes)
   // As the program starts.
   .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
@@ -35,7 +25,7 @@ const options = new Command("bench:files")
 const databases = await openDatabases();
 try {
   const lines: (string | number)[][] = [];
-  for (const ofDay of options.ofDay ?? [10_000, 100_000]) lines.push(...(await measure(databases, ofDay)));
+  for (const ofDay of options.ofDay ?? [10_000, 100_000]) lines.push(...(await measure(ofDay)));
   process.stdout.write(
     `${table(["rows a day", "writing", "rows", "files", "written", "MB", "s", "CPU s", "idle MB", "peak MB"], lines)}\n\n` +
       `${VIEW}. Node ${process.version}, ${databases.version} (${databases.settings}), ${availableParallelism()} cores shared by all.\n`,
@@ -44,36 +34,29 @@ try {
   await databases.close();
 }
 
-async function measure(on: Databases, ofDay: number): Promise<(string | number)[][]> {
+async function measure(ofDay: number): Promise<(string | number)[][]> {
   const days = Math.ceil(options.rows / ofDay);
-  const databaseUrl = await on.create(seedOf({ days, users: Math.ceil(ofDay / WORKSPACES) }));
+  const databaseUrl = await databases.create(seedOf({ days, users: Math.ceil(ofDay / WORKSPACES) }));
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-bench-"));
   try {
-    await on.settle(databaseUrl);
+    await databases.settle(databaseUrl);
     const write = async (writing: string) => {
-      const task: FileWriterTask = { databaseUrl, folder, views: [VIEW] };
-      const { answer: a, close } = await startChild<FileWriterAnswer>(
-        "file-writer.ts",
-        task,
-        options.nodeOption,
-      );
-      await close();
+      const task: WriteFiles = { what: "files", databaseUrl, folder, views: [VIEW] };
+      const a = await runChild<Written>("./measured.ts", task, options.nodeOption);
       return [
         ...[ofDay, writing, a.rows, a.files, a.written, (a.bytes / 1e6).toFixed(1)],
         ...[a.ms / 1000, a.cpuMs / 1000, a.idleMb, a.peakMb].map((value) => value.toFixed(0)),
       ];
     };
     const lines = [await write("all"), await write("nothing changed")];
-    const client = new pg.Client({ connectionString: databaseUrl });
-    await client.connect();
-    await client.query(
+    await query(
+      databaseUrl,
       "UPDATE usage.dated_record SET traces = traces + 1 WHERE bucket_start = (SELECT min(bucket_start) FROM usage.dated_record)",
     );
-    await client.end();
     return [...lines, await write("a day changed")];
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    await on.drop(databaseUrl);
+    await databases.drop(databaseUrl);
   }
 }
 

@@ -1,6 +1,4 @@
-import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { idleCommandsPerHour } from "../../jobs/idle-commands.ts";
 import { schedulesOf } from "../../jobs/schedule.ts";
@@ -9,7 +7,8 @@ import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.t
 import { startStandin } from "../../src/local/standin/server.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
-import { hand, measureOf } from "./measures.ts";
+import { hand, value } from "./harness.ts";
+import { startService } from "./processes.ts";
 
 /**
  * `npm run bench:idle [-- SECONDS]`: what a service that has nothing to do asks of Redis, over a minute: `serve` with all
@@ -17,7 +16,6 @@ import { hand, measureOf } from "./measures.ts";
  * counts what scripts run inside Redis.
  */
 
-const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const seconds = Number(process.argv[2] ?? 60);
 const WORK = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
 const LOADED = "SELECT count(*) FROM usage.coverage";
@@ -29,15 +27,13 @@ const standin = await startStandin({ dataStart, scale: 0.2 });
 const client = new Redis(redis.url);
 const store = openStore({ url: postgres.url });
 await migrate(store);
-const count = (text: string) =>
-  store.transaction(async ({ client: pg }) => Number(Object.values((await pg.query(text)).rows[0] ?? {})[0]));
-const service = spawn(process.execPath, [CLI, "serve"], {
-  env: {
-    PATH: process.env.PATH ?? "",
-    ...{ DATABASE_URL: postgres.url, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
-    ...{ USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey, USAGE_DATA_START: dataStart },
-  },
-  stdio: ["ignore", "ignore", "inherit"],
+await store.close();
+const service = startService({
+  DATABASE_URL: postgres.url,
+  REDIS_URL: redis.url,
+  USAGE_BASE_URL: standin.url,
+  USAGE_API_KEY: standin.apiKey,
+  USAGE_DATA_START: dataStart,
 });
 
 async function calls(): Promise<Map<string, number>> {
@@ -48,7 +44,7 @@ async function calls(): Promise<Map<string, number>> {
 }
 
 try {
-  while ((await count(LOADED)) === 0 || (await count(WORK)) > 0) await pause(500);
+  while ((await value(postgres.url, LOADED)) === 0 || (await value(postgres.url, WORK)) > 0) await pause(500);
   await pause(5_000);
   const sent = new Map<string, number>();
   const monitor = await client.monitor();
@@ -73,17 +69,15 @@ try {
   );
   const rate = (total: number) =>
     `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
-  hand([measureOf("Redis commands of an idle service with a source", "a second", [sum(1) / seconds])]);
+  hand("Redis commands of an idle service with a source", "a second", [sum(1) / seconds]);
   const settings = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: false };
   const schedules = schedulesOf(settings).length;
   const computed = idleCommandsPerHour([{ schedules }], settings.syncEveryMs).toLocaleString("en-US");
   process.stdout.write(`\nas \`doctor\` computes it: ${computed} an hour`);
   process.stdout.write(`\nsent by clients: ${rate(sum(1))}\nwith those in scripts: ${rate(sum(2))}\n`);
 } finally {
-  service.kill("SIGTERM");
-  await new Promise((ended) => (service.exitCode === null ? service.once("exit", ended) : ended(undefined)));
+  await service.close();
   client.disconnect();
-  await store.close();
   await standin.close();
   await redis.close();
   await postgres.close();

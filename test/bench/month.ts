@@ -20,9 +20,8 @@ import { keepStatistics, pruneLedgers } from "../../src/pipeline/upkeep.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import type { RunKind } from "../../src/store/work/runs.ts";
-import { query } from "./databases.ts";
-import { describeSizes, type Sizes, sizesOf, tablesOf } from "./month-sizes.ts";
-import { startMovedPostgres } from "./moved-postgres.ts";
+import { query } from "./harness.ts";
+import { describeSizes, type Sizes, sizesOf, startMovedPostgres, tablesOf } from "./month-postgres.ts";
 
 /**
  * `npm run bench:month`: what a month of syncs leaves in Postgres, which has autovacuum and a clock that is moved. Each hour of the
@@ -82,7 +81,9 @@ const say = (text: string) => process.stderr.write(`${text}\n`);
 const postgres = await startMovedPostgres(START - LOADED_DAYS_BEFORE * DAY_MS, {
   autovacuum_naptime: "1s",
   autovacuum_vacuum_cost_delay: "0",
-  ...{ fsync: "off", synchronous_commit: "off", max_wal_size: "8GB" },
+  fsync: "off",
+  synchronous_commit: "off",
+  max_wal_size: "8GB",
 });
 const standin = await startStandin({
   dataStart: dayText(DATA_START),
@@ -261,16 +262,23 @@ async function withSource(work: (run: Run, store: Store) => Promise<void>): Prom
   const store = openStore({ url });
   const closers = [() => store.close()];
   const config = readConfig({
-    ...{ DATABASE_URL: url, USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey },
-    ...{ USAGE_DATA_START: dayText(DATA_START), USAGE_WORKSPACE_IDS: workspaces.map(({ id }) => id).join() },
-    ...{ USAGE_RATE_LIMIT: "1000000", USAGE_LOG_LEVEL: "error" },
+    DATABASE_URL: url,
+    USAGE_BASE_URL: standin.url,
+    USAGE_API_KEY: standin.apiKey,
+    USAGE_DATA_START: dayText(DATA_START),
+    USAGE_WORKSPACE_IDS: workspaces.map(({ id }) => id).join(),
+    USAGE_RATE_LIMIT: "1000000",
+    USAGE_LOG_LEVEL: "error",
   });
   const [source] = requireSources(config);
   try {
     await migrate(store);
     const deps = sourceDepsOf(source as SourceConfig, {
-      ...{ config, store, signal: new AbortController().signal },
-      ...{ output: createOutput({ json: true }), onClose: (close) => void closers.push(close) },
+      config,
+      store,
+      signal: new AbortController().signal,
+      output: createOutput({ json: true }),
+      onClose: (close) => void closers.push(close),
     });
     const entered = await enterSource(deps);
     const run: Run = (kind, task) =>

@@ -163,7 +163,11 @@ async function measure(page: string, ask: () => Promise<{ status: number; bytes:
   times.sort((a, b) => a - b);
   const at = (share: number) => rounded(times[Math.ceil(share * times.length) - 1] ?? 0);
   return {
-    ...{ page, status, bytes, medianMs: at(0.5), p95Ms: at(0.95) },
+    page,
+    status,
+    bytes,
+    medianMs: at(0.5),
+    p95Ms: at(0.95),
     statements: first.statements - before.statements,
     nodeMs: rounded((last.cpuMs - first.cpuMs) / options.rounds),
     postgresMs: last.sessions && rounded(sinceOf(first.sessions, last.sessions) / options.rounds),

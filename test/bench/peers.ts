@@ -7,17 +7,14 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
-import { startChild } from "./child.ts";
-import { openDatabases, query } from "./databases.ts";
 import { connectionVariables } from "./floor.ts";
-import type { LoaderAnswer, LoaderTask } from "./loader.ts";
-import { median } from "./measures.ts";
+import { median, openDatabases, query, runChild, startChild } from "./harness.ts";
+import type { Load, Loaded } from "./measured.ts";
 import type { PeerAnswer, PeerTask } from "./peer.ts";
+import { NODE_OPTIONS } from "./processes.ts";
 import { EXPORT_DAYS, type ExportShape, writeExport } from "./reconcile-data.ts";
-import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
-
-import { NODE_OPTIONS } from "./scale-process.ts";
-import type { ServerAnswer, ServerTask } from "./server.ts";
+import type { ExportServerTask } from "./reconcile-server.ts";
+import type { ServerTask } from "./server.ts";
 import { recordsOf, type Shape, sumOfTraces } from "./shapes.ts";
 
 /**
@@ -34,8 +31,12 @@ const options = new Command("bench:peers")
 
 const perDay = Math.ceil(options.records / EXPORT_DAYS);
 const shape: Shape = {
-  ...{ name: "one", about: "all in a single answer", workspaces: 1, usersPerWorkspace: perDay },
-  ...{ days: EXPORT_DAYS, everyDays: 1 },
+  name: "one",
+  about: "all in a single answer",
+  workspaces: 1,
+  usersPerWorkspace: perDay,
+  days: EXPORT_DAYS,
+  everyDays: 1,
 };
 const exported: ExportShape = { name: "one", workspaces: 1, usersPerWorkspace: perDay, everyDays: 1 };
 
@@ -57,10 +58,10 @@ const folder = mkdtempSync(join(tmpdir(), "usage-etl-peers-"));
 const databases = await openDatabases();
 const csv = join(folder, "export.csv");
 await writeExport(exported, csv);
-const json = await startChild<ServerAnswer>("./server.ts", { shape, gzip: false } satisfies ServerTask);
-const csvServer = await startChild<ExportServerAnswer>("./reconcile-server.ts", {
-  ...{ shape: exported, file: csv },
-} satisfies ExportServerTask);
+const serving: ServerTask = { shape, gzip: false };
+const json = await startChild<{ url: string }>("./server.ts", serving);
+const exporting: ExportServerTask = { shape: exported, file: csv };
+const csvServer = await startChild<{ url: string }>("./reconcile-server.ts", exporting);
 
 // An export by user names no workspace: who wants one asks for an export of each, and adds it.
 const KEYED = `CREATE TABLE peer_usage (workspace_id text, user_id text, user_email text, bucket_start timestamptz, traces bigint,
@@ -73,11 +74,9 @@ const peers: readonly Peer[] = [
     input: "JSON",
     leavesOut: "",
     missing: () => undefined,
-    run: async (databaseUrl) => {
-      const task: LoaderTask = { shape, databaseUrl, platformUrl: json.answer.url };
-      const child = await startChild<LoaderAnswer>("./loader.ts", task, NODE_OPTIONS);
-      await child.close();
-      return { ms: child.answer.ms, peakMb: child.answer.peakMb };
+    run: (databaseUrl) => {
+      const task: Load = { what: "load", days: shape.days, databaseUrl, platformUrl: json.answer.url };
+      return runChild<Loaded>("./measured.ts", task, NODE_OPTIONS);
     },
     stored: "SELECT count(*)::text AS records, sum(traces)::bigint::text AS traces FROM usage.dated_record",
   },
@@ -88,7 +87,7 @@ const peers: readonly Peer[] = [
     missing: () => undefined,
     run: async (databaseUrl) => {
       await query(databaseUrl, KEYED);
-      return runChild("./peer-script.ts", { shape, databaseUrl, platformUrl: json.answer.url });
+      return runPeer("script", databaseUrl);
     },
     stored: STORED,
   },
@@ -145,23 +144,20 @@ const peers: readonly Peer[] = [
     missing: () => {
       const npm = spawnSync(
         "npm",
-        [
-          ...["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder],
-          "@cloudquery/plugin-sdk-javascript@0.1.25",
-        ],
+        "install --no-audit --no-fund --ignore-scripts --prefix"
+          .split(" ")
+          .concat(folder, "@cloudquery/plugin-sdk-javascript@0.1.25"),
         { encoding: "utf8" },
       );
       return npm.status === 0 ? undefined : `npm install ended with ${npm.status}: ${npm.stderr.slice(-300)}`;
     },
-    run: (databaseUrl) =>
-      runChild("./peer-cloudquery.ts", { shape, databaseUrl, platformUrl: json.answer.url, folder }),
+    run: (databaseUrl) => runPeer("cloudquery", databaseUrl),
   },
 ];
 
-async function runChild(file: string, task: PeerTask): Promise<PeerAnswer> {
-  const child = await startChild<PeerAnswer>(file, task);
-  await child.close();
-  return child.answer;
+function runPeer(way: PeerTask["way"], databaseUrl: string): Promise<PeerAnswer> {
+  const task: PeerTask = { way, shape, databaseUrl, platformUrl: json.answer.url, folder };
+  return runChild<PeerAnswer>("./peer.ts", task);
 }
 
 async function timed(work: () => Promise<number[]>): Promise<PeerAnswer> {

@@ -1,18 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import type { ChildProcess } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
-import { cpuMsOf, postgresCpuMs } from "./cpu.ts";
-import { openDatabases } from "./databases.ts";
-import { hand, measureOf, median } from "./measures.ts";
-import { NODE_OPTIONS } from "./scale-process.ts";
+import { hand, median, openDatabases } from "./harness.ts";
+import { countedOf, end, memoryOf, postgresCpuMs, start as startCommand } from "./processes.ts";
 
 /**
  * `npm run bench:queue`: what the queue costs beside `--inline`, for the same tasks against the same stand-in, in interleaved
@@ -21,7 +16,6 @@ import { NODE_OPTIONS } from "./scale-process.ts";
  * so the second half of the tasks is shown too.
  */
 
-const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const DUE = 50_000;
 const DAY_MS = 86_400_000;
 /** `sync --inline` has no worker. */
@@ -54,27 +48,26 @@ const client = new Redis(redis.url);
 const children = new Set<ChildProcess>();
 
 function start(databaseUrl: string, ...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [...NODE_OPTIONS, CLI, ...args], {
-    env: {
-      PATH: process.env.PATH ?? "",
-      ...{ DATABASE_URL: databaseUrl, REDIS_URL: redis.url, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
-      REDIS_PREFIX: new URL(databaseUrl).pathname.slice(1),
-      ...{ USAGE_BASE_URL: standin.url, USAGE_API_KEY: standin.apiKey, USAGE_RATE_LIMIT: "1000000" },
-      ...{ USAGE_HOURLY_FOR: `P${options.hours}D`, USAGE_SYNC_EVERY: "P1D", USAGE_LOG_LEVEL: "warn" },
-    },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redis.url,
+    REDIS_PREFIX: new URL(databaseUrl).pathname.slice(1),
+    USAGE_BASE_URL: standin.url,
+    USAGE_API_KEY: standin.apiKey,
+    USAGE_RATE_LIMIT: "1000000",
+    USAGE_HOURLY_FOR: `P${options.hours}D`,
+    USAGE_SYNC_EVERY: "P1D",
+  };
+  const child = startCommand(environment, ...args);
+  child.stderr.pipe(process.stderr, { end: false });
   children.add(child);
   return child;
 }
 
-async function end(started: Iterable<ChildProcess>): Promise<void> {
+async function endAll(started: Iterable<ChildProcess>): Promise<void> {
   for (const child of started) {
     children.delete(child);
-    if (child.exitCode !== null) continue;
-    const exit = once(child, "exit");
-    child.kill("SIGTERM");
-    await exit;
+    await end(child);
   }
 }
 
@@ -141,7 +134,7 @@ async function spentOn(database: Database, started: readonly ChildProcess[]) {
     Number(new RegExp(`used_cpu_${kind}:([\\d.]+)`).exec(ofRedis)?.[1]),
   );
   const cpuMs = [
-    started.reduce((sum, { pid = 0 }) => sum + cpuMsOf(pid), 0),
+    started.reduce((sum, { pid }) => sum + countedOf(pid).own, 0),
     postgresCpuMs(await database.value("SELECT pg_backend_pid()")),
     redisSeconds.reduce((sum, seconds) => sum + seconds * 1_000, 0),
     (user + system) / 1_000,
@@ -164,7 +157,7 @@ async function measureRounds(): Promise<string> {
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
       const database = await openDatabase();
       const { started, spent } = await load(database, way);
-      await end(started);
+      await endAll(started);
       const all = await database.value(TASKS);
       tasks.add(all);
       for (const [i, shown] of SHOWN.entries()) {
@@ -182,7 +175,7 @@ async function measureRounds(): Promise<string> {
       // Both sides of a round meet the same moods of the machine.
       const ratios = own.map(({ rate }, round) => (inline[round]?.rate ?? Number.NaN) / rate);
       const name = way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`;
-      if (way !== 0 && shown === "all") hand([measureOf(`fetch tasks, ${name}`, "--inline", ratios)]);
+      if (way !== 0 && shown === "all") hand(`fetch tasks, ${name}`, "--inline", ratios);
       return [
         name,
         shown,
@@ -197,11 +190,6 @@ async function measureRounds(): Promise<string> {
   const text = table([...head, ...PARTS.map((part) => `${part}, CPU ms`)], rows);
   const about = `${[...tasks].join(" or ")} tasks, CPU time for each; answers take ${options.latency} ms.`;
   return `${text}\nMedians of ${options.rounds} interleaved rounds; ${about}\n`;
-}
-
-async function peakMb(child: ChildProcess): Promise<number> {
-  const status = await readFile(`/proc/${child.pid}/status`, "utf8");
-  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
 }
 
 async function redisMb(): Promise<number> {
@@ -233,8 +221,8 @@ async function measureDue(): Promise<string> {
     mostRedis = Math.max(mostRedis, await redisMb());
     await pause(250);
   }
-  const [first, second, scheduler] = await Promise.all(started.map(peakMb));
-  await end(started);
+  const [first, second, scheduler] = started.map((child) => Math.round(memoryOf(child).peak));
+  await endAll(started);
   await database.close();
   return `\nwith ${DUE.toLocaleString("en-US")} due tasks: Redis ${mostRedis.toFixed(1)} MB, workers ${first} and ${second} MB, scheduler ${scheduler} MB at their peak\n`;
 }
@@ -243,7 +231,7 @@ try {
   process.stdout.write(await measureRounds());
   if (options.withoutDue !== true) process.stdout.write(await measureDue());
 } finally {
-  await end(children);
+  await endAll(children);
   client.disconnect();
   await standin.close();
   await redis.close();

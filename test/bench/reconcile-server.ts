@@ -1,8 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream";
-import { answer, takeTask } from "./child.ts";
+import { serveAs, takeTask } from "./harness.ts";
 import { type ExportShape, exportOf } from "./reconcile-data.ts";
 import { workspaceId } from "./shapes.ts";
 
@@ -10,14 +9,10 @@ import { workspaceId } from "./shapes.ts";
 export interface ExportServerTask {
   readonly shape: ExportShape;
   /** The export of the only workspace. */
-  readonly file?: string;
-}
-export interface ExportServerAnswer {
-  readonly url: string;
+  readonly file?: string | undefined;
 }
 
 const { shape, file } = await takeTask<ExportServerTask>();
-process.once("disconnect", () => process.exit());
 
 const ids = Array.from({ length: shape.workspaces }, (_, i) => workspaceId(i));
 const small = new Map(
@@ -25,7 +20,7 @@ const small = new Map(
 );
 const listing = Buffer.from(JSON.stringify(ids.map((id, i) => ({ id, display_name: `Workspace ${i}` }))));
 
-const server = createServer((request, response) => {
+serveAs((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
   if (pathname === "/api/v1/workspaces") send(response, listing, "application/json");
   else if (!pathname.endsWith("/granular-usage/export")) response.writeHead(404).end();
@@ -34,9 +29,6 @@ const server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "text/csv", "content-length": statSync(file).size });
     pipeline(createReadStream(file, { highWaterMark: 65_536 }), response, () => {});
   }
-});
-server.listen(0, "127.0.0.1", () => {
-  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } satisfies ExportServerAnswer);
 });
 
 function send(response: ServerResponse, body: Buffer | undefined, type: string): void {

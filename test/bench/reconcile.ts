@@ -1,49 +1,34 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { createOutput, table } from "../../src/cli/report/output.ts";
-import { startChild } from "./child.ts";
-import { type Databases, openDatabases } from "./databases.ts";
 import { runByPsql } from "./floor.ts";
-import { hand, measureOf, median } from "./measures.ts";
-import { type ExportShape, rowsOf, storeOf, writeExport } from "./reconcile-data.ts";
-import type { ExportServerAnswer, ExportServerTask } from "./reconcile-server.ts";
-import type { ReconcilerAnswer, ReconcilerTask } from "./reconciler.ts";
-import { NODE_OPTIONS } from "./scale-process.ts";
+import { hand, median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
+import type { Reconcile, Reconciled } from "./measured.ts";
+import { NODE_OPTIONS } from "./processes.ts";
+import { EXPORT_DAYS, type ExportShape, rowsOf, storeOf, writeExport } from "./reconcile-data.ts";
+import type { ExportServerTask } from "./reconcile-server.ts";
 
 /**
  * `npm run bench:reconcile`: an export held against the store, from the request to the commit, beside psql doing the same to a file
  * (`\copy`, ANALYZE, one FULL JOIN) in the same run; and many small exports. Everything shares the cores of this machine.
  */
 
-interface Options {
-  readonly rows: number[];
-  readonly exports: number;
-  readonly differingDays: number;
-  readonly rounds: number;
-  readonly nodeOption: string[];
-}
-
-const count = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It is not a whole number.");
-  return value;
-};
 const options = new Command("bench:reconcile")
-  .option("--rows <n...>", "rows of the large exports", (text, all: number[] = []) => [...all, count(text)])
-  .option("--exports <n>", "exports of twenty rows", count, 500)
+  .option("--rows <n...>", "rows of the large exports", wholes)
+  .option("--exports <n>", "exports of twenty rows", whole, 500)
   .option(
     "--differing-days <n>",
     "days of the large exports on which one record of the store differs",
     Number,
     0,
   )
-  .option("--rounds <n>", "rounds; medians are shown", count, 3)
+  .option("--rounds <n>", "rounds; medians are shown", whole, 3)
   // As the program starts.
   .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
-  .opts<Options>();
+  .opts<{ rows?: number[]; exports: number; differingDays: number; rounds: number; nodeOption: string[] }>();
 
 const FLOOR = {
   before: [
@@ -74,10 +59,10 @@ try {
       everyDays: 1,
       differingDays: options.differingDays,
     };
-    lines.push(await measure(databases, shape, join(folder, "export.csv")));
+    lines.push(await measure(shape, join(folder, "export.csv")));
   }
   lines.push(
-    await measure(databases, {
+    await measure({
       name: "small",
       workspaces: options.exports,
       usersPerWorkspace: 4,
@@ -94,77 +79,59 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function measure(on: Databases, shape: ExportShape, file?: string): Promise<(string | number)[]> {
+async function measure(shape: ExportShape, file?: string): Promise<(string | number)[]> {
   output.note(`${shape.name}: ${rowsOf(shape).toLocaleString("en-US")} rows`);
   if (file !== undefined) await writeExport(shape, file);
-  const server = await startChild<ExportServerAnswer>("./reconcile-server.ts", {
-    shape,
-    ...(file === undefined ? {} : { file }),
-  } satisfies ExportServerTask);
-  const url = await on.create(storeOf(shape));
+  const serving: ExportServerTask = { shape, file };
+  const server = await startChild<{ url: string }>("./reconcile-server.ts", serving);
+  const url = await databases.create(storeOf(shape));
   try {
-    const found: { floor: number; own: ReconcilerAnswer }[] = [];
+    const found: { floor: number; own: Reconciled }[] = [];
     for (let round = 0; round < options.rounds; round++) {
-      await on.settle(url);
+      await databases.settle(url);
       const runFloor = async () =>
         file === undefined ? Number.NaN : runByPsql(FLOOR, url, file, "csv header");
       const early = round % 2 === 0 ? await runFloor() : undefined;
-      const own = await run({ databaseUrl: url, platformUrl: server.answer.url }, shape);
+      const own = await run(url, server.answer.url, shape);
       found.push({ floor: early ?? (await runFloor()), own });
     }
     const seconds = median(found.map(({ own }) => own.ms)) / 1000;
     const name = `reconcile, ${file === undefined ? "exports of 20 rows" : `an export of ${shape.name} rows`}`;
-    hand([
-      file === undefined
-        ? measureOf(
-            name,
-            "ms of CPU an export",
-            found.map(({ own }) => own.cpuMs / own.windows),
-          )
-        : measureOf(
-            name,
-            "psql on the same rows",
-            found.map(({ floor, own }) => own.ms / floor),
-          ),
-      measureOf(
-        `${name}, peak memory`,
-        "MB",
-        found.map(({ own }) => own.peakMb),
-      ),
-    ]);
-    const [
-      {
-        own: { windows },
-      },
-    ] = found as [(typeof found)[number]];
+    const ratios = found.map(({ floor, own }) => own.ms / floor);
+    const cpu = found.map(({ own }) => own.cpuMs / own.windows);
+    const peaks = found.map(({ own }) => own.peakMb);
+    if (file === undefined) hand(name, "ms of CPU an export", cpu);
+    else hand(name, "psql on the same rows", ratios);
+    hand(`${name}, peak memory`, "MB", peaks);
+    const windows = found[0]?.own.windows ?? 0;
     return [
       shape.name,
       rowsOf(shape),
       windows,
       seconds.toFixed(2),
       file === undefined ? "" : (median(found.map(({ floor }) => floor)) / 1000).toFixed(2),
-      file === undefined ? "" : median(found.map(({ floor, own }) => own.ms / floor)).toFixed(2),
+      file === undefined ? "" : median(ratios).toFixed(2),
       Math.round(rowsOf(shape) / seconds),
       (windows / seconds).toFixed(1),
       (median(found.map(({ own }) => own.cpuMs)) / 1000).toFixed(2),
       Math.round(median(found.map(({ own }) => own.idleMb))),
-      Math.round(Math.max(...found.map(({ own }) => own.peakMb))),
+      Math.round(Math.max(...peaks)),
     ];
   } finally {
-    await on.drop(url);
+    await databases.drop(url);
     await server.close();
   }
 }
 
-async function run(task: ReconcilerTask, shape: ExportShape): Promise<ReconcilerAnswer> {
-  const child = await startChild<ReconcilerAnswer>("./reconciler.ts", task, options.nodeOption);
-  await child.close();
-  const { compared, differences } = child.answer;
+async function run(databaseUrl: string, platformUrl: string, shape: ExportShape): Promise<Reconciled> {
+  const task: Reconcile = { what: "reconcile", days: EXPORT_DAYS, databaseUrl, platformUrl };
+  const found = await runChild<Reconciled>("./measured.ts", task, options.nodeOption);
+  const { compared, differences } = found;
   // A fast pass over something else would be no result.
   if (compared !== rowsOf(shape) || differences !== (shape.differingDays ?? 0)) {
     throw new Error(
       `${shape.name}: ${compared} of ${rowsOf(shape)} rows compared, ${differences} differences`,
     );
   }
-  return child.answer;
+  return found;
 }

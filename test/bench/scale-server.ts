@@ -1,9 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { answer, takeTask } from "./child.ts";
-import { type Customer, idsOf, workspaceIds } from "./scale-shape.ts";
+import { serveAs, takeTask } from "./harness.ts";
 import { workspaceId } from "./shapes.ts";
 
 /**
@@ -11,23 +9,29 @@ import { workspaceId } from "./shapes.ts";
  * latency. It keeps nothing, so three years of it cost no memory.
  */
 
-export interface PlatformAnswer {
-  readonly url: string;
+export interface Customer {
+  readonly workspaces: number;
+  /** Of all workspaces together. */
+  readonly users: number;
+  /** How long the platform takes for an answer. */
+  readonly latencyMs: number;
 }
 
 const customer = await takeTask<Customer>();
-process.once("disconnect", () => process.exit());
 
-const ids = workspaceIds(customer);
+const ids = Array.from({ length: customer.workspaces }, (_, i) => workspaceId(i));
 const places = new Map(ids.map((id, i) => [id, i]));
-const perWorkspace = idsOf(customer);
+/** Ids in an answer by each dimension, for one workspace. A user works on one day of five, in two hours of it. */
+const perWorkspace = {
+  workspace: 1,
+  project: 5,
+  user: Math.ceil(customer.users / customer.workspaces),
+  api_key: 3,
+} as const;
 const listing = JSON.stringify(ids.map((id, i) => ({ id, display_name: `Workspace ${i}` })));
 const organization = JSON.stringify({ id: workspaceId(customer.workspaces), display_name: "Large customer" });
 
-const server = createServer((request, response) => void serve(request, response));
-server.listen(0, "127.0.0.1", () => {
-  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } satisfies PlatformAnswer);
-});
+serveAs((request, response) => void serve(request, response));
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");

@@ -1,20 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { Redis } from "ioredis";
 import { createOutput, table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { sharesOf } from "../../src/pipeline/source/pace.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { takeSlicesToQueue } from "../../src/store/work/tasks.ts";
-import { startChild } from "./child.ts";
-import { openDatabases } from "./databases.ts";
-import { compactOld, fillCoverage } from "./scale-loaded.ts";
-import type { PlannerAnswer, PlannerTask } from "./scale-planner.ts";
-import { type Environment, NODE_OPTIONS, runCommand } from "./scale-process.ts";
-import type { PlatformAnswer } from "./scale-server.ts";
-import type { Customer } from "./scale-shape.ts";
-import { runWorkers, type WorkersRun } from "./scale-workers.ts";
+import { median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
+import type { Plan, Planned } from "./measured.ts";
+import { type Environment, NODE_OPTIONS, runCommand } from "./processes.ts";
+import type { Customer } from "./scale-server.ts";
+import { compactOld, fillCoverage, runWorkers, type WorkersRun } from "./scale-steps.ts";
 
 /**
  * `npm run bench:scale`: a large customer from its first sync on. Planning, the queue, workers and commands are real processes on
@@ -33,11 +30,6 @@ interface Options {
   readonly keep?: boolean;
 }
 
-const whole = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It is not a whole number.");
-  return value;
-};
 const options = new Command("bench:scale")
   .description("a large customer, from its first sync on")
   .option("--workspaces <n>", "workspaces", whole, 1000)
@@ -45,7 +37,7 @@ const options = new Command("bench:scale")
   .option("--days <n>", "days of history", whole, 1096)
   .option("--latency <ms>", "of each answer of the platform", whole, 300)
   .option("--rate <n>", "requests per 10 s", whole, 200)
-  .option("--workers <n...>", "worker processes, one run each", (n, all: number[]) => [...all, whole(n)], [])
+  .option("--workers <n...>", "worker processes, one run each", wholes, [])
   .option("--seconds <n>", "of each run", whole, 40)
   .option("--keep", "leave the database on the server of DATABASE_URL, for bench:pages")
   .parse()
@@ -59,12 +51,17 @@ const redis = await resolveRedis();
 const url = await databases.create();
 const store = openStore({ url });
 const client = new Redis(redis.url);
-const platform = await startChild<PlatformAnswer>("./scale-server.ts", customer);
+const platform = await startChild<{ url: string }>("./scale-server.ts", customer);
 const environment: Environment = {
-  ...{ DATABASE_URL: url, REDIS_URL: redis.url, REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}` },
-  ...{ USAGE_BASE_URL: platform.answer.url, USAGE_API_KEY: "bench-key", USAGE_SYNC_EVERY: "P1D" },
+  DATABASE_URL: url,
+  REDIS_URL: redis.url,
+  REDIS_PREFIX: `bench-${randomBytes(4).toString("hex")}`,
+  USAGE_BASE_URL: platform.answer.url,
+  USAGE_API_KEY: "bench-key",
+  USAGE_SYNC_EVERY: "P1D",
   USAGE_DATA_START: new Date(Date.now() - options.days * 86_400_000).toISOString().slice(0, 10),
-  ...{ USAGE_RATE_LIMIT: String(options.rate), USAGE_ENV_FILE: "/dev/null" },
+  USAGE_RATE_LIMIT: String(options.rate),
+  USAGE_ENV_FILE: "/dev/null",
 };
 const rows = <T>(query: string): Promise<T[]> =>
   store.transaction(async ({ client: pg }) => (await pg.query(query)).rows);
@@ -81,11 +78,11 @@ const PLAN = ["plan", "tasks", "entered", "s", "CPU s of Node", "MB more"];
 
 async function plan(what: string): Promise<(string | number)[]> {
   output.note(what);
-  const task: PlannerTask = { environment };
-  const child = await startChild<PlannerAnswer>("./scale-planner.ts", task, NODE_OPTIONS);
-  await child.close();
-  const { planned, entered, ms, cpuMs, moreMb } = child.answer;
-  return [what, planned, entered, (ms / 1000).toFixed(1), (cpuMs / 1000).toFixed(2), Math.round(moreMb)];
+  const task: Plan = { what: "plan", environment };
+  const took = await runChild<Planned>("./measured.ts", task, NODE_OPTIONS);
+  const moreMb = Math.round(took.peakMb - took.idleMb);
+  const times = [(took.ms / 1000).toFixed(1), (took.cpuMs / 1000).toFixed(2)];
+  return [what, took.planned, took.entered, ...times, moreMb];
 }
 
 /** The same three times: the median by seconds. */
@@ -201,5 +198,5 @@ async function medianOfTaking(): Promise<number> {
         if (error.message !== TAKEN_BACK) throw error;
       });
   }
-  return Math.round(times.sort((a, b) => a - b)[2] ?? 0);
+  return Math.round(median(times));
 }

@@ -1,7 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
-import { answer, takeTask } from "./child.ts";
+import { serveAs, takeTask } from "./harness.ts";
 import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspaceId } from "./shapes.ts";
 
 /**
@@ -15,14 +14,8 @@ export interface ServerTask {
   /** Added to each count. */
   readonly more?: number;
 }
-export interface ServerAnswer {
-  readonly url: string;
-  /** Of all usage answers, as they go over the wire. */
-  readonly bytes: number;
-}
 
 const { shape, gzip, more = 0 } = await takeTask<ServerTask>();
-process.once("disconnect", () => process.exit());
 
 const usage = new Map<string, Buffer[]>();
 for (let workspace = 0; workspace < shape.workspaces; workspace++) {
@@ -45,11 +38,7 @@ const listing = [
   ),
 ];
 
-const server = createServer(serve);
-server.listen(0, "127.0.0.1", () => {
-  const bytes = [...usage.values()].flat().reduce((sum, piece) => sum + piece.length, 0);
-  answer({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bytes } satisfies ServerAnswer);
-});
+serveAs(serve);
 
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");

@@ -8,6 +8,7 @@ import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { analyzeStale } from "../../src/store/db/statistics.ts";
+import { median } from "./harness.ts";
 import { seedUsage } from "./views-data.ts";
 import { QUESTIONS, type Question } from "./views-questions.ts";
 
@@ -220,10 +221,4 @@ function describe(lines: readonly Line[]): string {
 function verdict({ limitMs, instead, viewMs, compiledMs = 0 }: Line): string | null {
   if (limitMs === undefined) return instead === undefined ? null : `use ${instead}`;
   return Math.max(viewMs, compiledMs) <= limitMs ? `under ${limitMs}` : `OVER ${limitMs}`;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
 }

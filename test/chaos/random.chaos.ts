@@ -4,11 +4,10 @@ import { expect, test } from "vitest";
 import { dice } from "../../src/local/standin/engine/random.ts";
 import { FAULTS } from "./faults/faults.ts";
 import { runCommand } from "./world/commands.ts";
-import { repeatedly } from "./world/fault.ts";
+import { between, type Planned, repeatedly, schedule } from "./world/fault.ts";
 import { record, violationsOf } from "./world/history.ts";
 import { checkEverything, untilQuiet } from "./world/oracle.ts";
 import { keepLogs, note } from "./world/report.ts";
-import { between, type Planned, schedule } from "./world/schedule.ts";
 import { makeWorld } from "./world/world.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Platform, platform } from "./platform.ts";
+import { type Platform, platform } from "./reach.ts";
 
 /**
  * The billing API as usage-etl relies on it (docs/platform.md, Contracts to Requests). Runs on the stand-in, or on the
@@ -48,7 +48,7 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
   (contract) => {
     let the: Platform;
     beforeAll(async () => {
-      the = await platform(contract === "as it is" ? undefined : contract);
+      the = await platform(contract === "as it is" ? {} : { contract });
     });
     afterAll(() => the.close());
 

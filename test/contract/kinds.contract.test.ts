@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Platform, platform } from "./platform.ts";
+import { type Platform, platform } from "./reach.ts";
 
 /**
  * Kinds and tiers of granular usage as usage-etl relies on them (docs/platform.md, Contracts). Runs on the stand-in, or on
@@ -47,7 +47,7 @@ const DEPLOYMENTS = { kind: "langsmith_deployments" };
 
 describe("kinds and tiers", () => {
   beforeAll(async () => {
-    the = await platform(LOCAL ? "day-granular" : undefined);
+    the = await platform(LOCAL ? { contract: "day-granular" } : {});
     const asked = await get({ kind: "traces" });
     knows = asked.ok && answer.safeParse(await asked.json()).success;
     expect(LOCAL && !knows).toBe(false);
@@ -113,8 +113,7 @@ test.each(LOCAL ? (["ignore", "400", "422"] as const) : (["as it is"] as const))
   "a server without kinds refuses the parameters or answers without the measures (%s)",
   async (unknownParameters) => {
     the = await platform(
-      LOCAL ? "tiered" : undefined,
-      LOCAL ? { unknownParameters: unknownParameters as "ignore" } : {},
+      LOCAL ? { contract: "tiered", unknownParameters: unknownParameters as "ignore" } : {},
     );
     try {
       for (const more of [DEPLOYMENTS, { trace_tier: "longlived" }]) {

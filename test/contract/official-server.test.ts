@@ -1,8 +1,20 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import * as old from "a2a-sdk-1/compat/v0_3/server";
+import {
+  AgentEvent,
+  type AgentExecutor,
+  DefaultRequestHandler,
+  InMemoryTaskStore,
+  JsonRpcTransportHandler,
+  ServerCallContext,
+  validateVersion,
+} from "a2a-sdk-1/server";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../src/config/config.ts";
 import { PlatformError } from "../../src/errors.ts";
 import { deploymentClientsOf } from "../../src/platform/clients.ts";
-import { officialServer } from "./official-server.ts";
 
 /** Our A2A client on the protocol's own server, which nobody here wrote: it refuses ended tasks as live platforms do. */
 
@@ -15,8 +27,10 @@ test.each([
 ])("a conversation with a server of %s", async (_what, versions, [send, stream, get]) => {
   const server = await officialServer(versions);
   const { a2a, close } = deploymentClientsOf({
-    ...{ apiKey: new Secret("lsv2_sk_1234567890"), organizationId: undefined },
-    ...{ controlPlaneUrl: undefined, deploymentUrl: server.url },
+    apiKey: new Secret("lsv2_sk_1234567890"),
+    organizationId: undefined,
+    controlPlaneUrl: undefined,
+    deploymentUrl: server.url,
   });
   onTestFinished(async () => {
     await close();
@@ -31,7 +45,9 @@ test.each([
   const events = [];
   for await (const event of a2a.stream({ ...message, ...ids, text: "three" })) events.push(event);
   expect(events.at(-1)).toMatchObject({
-    ...{ contextId: first.contextId, state: "completed", reply: "Echo: three" },
+    contextId: first.contextId,
+    state: "completed",
+    reply: "Echo: three",
   });
   expect(server.bodies.map(({ method }) => method)).toEqual([send, get, send, send, stream]);
   expect(server.bodies.map(({ params }) => params.message?.taskId)).toEqual([
@@ -47,3 +63,81 @@ test.each([
   expect(lost).toBeInstanceOf(PlatformError);
   expect(lost.message).toContain("-32001");
 });
+
+/** An echoing agent on the protocol's own server, which speaks the given versions. */
+async function officialServer(versions: readonly string[]) {
+  const bodies: { method: string; params: { message?: Record<string, unknown> } }[] = [];
+  let url = "";
+  const cardOf = () => ({
+    name: "agent",
+    description: "Echoes the text it gets.",
+    version: "1",
+    skills: [],
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    capabilities: { streaming: true, extensions: [] },
+    supportedInterfaces: versions.map((protocolVersion) => {
+      return { url: `${url}/a2a/agent`, protocolBinding: "JSONRPC", tenant: "", protocolVersion };
+    }),
+  });
+  const handlers: Record<string, { handle: JsonRpcTransportHandler["handle"] }> = {};
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const piece of request) text += piece;
+    const answer = (body: unknown) =>
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    if (request.method === "GET") return answer(cardOf());
+    const body = JSON.parse(text);
+    bodies.push(body);
+    const requestedVersion = `${request.headers["a2a-version"] ?? "0.3"}`;
+    try {
+      validateVersion(requestedVersion, cardOf() as never, "JSONRPC");
+      const made = await handlers[requestedVersion === "0.3" ? "0.3" : "1.0"]?.handle(
+        body,
+        new ServerCallContext({ requestedVersion }),
+      );
+      if (made === undefined || !(Symbol.asyncIterator in made)) return answer(made);
+      const events = made[Symbol.asyncIterator]();
+      // Until its first event a stream is answered with a document.
+      const first = await events.next();
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (let event = first; event.done !== true; event = await events.next())
+        response.write(`data: ${JSON.stringify(event.value)}\n\n`);
+      return response.end();
+    } catch (error) {
+      return answer({ jsonrpc: "2.0", id: body.id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const handler = new DefaultRequestHandler(cardOf() as never, new InMemoryTaskStore(), echo);
+  handlers["1.0"] = new JsonRpcTransportHandler(handler);
+  handlers["0.3"] = new old.LegacyJsonRpcTransportHandler(handler) as never;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+  return { url, bodies, close };
+}
+
+const [SUBMITTED, WORKING, COMPLETED] = [1, 2, 3];
+type Event = Parameters<typeof AgentEvent.task>[0];
+
+const echo: AgentExecutor = {
+  async execute({ taskId, contextId, userMessage }, bus) {
+    const said = userMessage.parts.map(({ content }) => (content?.$case === "text" ? content.value : ""));
+    const status = (state: number | undefined) => ({ state, timestamp: undefined, message: undefined });
+    const part = { content: { $case: "text", value: `Echo: ${said.join("")}` }, filename: "", mediaType: "" };
+    const ids = { taskId, contextId, metadata: undefined };
+    const task = { id: taskId, contextId, status: status(SUBMITTED), artifacts: [], history: [userMessage] };
+    const artifact = { artifactId: "a", name: "reply", description: "", parts: [part], extensions: [] };
+    bus.publish(AgentEvent.task({ ...task, metadata: undefined } as unknown as Event));
+    bus.publish(AgentEvent.statusUpdate({ ...ids, status: status(WORKING) } as never));
+    bus.publish(AgentEvent.artifactUpdate({ ...ids, artifact, append: false, lastChunk: true } as never));
+    bus.publish(AgentEvent.statusUpdate({ ...ids, status: status(COMPLETED) } as never));
+    bus.finished();
+  },
+  async cancelTask() {},
+};

@@ -1,10 +1,12 @@
 import { type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 
 /**
- * The control plane or deployment under test: the one that the environment names, or else the stand-in. On a live
- * platform the suite renames a template there and back, and its runs are billed:
+ * The platform under test: what the environment names, or else the stand-in. On a live platform the suite only reads billing, but it
+ * renames a template there and back, and its runs are billed:
  *
- * - `USAGE_CONTRACT_API_KEY`, and `USAGE_CONTRACT_CONTROL_PLANE_URL` with `USAGE_CONTRACT_TEMPLATE` (a template's name)
+ * - `USAGE_CONTRACT_API_KEY`, and `USAGE_CONTRACT_BASE_URL` with `USAGE_CONTRACT_WORKSPACE_IDS` (comma-separated) where it has no
+ *   listing
+ * - `USAGE_CONTRACT_CONTROL_PLANE_URL` with `USAGE_CONTRACT_TEMPLATE` (a template's name)
  * - and `USAGE_CONTRACT_DEPLOYMENT_URL` with `USAGE_CONTRACT_ASSISTANT` (default agent) and `USAGE_CONTRACT_SLOW_TEXT`
  *   (what makes that assistant take some seconds), and `USAGE_CONTRACT_A2A=live` where a finished task's id is refused
  */
@@ -16,11 +18,10 @@ export interface Reach {
   close(): Promise<void>;
 }
 
-const { env } = process;
-const given = (name: string): string | undefined => env[`USAGE_CONTRACT_${name}`] || undefined;
+type Host = "BASE_URL" | "CONTROL_PLANE_URL" | "DEPLOYMENT_URL";
+const HOSTS: readonly Host[] = ["BASE_URL", "CONTROL_PLANE_URL", "DEPLOYMENT_URL"];
 
-/** On a live platform, what the environment does not name is skipped, not tested on the stand-in. */
-const isLive = ["BASE_URL", "CONTROL_PLANE_URL", "DEPLOYMENT_URL"].some((name) => given(name) !== undefined);
+const given = (name: string): string | undefined => process.env[`USAGE_CONTRACT_${name}`] || undefined;
 
 export const ASSISTANT = given("ASSISTANT") ?? "agent";
 export const TEMPLATE = given("TEMPLATE") ?? "python";
@@ -28,9 +29,9 @@ export const SLOW_TEXT = given("SLOW_TEXT") ?? "delay=400 the earlier one";
 /** Takes longer than SLOW_TEXT: by then an earlier run that was not stopped would have ended. */
 export const SLOWER_TEXT = given("SLOWER_TEXT") ?? "delay=900 the later one";
 
-export const untested = (what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL"): boolean =>
-  isLive && given(what) === undefined;
-export const LOCAL = !isLive;
+export const LOCAL = HOSTS.every((name) => given(name) === undefined);
+/** On a live platform, what the environment does not name is skipped, not tested on the stand-in. */
+export const untested = (what: Host): boolean => !LOCAL && given(what) === undefined;
 
 export type A2a = "specified" | "live";
 /** The stand-in speaks both. */
@@ -38,10 +39,7 @@ export const A2AS: readonly A2a[] = LOCAL
   ? ["specified", "live"]
   : [given("A2A") === "live" ? "live" : "specified"];
 
-export async function reach(
-  what: "CONTROL_PLANE_URL" | "DEPLOYMENT_URL",
-  options: StandinOptions = {},
-): Promise<Reach> {
+export async function reach(what: Host, options: StandinOptions = {}): Promise<Reach> {
   const url = given(what);
   if (url === undefined) {
     const { url, apiKey, close } = await startStandin(options);
@@ -51,4 +49,32 @@ export async function reach(
   if (apiKey === undefined)
     throw new Error(`USAGE_CONTRACT_${what} is set: set USAGE_CONTRACT_API_KEY as well`);
   return { url: url.replace(/\/$/, ""), apiKey, local: false, close: async () => {} };
+}
+
+/** A billing API. */
+export interface Platform extends Reach {
+  /** UTC midnight, epoch ms: usage before it is old enough not to change while the suite runs. */
+  readonly final: number;
+  readonly workspaces: readonly string[];
+}
+
+const DAY = 86_400_000;
+const FINAL_AFTER = 10 * DAY;
+const STANDIN_NOW = Date.parse("2026-11-18T09:41:00Z");
+
+/** Options are those of the stand-in. */
+export async function platform(options: StandinOptions = {}): Promise<Platform> {
+  const reached = await reach("BASE_URL", { now: () => STANDIN_NOW, ...options });
+  const named = given("WORKSPACE_IDS")?.split(",").filter(Boolean) ?? [];
+  const workspaces = named.length > 0 ? named : await listed(reached);
+  if (workspaces.length === 0)
+    throw new Error(`${reached.url} lists no workspaces: set USAGE_CONTRACT_WORKSPACE_IDS`);
+  const now = reached.local ? STANDIN_NOW : Date.now();
+  return { ...reached, workspaces, final: Math.floor((now - FINAL_AFTER) / DAY) * DAY };
+}
+
+async function listed({ url, apiKey }: Reach): Promise<string[]> {
+  const response = await fetch(`${url}/api/v1/workspaces`, { headers: { "x-api-key": apiKey } });
+  if (!response.ok) return [];
+  return ((await response.json()) as { id: string }[]).map(({ id }) => id);
 }

@@ -113,8 +113,15 @@ describe("a sync ends with the tables of an undisturbed one", () => {
       b.standin.faults.set({
         seed: SEED + n,
         rates: {
-          ...{ "429": 0.03, "429-retry-after": 0.03, "500": 0.03, "503": 0.03, reset: 0.06 },
-          ...{ "cut-length": 0.04, "cut-chunked": 0.04, "cut-close": 0.04, "cut-gzip": 0.04 },
+          "429": 0.03,
+          "429-retry-after": 0.03,
+          "500": 0.03,
+          "503": 0.03,
+          reset: 0.06,
+          "cut-length": 0.04,
+          "cut-chunked": 0.04,
+          "cut-close": 0.04,
+          "cut-gzip": 0.04,
         },
       }),
     );

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { aptInstall } from "../../src/local/servers/apt-install.ts";
+import { aptInstall } from "../../src/local/servers/local-redis.ts";
 import { resolvePostgres, resolveRedis } from "../../src/local/servers/resolve.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseAllDocuments } from "yaml";
-import { aptInstall } from "../../src/local/servers/apt-install.ts";
+import { aptInstall } from "../../src/local/servers/local-redis.ts";
 
 /**
  * Renders the kustomization of docs/deploy with kubectl, and checks every object against the schemas of the Kubernetes API and of

@@ -7,8 +7,8 @@ import {
   COMMON_SETTINGS,
   TEST_CLUSTER_OPTIONS,
   TEST_SETTINGS,
-} from "../../src/local/servers/postgres-settings.ts";
-import { serverUser } from "../../src/local/servers/server-user.ts";
+} from "../../src/local/servers/local-postgres.ts";
+import { serverUser } from "../../src/local/servers/postgres-programs.ts";
 import { freePort } from "./pgbouncer.ts";
 import { poll } from "./poll.ts";
 

@@ -1,12 +1,7 @@
 import { z } from "zod";
-import { instantOf } from "./billing/instant.ts";
-import { strideOf } from "./billing/stride.ts";
-import { deploymentMeasures } from "./engine/deployment-ledger.ts";
+import { instantOf, strideNames, strideOf } from "./billing/stride.ts";
+import { deploymentMeasures } from "./engine/ledger.ts";
 import { dice } from "./engine/random.ts";
-import { METER_NAMED, type MeterFault, meterStepSchema } from "./meter-faults.ts";
-
-export const strideNames = ["hour", "day", "week", "month", "year"] as const;
-export type StrideName = (typeof strideNames)[number];
 
 /** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
@@ -49,6 +44,37 @@ const faultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("tier-excess") }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
+
+/** A fault of billing: what becomes of one trace. */
+const meterFaultSchema = z.discriminatedUnion("kind", [
+  /** Never billed. */
+  z.strictObject({ kind: z.literal("drop") }),
+  /** Billed twice: the second time so many seconds later. */
+  z.strictObject({ kind: z.literal("double"), after_seconds: z.number().min(0).default(0) }),
+  /** Billed so many seconds later, in the hour in which it was sent. */
+  z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
+  /** Billed to another one of the same workspace. */
+  z.strictObject({ kind: z.literal("project") }),
+  z.strictObject({ kind: z.literal("user") }),
+  z.strictObject({ kind: z.literal("key") }),
+]);
+export type MeterFault = z.output<typeof meterFaultSchema>;
+
+/** Hits the next `times` traces after the first `skip`. */
+export const meterStepSchema = z.strictObject({
+  fault: meterFaultSchema,
+  times: z.int().min(1).default(1),
+  skip: z.int().min(0).default(0),
+});
+
+const METER_NAMED = {
+  "meter-drop": { kind: "drop" },
+  "meter-double": { kind: "double", after_seconds: 0 },
+  "meter-late": { kind: "late", seconds: 30 },
+  "meter-other-project": { kind: "project" },
+  "meter-other-user": { kind: "user" },
+  "meter-other-key": { kind: "key" },
+} as const satisfies Record<string, MeterFault>;
 
 const instant = z.iso.datetime({ offset: true });
 

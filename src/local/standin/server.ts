@@ -1,17 +1,15 @@
 import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
-import { Deployments } from "./engine/deployments.ts";
+import { Deployments, Templates } from "./engine/control-plane.ts";
 import { runsOf } from "./engine/meter.ts";
-import { Templates } from "./engine/templates.ts";
 import type { FaultOptions } from "./faults.ts";
 import { noRoute } from "./http/refusal.ts";
 import { open, openAdmin } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
-import { bill, billAdmin } from "./routes/bill.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
-import { listing } from "./routes/listing.ts";
+import { organisationRoutes } from "./routes/organisation.ts";
 import { threads } from "./routes/threads.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import { World } from "./world.ts";
@@ -69,7 +67,12 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
     ...settings
   } = options;
   const world = new World({
-    ...{ seed, scale, apiKey, organizationScoped, now, faults },
+    seed,
+    scale,
+    apiKey,
+    organizationScoped,
+    now,
+    faults,
     dataStart: dayOf(dataStart),
     deploymentStart:
       deploymentStart === undefined
@@ -101,13 +104,12 @@ function build(world: World): FastifyInstance {
   const runs = world.keep(() => runsOf(world));
   open(app, world, [
     ...billing(world),
-    ...bill(world),
-    ...listing(world),
+    ...organisationRoutes(world),
     ...controlPlane(world, templates, deployments),
     ...threads(runs),
     ...agentToAgent(world, runs),
   ]);
-  openAdmin(app, [...admin(world, templates), ...billAdmin(world)]);
+  openAdmin(app, admin(world, templates));
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = noRoute(request.method, request.url);
     world.remember({ method: request.method, url: request.url, status, fault: null });

@@ -1,10 +1,16 @@
+import type { StrideName } from "./billing/stride.ts";
 import { Access } from "./engine/access.ts";
 import { Bill } from "./engine/bill.ts";
-import { DeploymentLedger, type DeploymentMeasure } from "./engine/deployment-ledger.ts";
-import { type Cell, Ledger, type TraceTier } from "./engine/ledger.ts";
+import {
+  type Cell,
+  DeploymentLedger,
+  type DeploymentMeasure,
+  Ledger,
+  type TraceTier,
+} from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
-import { type FaultOptions, Faults, type StrideName } from "./faults.ts";
+import { type FaultOptions, Faults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 
 export interface WorldOptions {
@@ -123,8 +129,14 @@ export class World {
     this.organisation = seedOrganisation({ seed, scale });
     const { organisation } = this;
     const now = () => this.now();
-    this.ledger = new Ledger({ seed, organisation, dataStart, now });
-    this.deploymentLedger = new DeploymentLedger({ seed, organisation, start: deploymentStart, now });
+    this.ledger = new Ledger({ seed, organisation, start: dataStart, now });
+    const deployed = { streams: organisation.deploymentStreams };
+    this.deploymentLedger = new DeploymentLedger({
+      seed,
+      organisation: deployed,
+      start: deploymentStart,
+      now,
+    });
     this.access = new Access(apiKey, organisation);
     this.access.organizationScoped = organizationScoped;
     this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });

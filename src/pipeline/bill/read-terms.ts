@@ -1,5 +1,5 @@
 import { PlatformError } from "../../errors.ts";
-import type { WireLimit } from "../../platform/billing/limits.ts";
+import type { WireLimit } from "../../platform/billing/organization.ts";
 import {
   keepBillingPeriod,
   keepUsageLimits,

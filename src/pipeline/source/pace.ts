@@ -1,4 +1,3 @@
-import pRetry from "p-retry";
 import { type Clock, describeDuration } from "../../clock.ts";
 import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
@@ -32,25 +31,24 @@ export async function withRetries<T>(
   work: () => Promise<T>,
   attempts = deps.attempts,
 ): Promise<T> {
-  return pRetry(work, {
-    retries: attempts - 1,
-    // The waiting is done in onFailedAttempt, by the injected clock.
-    minTimeout: 0,
-    maxTimeout: 0,
-    ...(deps.signal === undefined ? {} : { signal: deps.signal }),
-    shouldRetry: ({ error }) => error instanceof EtlError && error.retryable,
-    onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
-      if (!(error instanceof EtlError) || !error.retryable) return;
-      const ms = pauseOf(error, attemptNumber);
+  for (let attempt = 1; ; attempt += 1) {
+    deps.signal?.throwIfAborted();
+    try {
+      const result = await work();
+      deps.signal?.throwIfAborted();
+      return result;
+    } catch (error) {
+      if (!(error instanceof EtlError) || !error.retryable) throw error;
+      const ms = pauseOf(error, attempt);
       if (error instanceof PlatformError && error.status === 429) await deps.holdBack?.(ms);
-      if (retriesLeft === 0) return;
-      const about = { code: error.code, reason: error.message, attempt: attemptNumber, waitMs: ms };
+      if (attempt >= attempts) throw error;
+      const about = { code: error.code, reason: error.message, attempt, waitMs: ms };
       // Once a request: a person who waits for minutes must know why.
-      const isOdd = error instanceof PlatformError && error.isRetryAfterOdd && attemptNumber === 1;
+      const isOdd = error instanceof PlatformError && error.isRetryAfterOdd && attempt === 1;
       deps.log[isOdd ? "warn" : "info"](about, `trying again in ${describeDuration(ms)}`);
       await deps.clock.wait(ms, deps.signal);
-    },
-  });
+    }
+  }
 }
 
 /** Milliseconds to wait after the n-th failed attempt. */

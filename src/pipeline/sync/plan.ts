@@ -78,7 +78,7 @@ export async function planSource(
 }
 
 /** From the first wanted instant to the last, widened to whole UTC days: no window of a plan reaches beyond. */
-export function wholeDaysOf(wanted: readonly Want[]): Interval {
+function wholeDaysOf(wanted: readonly Want[]): Interval {
   const { start, end } = spanOf(wanted.map(({ range }) => range));
   return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
 }

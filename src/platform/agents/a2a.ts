@@ -2,15 +2,31 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { EtlError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
-import { cutError, eventData } from "../http/events.ts";
 import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
-import { checkedJson, getJson, readJson } from "../http/json-document.ts";
 import { deadlineSignal } from "../http/poll.ts";
+import { checkedJson, cutError, eventData, getJson, readJson } from "../http/read-body.ts";
 import { foreignFault } from "../parse/answer-fault.ts";
-import { type Check, createEventReader, hasEnded, readTask, type Task } from "./a2a-answers.ts";
-import { type Call, lookAgain, messageCall, refuseContext, type Sending, taskCall } from "./a2a-calls.ts";
-import { type AgentCard, cardSchema, type Protocol } from "./a2a-card.ts";
-import { RPC, RpcError, type Sent } from "./rpc-error.ts";
+import {
+  type AgentCard,
+  type Check,
+  cardSchema,
+  createEventReader,
+  hasEnded,
+  type Protocol,
+  readTask,
+  type Task,
+} from "./a2a-answers.ts";
+import {
+  type Call,
+  lookAgain,
+  messageCall,
+  RPC,
+  RpcError,
+  refuseContext,
+  type Sending,
+  type Sent,
+  taskCall,
+} from "./a2a-calls.ts";
 
 /** Milliseconds, for the whole answer. Default: the client's own limits of a request. */
 type Waiting = Asking & {

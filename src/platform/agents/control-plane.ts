@@ -2,8 +2,8 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
-import { getJson, sendJson } from "../http/json-document.ts";
 import { pollUntil } from "../http/poll.ts";
+import { getJson, sendJson } from "../http/read-body.ts";
 import "../../validation.ts";
 
 /** Any object (Control plane in docs/platform.md). */
@@ -168,7 +168,9 @@ async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
       code: "templates_missing",
       message: `This control plane has no sandbox templates: it refuses the whole path, not one name. ${error.message}`,
       next: "Newer servers create sandboxes from snapshots, which have no templates. If yours has them, check host and path of USAGE_CONTROL_PLANE_URL.",
-      ...{ method, url, ...(status === undefined ? {} : { status }) },
+      method,
+      url,
+      ...(status === undefined ? {} : { status }),
       cause: error,
     });
   }

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
@@ -7,17 +8,21 @@ import { UsageError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
-import { GroupingWitness } from "../parse/grouping.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
 import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
-import { describeValue } from "../parse/wire-values.ts";
-import { currentOrganization, listWorkspaces, serverInfo } from "./directory.ts";
-import { billingPeriod, organizationLimits, workspaceLimits, workspaceRejection } from "./limits.ts";
+import { describeValue, GroupingWitness } from "../parse/wire-values.ts";
+import { Spool, type SpooledExport, spooledExport } from "./export.ts";
+import {
+  billingPeriod,
+  currentOrganization,
+  listWorkspaces,
+  organizationLimits,
+  serverInfo,
+  workspaceLimits,
+  workspaceRejection,
+} from "./organization.ts";
 import { providerUsage } from "./provider.ts";
-import { Spool } from "./spool.ts";
-import { SpooledExport } from "./spooled-export.ts";
-import { keepRecordsYoung } from "./young-records.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
@@ -114,7 +119,7 @@ async function exportCsv(http: PlatformHttp, query: UsageQuery, { signal }: Aski
     await spool.close();
     throw error;
   }
-  return new SpooledExport(answer, { spool, subject: query, signal });
+  return spooledExport(answer, { spool, subject: query, signal });
 }
 
 /** `kind` and `trace_tier` (Two live contracts in docs/platform.md); `workspace_ids` is repeated, never joined with commas (Requests in docs/platform.md). */
@@ -156,4 +161,19 @@ function fromWireStride(wire: unknown): Stride | undefined {
   throw foreignFault(
     `the answer's ${["stride", ...path].join(".")} is ${describeValue(field)}, not a whole number of days and hours`,
   );
+}
+
+let isSet = false;
+
+/**
+ * Call it before a large answer is read. Else V8 may learn from its first records that records live long, and place all others among
+ * the old objects, where hundreds of megabytes of them wait for a full collection (docs/benchmarks.md, "Memory of a large export").
+ *
+ * Not at the start of the program: what was compiled in advance is void under another setting, and a start took 20 % more CPU time.
+ * A V8 that does not know the setting says so on stderr and goes on.
+ */
+function keepRecordsYoung(): void {
+  if (isSet) return;
+  isSet = true;
+  setFlagsFromString("--no-allocation-site-pretenuring");
 }

@@ -3,7 +3,7 @@ import type { ProviderReading } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/json-document.ts";
+import { readJson } from "../http/read-body.ts";
 import { AnswerFault, recordFault } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
 

@@ -1,7 +1,8 @@
+import { describeDuration } from "../../clock.ts";
 import { PlatformError } from "../../errors.ts";
+import { DateTime } from "../../luxon.ts";
 import type { AnswerFault } from "../parse/answer-fault.ts";
 import { type Redact, withoutSecret } from "./redact.ts";
-import { fromRetryAfter } from "./retry-after.ts";
 
 /** The request, as every error of it shows it. */
 export interface RequestContext {
@@ -90,11 +91,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
         return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
       return [
         `Check that ${variable} is the host of the key's own region (the usual cause is the wrong region's host),`,
-        isBilling
-          ? "and that the key has the organization:read permission."
-          : variable === CONTROL_PLANE
-            ? "that the key may do this, and USAGE_WORKSPACE_ID if it is set."
-            : "and that the key may do this.",
+        rightsOf(variable),
       ].join(" ");
     case 404:
       if (!isBilling) return `Check the name or id. If it is right, check the path of ${variable}.`;
@@ -120,6 +117,12 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
           : "The request is retried. If this continues, see the platform's status page or the server's log.",
       );
   }
+}
+
+function rightsOf(variable: string): string {
+  if (variable === "USAGE_BASE_URL") return "and that the key has the organization:read permission.";
+  if (variable !== CONTROL_PLANE) return "and that the key may do this.";
+  return "that the key may do this, and USAGE_WORKSPACE_ID if it is set.";
 }
 
 /**
@@ -204,4 +207,31 @@ function locationsOf(detail: unknown): string[] {
     .map((one: { loc?: unknown } | null) => one?.loc)
     .filter((loc) => Array.isArray(loc))
     .map((loc) => loc.map(String).join(".").toLowerCase());
+}
+
+/** Nobody waits longer before an attempt, whatever a server asks for. */
+export const LONGEST_WAIT_MS = 300_000;
+
+export interface RetryAfter {
+  /** Milliseconds to wait; undefined if the header does not say. A past date is 0. */
+  readonly ms?: number;
+  /** What is wrong with the header, for a message. */
+  readonly problem?: string;
+}
+
+/** Reads a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, 10.2.3), bounded to five minutes. */
+export function fromRetryAfter(header: string | undefined, now: number): RetryAfter {
+  const text = header?.trim() ?? "";
+  if (text === "") return {};
+  const ms = /^\d+$/.test(text)
+    ? Number(text) * 1000
+    : Math.max(DateTime.fromHTTP(text, { zone: "utc" }).toMillis() - now, 0);
+  const shown = JSON.stringify(text.slice(0, 40));
+  if (Number.isNaN(ms)) return { problem: `Its Retry-After, ${shown}, cannot be read.` };
+  if (ms <= LONGEST_WAIT_MS) return { ms };
+  const bound = describeDuration(LONGEST_WAIT_MS);
+  return {
+    ms: LONGEST_WAIT_MS,
+    problem: `Its Retry-After, ${shown}, is longer than ${bound}, the longest wait.`,
+  };
 }

@@ -1,11 +1,24 @@
+import { createRequire } from "node:module";
+import type * as Undici from "undici";
 import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
-import { parseBaseUrl } from "./base-url.ts";
-import { AnswerBody } from "./body.ts";
-import { Deadline } from "./deadline.ts";
+import { AnswerBody, Deadline } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
-import { Pool } from "./pool.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
+
+const require = createRequire(import.meta.url);
+
+/**
+ * The pool of undici. Its whole also loads what browsers have, mocks and caches, which takes 60 ms and 10 MB of every process
+ * that may ask the platform. What gives its dispatchers their methods is what its index does first.
+ */
+const Pool = require("undici/lib/dispatcher/pool.js") as typeof Undici.Pool;
+type Pool = Undici.Pool;
+
+const { request } = require("undici/lib/api/index.js") as Pick<typeof Undici.Dispatcher.prototype, "request">;
+Object.assign((require("undici/lib/dispatcher/dispatcher.js") as typeof Undici.Dispatcher).prototype, {
+  request,
+});
 
 /** A secret that may change while requests are sent: each one carries what it is then. */
 interface Revealed {
@@ -17,11 +30,11 @@ export interface PlatformHttpOptions {
   readonly baseUrl: string;
   readonly apiKey: string | Revealed;
   /** Sent as `X-Organization-Id` where set. */
-  readonly organizationId?: string;
+  readonly organizationId?: string | undefined;
   /** Sent as `X-Tenant-Id` where set. */
-  readonly workspaceId?: string;
+  readonly workspaceId?: string | undefined;
   /** Sent as `Authorization: Bearer` by the requests that ask for it (`withBearer`). */
-  readonly bearerToken?: string | Revealed;
+  readonly bearerToken?: string | Revealed | undefined;
   /**
    * Milliseconds. `headersMs`: request sent to head of the answer; `bodyMs`: between two pieces of the body; `graceMs`: from
    * the head until a body must have come at the least rate.
@@ -91,8 +104,6 @@ const ERROR_BODY_MS = 10_000;
 const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
 const ANSWER_LIMIT = 536_870_912;
 const EVENT_STREAM = "text/event-stream";
-
-const JSON_TYPE = { "content-type": "application/json" };
 
 type Method = "GET" | SendRequest["method"];
 
@@ -190,9 +201,10 @@ export class PlatformHttp {
   async #send(target: URL, request: GetRequest | SendRequest, context: RequestContext) {
     const { accept = "application/json", signal, headersMs = this.#timeouts.headersMs } = request;
     signal?.throwIfAborted();
+    const bearer = request.withBearer === true ? this.#bearerToken() : undefined;
     const secrets = {
       "x-api-key": this.#apiKey(),
-      ...(request.withBearer === true ? bearerHeader(this.#bearerToken()) : {}),
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
     };
     const deadline = new Deadline(this.#clock, signal);
     const headMs = this.#timeouts.connectMs + headersMs;
@@ -209,7 +221,7 @@ export class PlatformHttp {
           ...request.headers,
           ...secrets,
           accept,
-          ...("body" in request ? JSON_TYPE : {}),
+          ...("body" in request ? { "content-type": "application/json" } : {}),
           ...(request.workspaceId === undefined ? {} : { "x-tenant-id": request.workspaceId }),
         },
         ...("body" in request ? { body: JSON.stringify(request.body) } : {}),
@@ -224,7 +236,12 @@ export class PlatformHttp {
         location: single(headers.location),
         retryAfter: single(headers["retry-after"]),
         body: new AnswerBody({
-          ...{ stream, status, headers, context, signal, deadline },
+          stream,
+          status,
+          headers,
+          context,
+          signal,
+          deadline,
           now: this.#clock.now,
           // Events come when there is something to tell: who reads them sets a bound.
           graceMs:
@@ -294,10 +311,6 @@ function reveal(secret: string | Revealed): string {
   return typeof secret === "string" ? secret : secret.reveal();
 }
 
-function bearerHeader(token: string | undefined): Readonly<Record<string, string>> {
-  return token === undefined ? {} : { authorization: `Bearer ${token}` };
-}
-
 function validKey(key: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new UsageError({
@@ -324,4 +337,20 @@ async function beginningOf(body: AnswerBody): Promise<string> {
 
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
+}
+
+/** `variable` holds the text. Error: `base_url_invalid`. */
+function parseBaseUrl(text: string, variable: string): URL {
+  const url = URL.parse(text);
+  // The message leaves out the text: it may have a password.
+  const refuse = (wrong: string): never => {
+    throw new UsageError({
+      code: "base_url_invalid",
+      message: `${variable} ${wrong}.`,
+      next: `Set ${variable} to the address of the platform, such as https://api.example.com or https://example.com/prefix.`,
+    });
+  };
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuse("is not an http or https address");
+  if (url.username !== "" || url.password !== "") return refuse("has a user name or password");
+  return url.search !== "" || url.hash !== "" ? refuse("has a query or fragment") : url;
 }

@@ -84,7 +84,8 @@ function encodingsOf(text: string): string[] {
 export function withoutSecret(error: unknown, redact: Redact, depth = 0): Error {
   if (!(error instanceof Error)) return new Error(redact(String(error)));
   // One error for each address that was tried, or at most a cause.
-  const inner: unknown[] = error instanceof AggregateError ? error.errors : error.cause ? [error.cause] : [];
+  const cause: unknown[] = error.cause ? [error.cause] : [];
+  const inner = error instanceof AggregateError ? error.errors : cause;
   const causes = depth < MAX_DEPTH ? inner.map((one) => withoutSecret(one, redact, depth + 1)) : [];
   const copy =
     causes.length > 1 ? new AggregateError(causes, "") : new Error("", causes[0] && { cause: causes[0] });

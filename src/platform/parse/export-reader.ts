@@ -1,8 +1,16 @@
-import type { ExportRow } from "../../domain/usage/export.ts";
+import { BUCKET_COLUMNS, type ExportRow } from "../../domain/usage/export.ts";
+import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
+import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
 import { AnswerFault, cutFault, foreignFault, recordFault } from "./answer-fault.ts";
-import type { CsvCutter, OnCells } from "./careful-csv.ts";
-import { csvRowReader, type ExportSubject } from "./csv-rows.ts";
-import { GroupingWitness } from "./grouping.ts";
+import type { CsvCutter, OnCells } from "./csv-cells.ts";
+import {
+  DIMENSION,
+  describeValue,
+  fromWireId,
+  fromWireName,
+  fromWireTime,
+  GroupingWitness,
+} from "./wire-values.ts";
 
 /**
  * Reads the rows of a CSV export (CSV export in docs/platform.md) from its bytes. `Cutter` is `CarefulCsv` or `PlainCsv`, which
@@ -89,4 +97,154 @@ export class ExportReader {
     this.#ready = [];
     if (rows.length > 0) this.#onRows(rows);
   }
+}
+
+const { start: START, end: END } = BUCKET_COLUMNS;
+/** The column of each measure (CSV export in docs/platform.md). */
+const MEASURE_COLUMNS: Readonly<Record<Measure, string>> = {
+  traces: "Traces",
+  nodes_executed: "Nodes Executed",
+  agent_runs: "Agent Runs",
+  agent_uptime_seconds: "Agent Uptime (seconds)",
+};
+
+/** What an export is about. */
+export interface ExportSubject {
+  readonly meter: Meter;
+  readonly groupBy: GroupBy;
+}
+
+/**
+ * A reader of rows, by the names in the header; other columns are ignored. Throws `AnswerFault` (`answer_invalid`) for a header
+ * without a column of this dimension or of a measure.
+ */
+function csvRowReader(
+  header: readonly string[],
+  { meter, groupBy }: ExportSubject,
+  witness: GroupingWitness,
+) {
+  const { idColumn, nameColumn } = DIMENSION[groupBy];
+  const startOf = instantReader(requireColumn(header, START), START);
+  const endOf = instantReader(requireColumn(header, END), END);
+  const id = requireColumn(header, idColumn);
+  const name = nameColumn === undefined ? -1 : requireColumn(header, nameColumn);
+  const amounts = METER[meter].measures.map((measure) => ({
+    measure,
+    column: MEASURE_COLUMNS[measure],
+    at: requireMeasure(header, measure, meter),
+  }));
+  const workspaceColumn = DIMENSION.workspace.idColumn;
+  const workspace = header.includes(workspaceColumn) ? requireColumn(header, workspaceColumn) : -1;
+  const foreign = Object.values(DIMENSION)
+    .filter((other) => other.idColumn !== idColumn && header.includes(other.idColumn))
+    .map((other) => ({ column: other.idColumn, at: header.indexOf(other.idColumn) }));
+
+  /**
+   * Adds a row of the export to `rows`, once for each measure. It has as many cells as the header. Throws `AnswerFault` that names
+   * line and column.
+   */
+  return function fromCsvRow(cells: readonly string[], line: number, rows: ExportRow[]): void {
+    const bucketStart = startOf(cells, line);
+    const bucketEnd = endOf(cells, line);
+    if ((bucketStart === null) !== (bucketEnd === null)) {
+      const column = bucketStart === null ? START : END;
+      throw cellFault(column, "", "is empty, but the bucket's other end is not", line);
+    }
+    const dimensionId = identityOf(cells, id, idColumn, line);
+    const workspaceId = workspace === -1 ? NO_ID : identityOf(cells, workspace, workspaceColumn, line);
+    if (dimensionId !== NO_ID) witness.sawOwn();
+    else for (const other of foreign) if (cellOf(cells, other.at) !== "") witness.sawForeign(other.column);
+    const dimensionName = name === -1 ? null : fromWireName(cellOf(cells, name));
+    for (const { measure, column, at } of amounts) {
+      const text = cellOf(cells, at);
+      const traces = fromCsvCount(text);
+      if (traces === undefined) {
+        const what =
+          measure === "traces" ? "is not a whole number of traces" : "is not a whole number from 0 on";
+        throw cellFault(column, text, what, line);
+      }
+      const row = {
+        bucketStart,
+        bucketEnd,
+        workspaceId: workspaceId === NO_ID ? null : workspaceId,
+        dimensionId,
+        dimensionName,
+        traces,
+        line,
+      };
+      rows.push(measure === "traces" ? row : { ...row, measure });
+    }
+  };
+}
+
+function cellOf(cells: readonly string[], at: number): string {
+  return withoutGuard(cells[at] ?? "");
+}
+
+/** Rows of a bucket follow each other: comparing with the last text costs less than looking it up. */
+function instantReader(at: number, column: string) {
+  let latest: { readonly text: string; readonly instant: number | null } | undefined;
+  return (cells: readonly string[], line: number): number | null => {
+    const text = cellOf(cells, at);
+    if (text === latest?.text) return latest.instant;
+    const instant = text === "" ? null : fromWireTime(text);
+    if (instant === undefined) throw cellFault(column, text, "is not a timestamp", line);
+    latest = { text, instant };
+    return instant;
+  };
+}
+
+function identityOf(cells: readonly string[], at: number, column: string, line: number): string {
+  const text = cellOf(cells, at);
+  const id = fromWireId(text);
+  if (id === undefined) throw cellFault(column, text, "cannot be kept as an id", line);
+  return id;
+}
+
+function cellFault(column: string, value: string, why: string, line: number): AnswerFault {
+  return recordFault(
+    `line ${line}, column "${column}": ${describeValue(value)} ${why}`,
+    `line ${line}.${column}`,
+  );
+}
+
+/** Only digits, without leading zeros, at most 2^53 - 1. */
+function fromCsvCount(text: string): number | undefined {
+  if (!/^(0|[1-9]\d{0,15})$/.test(text)) return undefined;
+  const count = Number(text);
+  return Number.isSafeInteger(count) ? count : undefined;
+}
+
+/** The export puts a tab before a cell that a spreadsheet would run (CSV export in docs/platform.md). */
+function withoutGuard(cell: string): string {
+  return cell.charCodeAt(0) === 9 && /^\t[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
+}
+
+/** Error: an export of deployment usage without one of its columns is no export of it, or not all of it. */
+function requireMeasure(header: readonly string[], measure: Measure, meter: Meter): number {
+  const column = MEASURE_COLUMNS[measure];
+  if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);
+  const all = METER[meter].measures.map((one) => `"${MEASURE_COLUMNS[one]}"`).join(", ");
+  throw new AnswerFault({
+    code: "answer_invalid",
+    message: headerMessage(header, `of deployment usage has no column "${column}"`),
+    location: `line 1.${column}`,
+    next: `Nothing was compared. It needs the columns ${all}. If the server has no export of deployment usage, compare traces alone with --kind traces.`,
+  });
+}
+
+function requireColumn(header: readonly string[], column: string): number {
+  const at = header.indexOf(column);
+  if (at === -1) throw headerFault(header, `has no column "${column}"`);
+  if (header.indexOf(column, at + 1) !== -1) throw headerFault(header, `has the column "${column}" twice`);
+  return at;
+}
+
+function headerFault(header: readonly string[], what: string): AnswerFault {
+  return foreignFault(headerMessage(header, what));
+}
+
+function headerMessage(header: readonly string[], what: string): string {
+  const found = header.slice(0, 20).map((name) => describeValue(name));
+  return `the export ${what}; its columns are ${found.join(", ")}${header.length > 20 ? ", ..." : ""}`;
 }

@@ -1,6 +1,5 @@
 import { cutFault, foreignFault, recordFault } from "./answer-fault.ts";
-import { parseRun } from "./json-run.ts";
-import { isDelimiter, isSpace, skipSpace, ValueScanner } from "./json-scan.ts";
+import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { PlainRecords } from "./plain-json.ts";
 
 /** Parsed, unchecked records in order; `first` is the index of the first of them in `usage`. */

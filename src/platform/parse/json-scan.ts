@@ -1,3 +1,5 @@
+import { recordFault } from "./answer-fault.ts";
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -85,4 +87,33 @@ export function isSpace(byte: number): boolean {
 /** Whitespace, comma, closing brace or bracket: what may follow a literal. */
 export function isDelimiter(byte: number): boolean {
   return byte <= 0x20 || byte === 0x2c || byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
+}
+
+/**
+ * The records of a run: whole objects with commas between. `first` is the index of the first of them in `usage`. Throws
+ * `AnswerFault` that names the record that is not JSON.
+ */
+export function parseRun(run: Buffer, first: number): unknown[] {
+  try {
+    return JSON.parse(`[${run.toString("utf8")}]`);
+  } catch {
+    const index = first + brokenRecord(run);
+    throw recordFault(`record ${index} (usage[${index}]) is not JSON`, `usage.${index}`);
+  }
+}
+
+/** The index of the record in the run that is not JSON. */
+function brokenRecord(run: Buffer): number {
+  const scanner = new ValueScanner();
+  let index = 0;
+  for (let at = 0; at !== -1; index += 1) {
+    const end = scanner.scan(run, at);
+    try {
+      JSON.parse(run.toString("utf8", at, end));
+    } catch {
+      return index;
+    }
+    at = run.indexOf(OPEN_BRACE, end);
+  }
+  return index;
 }

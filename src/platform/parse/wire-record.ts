@@ -2,8 +2,14 @@ import { z } from "zod";
 import { METER, type Measure } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { recordFault } from "./answer-fault.ts";
-import { DIMENSION, type GroupingWitness } from "./grouping.ts";
-import { describeValue, fromWireId, fromWireName, fromWireTime } from "./wire-values.ts";
+import {
+  DIMENSION,
+  describeValue,
+  fromWireId,
+  fromWireName,
+  fromWireTime,
+  type GroupingWitness,
+} from "./wire-values.ts";
 import "../../validation.ts";
 
 const text = z.string().nullish();

@@ -1,10 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { usageEtl } from "../../support/cli.ts";
 import { nextRelease } from "../../support/release.ts";
-import { clockOff, moveClocks } from "../world/clock.ts";
 import { all, type Fault, repeatedly, worker } from "../world/fault.ts";
 import { health, untilQuiet } from "../world/oracle.ts";
-import { createPostgres } from "../world/servers.ts";
+import { clockOff, createPostgres, moveClocks } from "../world/servers.ts";
 import type { World } from "../world/world.ts";
 
 const NEXT = {

@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { poll } from "../../support/poll.ts";
 import { all, type Fault, kill, repeatedly, worker } from "../world/fault.ts";
-import type { Worker } from "../world/worker.ts";
-import type { World } from "../world/world.ts";
+import type { Worker, World } from "../world/world.ts";
 
 /** How long the service may take to exit after SIGTERM, milliseconds. */
 const EXIT_WITHIN_MS = 25_000;

@@ -2,8 +2,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { Dice } from "../../../src/local/standin/engine/random.ts";
 import { start } from "../../support/cli.ts";
 import type { Event } from "./history.ts";
-import { ownRelease } from "./worker.ts";
-import type { World } from "./world.ts";
+import { ownRelease, type World } from "./world.ts";
 
 /** Commands that people run meanwhile, and whether the tables bear out what they said. */
 

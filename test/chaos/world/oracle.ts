@@ -4,8 +4,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
 import { differences, inLedger, inStore, together } from "../../support/tables.ts";
 import { PASSWORD } from "./servers.ts";
-import { urlOf, type Worker } from "./worker.ts";
-import { API_KEY, type World } from "./world.ts";
+import { API_KEY, urlOf, type Worker, type World } from "./world.ts";
 
 /** What must hold once everything is quiet again, read past the product. */
 

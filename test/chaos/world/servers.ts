@@ -15,19 +15,20 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { onTestFinished } from "vitest";
+import { CLUSTER_OPTIONS } from "../../../src/local/servers/local-postgres.ts";
 import { startLocalRedis } from "../../../src/local/servers/local-redis.ts";
-import { pingPostgres, pingRedis } from "../../../src/local/servers/named.ts";
-import { findPostgresBinaries } from "../../../src/local/servers/postgres-binaries.ts";
-import { CLUSTER_OPTIONS } from "../../../src/local/servers/postgres-settings.ts";
-import { serverUser } from "../../../src/local/servers/server-user.ts";
+import { findPostgresBinaries, serverUser } from "../../../src/local/servers/postgres-programs.ts";
+import { pingPostgres, pingRedis } from "../../../src/local/servers/service.ts";
 import { clockVariables } from "../../../src/local/servers/watchdog.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
+import { buildClock } from "../../support/clock-library.ts";
 import { poll } from "../../support/poll.ts";
-import { freePort } from "./ports.ts";
 
 /** Postgres and Redis that a test may kill, freeze and start again. They keep port, password and data. */
 
@@ -272,4 +273,33 @@ function run(...command: string[]): void {
   const [program = "", ...args] = command;
   const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });
   if (status !== 0) throw new Error(`${command.join(" ")}: ${error?.message ?? stderr}`);
+}
+
+/** Settings of a process whose clock is that many seconds off. */
+export function clockOff(seconds: number): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), "usage-etl-chaos-clock-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // Postgres runs as another user.
+  chmodSync(folder, 0o755);
+  const library = buildClock(folder);
+  if (library === undefined) throw new Error("the clock cannot be compiled: install a C compiler (`cc`)");
+  return { LD_PRELOAD: library, CLOCK_OFFSET: `${Math.round(seconds)}` };
+}
+
+/** Moves the clock of every process that the test starts from here on, so that it shows `at` (epoch milliseconds) now. */
+export function moveClocks(at: number): void {
+  const moved = clockOff((at - Date.now()) / 1_000);
+  Object.assign(process.env, moved);
+  onTestFinished(() => {
+    for (const name of Object.keys(moved)) delete process.env[name];
+  });
+}
+
+/** A port of 127.0.0.1 that nobody uses now. A server keeps it over its restarts. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
 }

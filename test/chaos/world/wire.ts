@@ -9,12 +9,12 @@ interface Link {
 }
 
 /** Looks at the bytes of one connection. Returns what goes on: all, a part, or nothing. */
-export interface Filter {
+interface Filter {
   toServer(bytes: Buffer, link: LinkControl): Buffer;
   toClient(bytes: Buffer, link: LinkControl): Buffer;
 }
 
-export interface LinkControl {
+interface LinkControl {
   /** Nothing more arrives, and neither side learns of it. */
   silence(): void;
   /** Both sides see a reset. */
@@ -128,4 +128,79 @@ function forward(link: Link, { from, to, change, delay = () => 0 }: Direction): 
     if (!link.isSilent) void last.then(() => to.end());
   });
   return () => last;
+}
+
+/** What happens to the end of a load's transaction. */
+type CommitFate = "pass" | "cut" | "silent";
+
+/** `before`: the rows are copied, COMMIT is not sent. `after`: Postgres has committed, the reply is on its way. */
+export type CommitHook = (moment: "before" | "after") => CommitFate;
+
+/**
+ * Finds the COMMIT of loads in a connection's messages (https://www.postgresql.org/docs/current/protocol-message-formats.html).
+ * A transaction is a load if it copied rows.
+ */
+export function commitsOf(hook: CommitHook): Filter {
+  const client = frames(false);
+  const server = frames(true);
+  let hasCopied = false;
+  let isEnding = false;
+  return {
+    toServer: (bytes, link) =>
+      client(bytes, ({ type, text }) => {
+        if (type === "c") hasCopied = true;
+        if (type !== "Q" || !/^(commit|rollback)/i.test(text())) return true;
+        isEnding = hasCopied && /^commit/i.test(text());
+        hasCopied = false;
+        return !isEnding || meets(hook("before"), link);
+      }),
+    toClient: (bytes, link) =>
+      server(bytes, ({ type, text }) => {
+        if (!isEnding || type !== "C" || text() !== "COMMIT") return true;
+        isEnding = false;
+        return meets(hook("after"), link);
+      }),
+  };
+}
+
+function meets(fate: CommitFate, link: LinkControl): boolean {
+  if (fate === "silent") link.silence();
+  if (fate === "cut") link.cut();
+  return fate === "pass";
+}
+
+interface Frame {
+  readonly type: string;
+  /** The text that the message begins with. */
+  readonly text: () => string;
+}
+
+/** Cuts bytes into messages and passes on those before the first that `goesOn` refuses. */
+function frames(isTypedFromStart: boolean) {
+  let rest: Buffer = Buffer.alloc(0);
+  let isTyped = isTypedFromStart;
+  let isOver = false;
+  return (bytes: Buffer, goesOn: (frame: Frame) => boolean): Buffer => {
+    if (isOver) return Buffer.alloc(0);
+    rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    let at = 0;
+    for (;;) {
+      const head = isTyped ? 1 : 0;
+      if (rest.length < at + head + 4) break;
+      const end = at + head + rest.readInt32BE(at + head);
+      if (rest.length < end) break;
+      const body = rest.subarray(at + head + 4, end);
+      const type = isTyped ? String.fromCharCode(rest[at] ?? 0) : "";
+      if (!goesOn({ type, text: () => body.toString("latin1", 0, Math.max(0, body.indexOf(0))) })) {
+        isOver = true;
+        break;
+      }
+      // Only the first message of a client has no type.
+      isTyped = true;
+      at = end;
+    }
+    const passed = rest.subarray(0, at);
+    rest = rest.subarray(at);
+    return passed;
+  };
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Fault } from "../../chaos/world/fault.ts";
-import { schedule } from "../../chaos/world/schedule.ts";
+import { type Fault, schedule } from "../../chaos/world/fault.ts";
 
 const begin = async () => async () => {};
 const FAULTS: Fault[] = ["redis", "postgres", "platform"].flatMap((on) =>

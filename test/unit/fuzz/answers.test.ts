@@ -6,9 +6,8 @@ import { z } from "zod";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import type { UsageRecord } from "../../../src/domain/usage/record.ts";
 import { createBillingClient } from "../../../src/platform/billing/billing.ts";
-import { eventData } from "../../../src/platform/http/events.ts";
 import type { PlatformAnswer, PlatformHttp } from "../../../src/platform/http/http.ts";
-import { readJson } from "../../../src/platform/http/json-document.ts";
+import { eventData, readJson } from "../../../src/platform/http/read-body.ts";
 import {
   answerOf,
   anyJson,

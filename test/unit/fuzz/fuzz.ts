@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { EtlError } from "../../../src/errors.ts";
-import { AnswerBody } from "../../../src/platform/http/body.ts";
-import { Deadline } from "../../../src/platform/http/deadline.ts";
+import { AnswerBody, Deadline } from "../../../src/platform/http/body.ts";
 import type { PlatformAnswer } from "../../../src/platform/http/http.ts";
 import { createRedactor } from "../../../src/platform/http/redact.ts";
 

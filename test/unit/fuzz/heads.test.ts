@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fromRetryAfter, LONGEST_WAIT_MS } from "../../../src/platform/http/retry-after.ts";
+import { fromRetryAfter, LONGEST_WAIT_MS } from "../../../src/platform/http/errors.ts";
 import { clientOf, QUERY, rawServer } from "../platform/http/raw-server.ts";
 import { holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";
 

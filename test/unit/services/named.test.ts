@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { UnreachableError, UsageError } from "../../../src/errors.ts";
-import { namedPostgres, namedRedis } from "../../../src/local/servers/named.ts";
+import { namedPostgres, namedRedis } from "../../../src/local/servers/service.ts";
 import { withoutPassword } from "../../../src/url.ts";
 
 const SECRET = "hunter2";

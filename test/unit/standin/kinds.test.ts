@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deploymentMeasures } from "../../../src/local/standin/engine/deployment-ledger.ts";
+import { deploymentMeasures } from "../../../src/local/standin/engine/ledger.ts";
 import { GRANULAR_USAGE, NOW, setup, sum, type UsageAnswer } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
@@ -93,13 +93,6 @@ describe("deployment usage", () => {
     expect(await usage(DAY)).toEqual(traces);
     const changed = await admin("POST", "/deployment-usage", { ...cell, measure: "agent_runs", delta: -1e9 });
     expect(changed).toMatchObject({ after: 0 });
-  });
-
-  test("trace_tier is ignored, and refused as a dimension with 400", async () => {
-    const { usage, get, target } = await setup({ contract: "day-granular" });
-    const ignored = await usage({ ...DAY, more: { ...more, trace_tier: "longlived" } });
-    expect(ignored).toEqual(await usage({ ...DAY, more }));
-    expect((await get(target({ ...DAY, by: "trace_tier", more }))).status).toBe(400);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { poll } from "../../support/poll.ts";
-import { rawGet, setup } from "./setup.ts";
+import { setup } from "./setup.ts";
 
 /** The stand-in's own rules for control plane, runs and A2A; test/contract has those of the live platform. */
 
@@ -173,10 +173,4 @@ test("a stream can be cut half way, and compression does not delay events", asyn
     [expect.objectContaining({ status: "success" })],
     [expect.objectContaining({ status: "success" })],
   ]);
-});
-
-test("GET on the endpoint gets 405", async () => {
-  const { standin } = await bench();
-  const { head } = await rawGet(standin.url, "/a2a/agent", { connection: "close" });
-  expect(head).toContain("405 method not allowed");
 });

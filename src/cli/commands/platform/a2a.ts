@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import type { Task, TaskEvent } from "../../../platform/agents/a2a-answers.ts";
-import type { AgentCard } from "../../../platform/agents/a2a-card.ts";
+import type { AgentCard, Task, TaskEvent } from "../../../platform/agents/a2a-answers.ts";
 import { table } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {

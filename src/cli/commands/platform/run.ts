@@ -1,6 +1,5 @@
 import { type Command, Option } from "commander";
-import { replyTo } from "../../../platform/agents/thread-state.ts";
-import { STRATEGIES, type Strategy } from "../../../platform/agents/threads.ts";
+import { replyTo, STRATEGIES, type Strategy } from "../../../platform/agents/threads.ts";
 import { deadlineSignal } from "../../../platform/http/poll.ts";
 import { EXIT } from "../../session/exit.ts";
 import {

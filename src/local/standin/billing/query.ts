@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { TraceTier } from "../engine/ledger.ts";
-import { checked } from "../http/checked.ts";
-import { badRequest, invalid } from "../http/refusal.ts";
+import { badRequest, checked, invalid } from "../http/refusal.ts";
 import type { Settings } from "../settings.ts";
-import { instantOf } from "./instant.ts";
+import { instantOf } from "./stride.ts";
 
 type GroupBy = "workspace" | "project" | "user" | "api_key" | "trace_tier";
 type Kind = "traces" | "langsmith_deployments";

@@ -1,10 +1,12 @@
-import { bucketOf } from "../engine/edits.ts";
+import { bucketOf, type DeploymentMeasure, deploymentMeasures, type TraceTier } from "../engine/ledger.ts";
 import type { Stream, Workspace } from "../engine/organisation.ts";
-import type { StrideName } from "../faults.ts";
+import type { Fault } from "../faults.ts";
+import { keepsLonglived } from "../settings.ts";
 import type { Format, World } from "../world.ts";
-import { type Measure, measuresOf, type Part, partsOf } from "./parts.ts";
 import type { UsageQuery } from "./query.ts";
-import { cut, dayGranular, LENGTH, type Range, strideOf } from "./stride.ts";
+import { cut, dayGranular, LENGTH, type Range, type StrideName, strideOf } from "./stride.ts";
+
+export type Measure = "traces" | DeploymentMeasure;
 
 type Dimensions = Readonly<Record<string, string | null>>;
 
@@ -30,74 +32,128 @@ export interface Usage {
   readonly missing?: Measure;
 }
 
+/** The answer to one query, wrong where a fault says so. */
+export function answered(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
+  const wrong = fault?.kind === "stride" ? (fault.stride ?? "coarser") : null;
+  if (fault?.kind === "tier-excess") {
+    const all = usageOf(world, { ...query, tier: null }, { wrong, format });
+    const rows = all.rows.map((row) => ({ ...row, measured: { traces: (row.measured.traces ?? 0) + 1 } }));
+    return { ...all, rows };
+  }
+  const usage = usageOf(world, query, { wrong, format });
+  if (fault?.kind !== "measure") return usage;
+  const { measure } = fault;
+  if (fault.wrong === "missing") {
+    const rows = usage.rows.map(({ measured: { [measure]: _, ...measured }, ...row }) => ({
+      ...row,
+      measured,
+    }));
+    return { ...usage, rows, missing: measure };
+  }
+  return {
+    ...usage,
+    rows: usage.rows.map((row) => {
+      const right = row.measured[measure] ?? 0;
+      const impossible = fault.wrong === "negative" ? -1 - right : right + 0.5;
+      return { ...row, measured: { ...row.measured, [measure]: impossible } };
+    }),
+  };
+}
+
 /**
  * Answers one query from the ledger (docs/platform.md, Records). Unknown and unreadable workspaces are left out without
  * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
  * stride than the right one: a named one, or the next coarser.
  */
-export function usageOf(
+function usageOf(
   world: World,
   query: UsageQuery,
   { wrong, format }: { wrong: StrideName | "coarser" | null; format: Format },
 ): Usage {
-  const { contract, align, omitZero } = world.settings;
+  const { contract, align } = world.settings;
   const asked = { start: query.start, end: query.end };
-  const answered =
-    contract === "day-granular" ? dayGranular(asked) : { range: asked, stride: strideOf(asked) };
-  const stride = wrong === "coarser" ? coarser(answered.stride) : (wrong ?? answered.stride);
-  const { buckets, edges } = cut(answered.range, stride, align);
-
-  const measures = measuresOf(query);
-  const groups = new Map<string | null, Group>();
-  const groupOf = (dimensions: Dimensions): Group => {
-    const [id = null] = Object.values(dimensions);
-    const known = groups.get(id);
-    if (known !== undefined) return known;
-    const sums = new Map(measures.map((one) => [one, new Float64Array(buckets.length)]));
-    groups.set(id, { dimensions, sums });
-    return { dimensions, sums };
-  };
-  const { organisation, access } = world;
-  const workspaces = organisation.workspaces.filter(
-    (one) => query.workspaceIds.includes(one.id) && access.canRead(one),
+  const right = contract === "day-granular" ? dayGranular(asked) : { range: asked, stride: strideOf(asked) };
+  const stride = wrong === "coarser" ? coarser(right.stride) : (wrong ?? right.stride);
+  const { buckets, edges } = cut(right.range, stride, align);
+  const groups = new Groups(measuresOf(query), buckets.length);
+  const workspaces = world.organisation.workspaces.filter(
+    (one) => query.workspaceIds.includes(one.id) && world.access.canRead(one),
   );
-  if (query.groupBy === "workspace" && !omitZero) {
-    for (const workspace of workspaces) groupOf(ofWorkspace(workspace));
+  if (query.groupBy === "workspace" && !world.settings.omitZero) {
+    for (const workspace of workspaces) groups.of(ofWorkspace(workspace));
   }
   const isAsked = ({ project }: Stream) => workspaces.includes(project.workspace) && !project.dropped;
   for (const part of partsOf(world, query, isAsked)) {
-    const { stream, tier, measure } = part;
     const counts = part.counts(edges);
-    const about = { stride, format, groupBy: query.groupBy, tier: query.tier, measure };
-    // Where tiers are rows, the short-lived one takes what is about all tiers.
-    const isMeant = tier !== "longlived" || query.tier !== null;
-    for (const { cell, delta } of isMeant ? world.discrepanciesIn(about, stream) : []) {
-      const i = bucketOf(edges, cell.at);
-      if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
-    }
-    const sums = groupOf(dimensionsOf(part, query.groupBy)).sums.get(measure);
-    if (sums === undefined) continue;
+    contradict(world, query, { part, counts, edges, stride, format });
+    groups.add(dimensionsOf(part, query.groupBy), part.measure, counts);
+  }
+  return { stride, rows: rowsOf(world, query, { buckets, groups: groups.all }) };
+}
+
+/** Sums by bucket of each measure, by the id of a dimension. */
+class Groups {
+  readonly #groups = new Map<string | null, Group>();
+  readonly #measures: readonly Measure[];
+  readonly #buckets: number;
+
+  constructor(measures: readonly Measure[], buckets: number) {
+    this.#measures = measures;
+    this.#buckets = buckets;
+  }
+
+  get all(): readonly Group[] {
+    return [...this.#groups.values()];
+  }
+
+  of(dimensions: Dimensions): Group {
+    const [id = null] = Object.values(dimensions);
+    const known = this.#groups.get(id);
+    if (known !== undefined) return known;
+    const sums = new Map(this.#measures.map((one) => [one, new Float64Array(this.#buckets)]));
+    this.#groups.set(id, { dimensions, sums });
+    return { dimensions, sums };
+  }
+
+  add(dimensions: Dimensions, measure: Measure, counts: Float64Array): void {
+    const sums = this.of(dimensions).sums.get(measure);
     counts.forEach((count, i) => {
-      sums[i] = (sums[i] ?? 0) + count;
+      if (sums !== undefined) sums[i] = (sums[i] ?? 0) + count;
     });
   }
-  const start = query.kind === "traces" ? world.ledger.dataStart : world.deploymentLedger.start;
-  const rows: UsageRow[] = [];
-  buckets.forEach((bucket, i) => {
+}
+
+/** Changes the counts of a part where the platform is to contradict itself. */
+function contradict(
+  world: World,
+  { groupBy, tier }: UsageQuery,
+  of: { part: Part; counts: Float64Array; edges: readonly number[]; stride: StrideName; format: Format },
+): void {
+  const { part, counts, edges, stride, format } = of;
+  // Where tiers are rows, the short-lived one takes what is about all tiers.
+  if (part.tier === "longlived" && tier === null) return;
+  const about = { stride, format, groupBy, tier, measure: part.measure };
+  for (const { cell, delta } of world.discrepanciesIn(about, part.stream)) {
+    const i = bucketOf(edges, cell.at);
+    if (i >= 0) counts[i] = Math.max(0, (counts[i] ?? 0) + delta);
+  }
+}
+
+function rowsOf(
+  world: World,
+  { kind }: UsageQuery,
+  { buckets, groups }: { buckets: readonly Range[]; groups: readonly Group[] },
+): UsageRow[] {
+  const start = (kind === "traces" ? world.ledger : world.deploymentLedger).start;
+  return buckets.flatMap((bucket, i) => {
     // If zeroes are sent, none are sent before the data start or in the future (our guess).
-    const known = bucket.end > start && bucket.start < world.now();
-    for (const { dimensions, sums } of groups.values()) {
-      const measured: Measured = {};
-      let isUsed = false;
-      for (const [measure, counts] of sums) {
-        const amount = counts[i] ?? 0;
-        measured[measure] = amount;
-        isUsed ||= amount > 0;
-      }
-      if (isUsed || (!omitZero && known)) rows.push({ bucket, dimensions, measured });
-    }
+    const isZeroSent = !world.settings.omitZero && bucket.end > start && bucket.start < world.now();
+    const rows = groups.map(({ dimensions, sums }): UsageRow => {
+      const measured = [...sums].map(([measure, counts]) => [measure, counts[i] ?? 0]);
+      return { bucket, dimensions, measured: Object.fromEntries(measured) };
+    });
+    return rows.filter(({ measured }) => isZeroSent || Object.values(measured).some((amount) => amount > 0));
   });
-  return { stride, rows };
 }
 
 function coarser(stride: StrideName): StrideName {
@@ -125,3 +181,50 @@ function dimensionsOf({ stream, tier }: Part, groupBy: UsageQuery["groupBy"]): D
 function ofWorkspace({ id, name }: Workspace): Dimensions {
   return { workspace_id: id, workspace_name: name };
 }
+
+/** One stream's part of an answer: what it belongs to, and how to count it. */
+interface Part {
+  readonly stream: Stream;
+  /** Of the traces that are counted; null for all. */
+  readonly tier: TraceTier | null;
+  readonly measure: Measure;
+  counts(edges: readonly number[]): Float64Array;
+}
+
+function measuresOf({ kind }: UsageQuery): readonly Measure[] {
+  return kind === "traces" ? ["traces"] : deploymentMeasures;
+}
+
+/** What an answer adds up. Each kind has streams, entities and a beginning of its own (docs/platform.md, Contracts). */
+function partsOf(world: World, query: UsageQuery, isAsked: (stream: Stream) => boolean): Part[] {
+  const { organisation, ledger, deploymentLedger, settings } = world;
+  if (query.kind === "langsmith_deployments") {
+    // A server on which it was not switched on has nothing to count (our guess).
+    if (settings.deploymentUsage !== "on") return [];
+    return organisation.deploymentStreams.filter(isAsked).flatMap((stream) =>
+      deploymentMeasures.map((measure) => ({
+        stream,
+        measure,
+        tier: null,
+        counts: (edges) => deploymentLedger.counts(stream, edges, measure),
+      })),
+    );
+  }
+  const tiers = query.groupBy === "trace_tier" && query.tier === null ? TIERS : [query.tier];
+  return organisation.streams.filter(isAsked).flatMap((stream) =>
+    tiers.map((tier) => ({
+      stream,
+      tier,
+      measure: "traces" as const,
+      counts: (edges) => tracesOf(stream, edges, tier),
+    })),
+  );
+
+  /** A server that keeps no long-lived usage always answers 0 (documented); that all is short-lived there is our guess. */
+  function tracesOf(stream: Stream, edges: readonly number[], tier: TraceTier | null): Float64Array {
+    if (tier === null || keepsLonglived(settings)) return ledger.counts(stream, edges, tier);
+    return tier === "longlived" ? new Float64Array(edges.length - 1) : ledger.counts(stream, edges);
+  }
+}
+
+const TIERS = ["longlived", "shortlived"] as const;

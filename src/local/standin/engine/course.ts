@@ -1,8 +1,8 @@
-import type { Stream } from "./organisation.ts";
-import { tracesByHour, tracesOfDay } from "./rhythm.ts";
+import type { Rhythm, Stream } from "./organisation.ts";
+import { unit } from "./random.ts";
 
 export const HOUR = 3_600_000;
-export const DAY = 24 * HOUR;
+const DAY = 24 * HOUR;
 
 /** The seeded history of streams from a first day on, added up as far as asked. */
 export class Course {
@@ -42,17 +42,110 @@ export class Course {
   }
 }
 
-/** A sum that never falls, from the start to an instant (epoch ms). */
-export type UpTo = (stream: Stream, at: number) => number;
+/**
+ * The history of one stream as a function of seed, stream and time: how many traces a day has, then how they spread over
+ * it. Hours are parts of the day's number, so hours and days always agree.
+ */
+const WEEKDAY_OFFICE = [0.15, 1, 1.05, 1.1, 1.05, 0.9, 0.2] as const; // Sunday first
+const GROWTH_A_MONTH = 0.04;
+const GROWTH_FROM = Date.parse("2026-01-05") / 86_400_000;
 
-/** Differences of a sum between neighbouring `edges` (ascending), each at most `until`. */
-export function between(upTo: UpTo, stream: Stream, edges: readonly number[], until: number): Float64Array {
-  const counts = new Float64Array(Math.max(0, edges.length - 1));
-  let before = upTo(stream, Math.min(edges[0] ?? 0, until));
-  for (let i = 0; i < counts.length; i++) {
-    const after = upTo(stream, Math.min(edges[i + 1] ?? 0, until));
-    counts[i] = after - before;
-    before = after;
+/** Traces of a full day; `day` counts from 1970-01-01. */
+function tracesOfDay(seed: number, stream: Stream, day: number): number {
+  if (stream.weight === 0 || day < stream.begins || day >= stream.ends) return 0;
+  const weekday = (day + 4) % 7; // 1970-01-01 was a Thursday
+  const busy = stream.rhythm === "steady" || stream.rhythm === "nightly" ? 1 : (WEEKDAY_OFFICE[weekday] ?? 1);
+  const growth = Math.max(0.3, 1 + (GROWTH_A_MONTH * (day - GROWTH_FROM)) / 30);
+  const luck = 0.6 + 0.8 * unit(seed, stream.index, day * 4);
+  return Math.floor(stream.weight * busy * growth * luck + unit(seed, stream.index, day * 4 + 1));
+}
+
+/**
+ * How many of the day's traces arrived within `hours` (0 to 24, fractions allowed) after midnight UTC. It never falls
+ * and reaches `ofDay` at 24, so an hour in progress grows to its final count.
+ */
+function tracesByHour(seed: number, stream: Stream, day: number, hours: number, ofDay: number): number {
+  if (ofDay === 0) return 0;
+  const shares = SHARES[stream.rhythm];
+  const whole = Math.floor(hours);
+  const from = shares[whole] ?? 1;
+  const share = from + ((shares[whole + 1] ?? 1) - from) * (hours - whole);
+  // Bend the day a little, earlier or later; flat parts of the curve (night) stay flat.
+  const bend = unit(seed, stream.index, day * 4 + 2) - 0.5;
+  const bent = share + bend * share * (1 - share);
+  return Math.min(ofDay, Math.floor(ofDay * bent + unit(seed, stream.index, day * 4 + 3)));
+}
+
+/** Cumulated shares at 0, 1, ... 24 o'clock. Office, evening and nightly have hours without traffic. */
+const SHARES: Record<Rhythm, Float64Array> = {
+  office: cumulated((h) => (h < 6 || h >= 20 ? 0 : 1 + 4 * Math.sin(((h - 6) / 14) * Math.PI))),
+  evening: cumulated((h) => (h < 12 ? 0 : 1 + 3 * Math.sin(((h - 12) / 12) * Math.PI))),
+  nightly: cumulated((h) => (h === 2 || h === 3 ? 1 : 0)),
+  steady: cumulated(() => 1),
+};
+
+function cumulated(weight: (hour: number) => number): Float64Array {
+  const sums = new Float64Array(25);
+  for (let h = 0; h < 24; h++) sums[h + 1] = (sums[h] ?? 0) + weight(h);
+  const whole = sums[24] ?? 1;
+  return sums.map((sum) => sum / whole);
+}
+
+/** The rule runs at night, for a whole UTC day at once. */
+const RULE_RUNS_AT = 4 * HOUR;
+
+/** Long-lived traces of the seeded history, which grow with the clock. */
+export class LonglivedCourse {
+  readonly #seed: number;
+  readonly #course: Course;
+  readonly #now: () => number;
+  /** By stream: sums from the start to the start of each day, before and after the rule ran. */
+  readonly #sums = new Map<Stream, { readonly received: number[]; readonly upgraded: number[] }>();
+
+  constructor(seed: number, course: Course, now: () => number) {
+    this.#seed = seed;
+    this.#course = course;
+    this.#now = now;
   }
-  return counts;
+
+  /** From the start to an instant: never falls, neither with the instant nor with the clock. */
+  upTo(stream: Stream, at: number): number {
+    const day = Math.floor(at / DAY);
+    const first = this.#course.start / DAY;
+    if (stream.weight === 0 || at <= this.#course.start) return 0;
+    const { received, upgraded } = this.#sumsTo(stream, day);
+    const ruled = Math.max(first, Math.min(day, this.#ruledUntil(stream)));
+    const whole =
+      (upgraded[ruled - first] ?? 0) + (received[day - first] ?? 0) - (received[ruled - first] ?? 0);
+    const part = this.#course.upTo(stream, at) - this.#course.upToDay(stream, day);
+    return whole + this.#ofDay(stream, day, part, day < this.#ruledUntil(stream));
+  }
+
+  /** The rule has run for every day before this one. */
+  #ruledUntil({ retention }: Stream): number {
+    return Math.floor((this.#now() - RULE_RUNS_AT) / DAY) - retention.nightsLater;
+  }
+
+  #sumsTo(stream: Stream, day: number) {
+    const first = this.#course.start / DAY;
+    const sums = this.#sums.get(stream) ?? { received: [0], upgraded: [0] };
+    this.#sums.set(stream, sums);
+    for (let n = sums.received.length; n <= day - first; n++) {
+      const one = first + n - 1;
+      const traces = this.#course.upToDay(stream, one + 1) - this.#course.upToDay(stream, one);
+      sums.received.push((sums.received[n - 1] ?? 0) + this.#ofDay(stream, one, traces, false));
+      sums.upgraded.push((sums.upgraded[n - 1] ?? 0) + this.#ofDay(stream, one, traces, true));
+    }
+    return sums;
+  }
+
+  /** Of the first `traces` of a day. One trace more is at most one long-lived more, so hours add up to the day. */
+  #ofDay(stream: Stream, day: number, traces: number, isRuled: boolean): number {
+    const { received, upgraded, ruleFrom } = stream.retention;
+    const share = isRuled && day >= ruleFrom ? upgraded : received;
+    if (share === 0) return 0;
+    const luck = 0.7 + 0.6 * unit(this.#seed, stream.index + 500_009, day * 2);
+    const start = unit(this.#seed, stream.index + 500_009, day * 2 + 1);
+    return Math.floor(traces * Math.min(1, share * luck) + start);
+  }
 }

@@ -1,5 +1,4 @@
-import { between, Course, HOUR, type UpTo } from "./course.ts";
-import { bucketOf, Edits } from "./edits.ts";
+import { Course, HOUR, LonglivedCourse } from "./course.ts";
 import {
   findStream,
   type Organisation,
@@ -8,11 +7,11 @@ import {
   type Stream,
   untilOf,
 } from "./organisation.ts";
-import { LonglivedCourse } from "./retention.ts";
+import { unit } from "./random.ts";
 
 /**
- * All traces in hourly rows: the seeded history, and what was added, restated or upgraded since. Every answer, in any
- * dimension, tier, stride and format, is a sum of these rows, so all answers agree.
+ * All usage in hourly rows: the seeded history, and what was added, restated or upgraded since. Every answer, in any dimension,
+ * tier, stride and format, is a sum of these rows, so all answers agree.
  */
 export interface Cell extends Sender {
   /** Any instant of the hour, epoch ms. */
@@ -21,31 +20,62 @@ export interface Cell extends Sender {
 
 export type TraceTier = "longlived" | "shortlived";
 
+export const deploymentMeasures = ["nodes_executed", "agent_runs", "agent_uptime_seconds"] as const;
+export type DeploymentMeasure = (typeof deploymentMeasures)[number];
+
+interface Changed {
+  readonly before: number;
+  readonly after: number;
+}
+
 interface LedgerOptions {
   readonly seed: number;
   readonly organisation: Pick<Organisation, "streams">;
   /** Epoch ms, the start of a UTC day; no usage before it. */
-  readonly dataStart: number;
+  readonly start: number;
   readonly now: () => number;
 }
 
-export class Ledger {
-  readonly dataStart: number;
-  readonly #options: LedgerOptions;
-  readonly #seeded: UpTo;
-  readonly #seededLonglived: UpTo;
-  readonly #edits = new Edits();
-  readonly #longlivedEdits = new Edits();
+/** What the ledgers of traces and of deployments have in common. */
+class HourlyLedger {
+  readonly start: number;
+  protected readonly organisation: LedgerOptions["organisation"];
+  protected readonly now: () => number;
+
+  constructor({ start, organisation, now }: LedgerOptions) {
+    this.start = start;
+    this.organisation = organisation;
+    this.now = now;
+  }
+
+  /** One row, now. */
+  protected rowOf(rows: Rows, cell: Cell): number {
+    const stream = findStream(this.organisation, cell);
+    const hour = Math.floor(cell.at / HOUR) * HOUR;
+    return (stream && rows.counts(stream, [hour, hour + HOUR], this.now())[0]) ?? 0;
+  }
+
+  /** The hour of a cell that may be changed. A row before the start throws. */
+  protected hourOf({ at }: Cell, amount: number): number {
+    if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
+    const hour = Math.floor(at / HOUR) * HOUR;
+    if (hour >= this.start) return hour;
+    throw new RangeError(`${at} is before the data start ${new Date(this.start).toISOString()}`);
+  }
+}
+
+export class Ledger extends HourlyLedger {
+  readonly #traces: Rows;
+  readonly #longlived: Rows;
   /** Changes that show from an instant on. */
   #pending: { readonly change: () => void; readonly from: number }[] = [];
 
   constructor(options: LedgerOptions) {
-    this.dataStart = options.dataStart;
-    this.#options = options;
-    const course = new Course(options.seed, options.dataStart);
+    super(options);
+    const course = new Course(options.seed, options.start);
     const longlived = new LonglivedCourse(options.seed, course, options.now);
-    this.#seeded = (stream, at) => course.upTo(stream, at);
-    this.#seededLonglived = (stream, at) => longlived.upTo(stream, at);
+    this.#traces = new Rows((stream, at) => course.upTo(stream, at));
+    this.#longlived = new Rows((stream, at) => longlived.upTo(stream, at), this.#traces);
   }
 
   /**
@@ -54,47 +84,39 @@ export class Ledger {
    */
   counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
-    if (stream.project.dropped) return new Float64Array(Math.max(0, edges.length - 1));
-    const until = untilOf(stream, this.#options.now());
-    const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
-    const all = between(this.#seeded, stream, hours, until);
-    for (const hour of this.#edits.hours(stream)) {
-      const i = hour < until ? bucketOf(hours, hour) : -1;
-      const seeded = hourOf(this.#seeded, stream, hour, until);
-      if (i >= 0) all[i] = (all[i] ?? 0) + this.#traces(stream, hour, until) - seeded;
-    }
+    if (tier === "longlived") return this.#longlived.counts(stream, edges, this.now());
+    const all = this.#traces.counts(stream, edges, this.now());
     if (tier === null) return all;
-    const longlived = this.#longlivedCounts(stream, hours, until);
-    return tier === "longlived" ? longlived : all.map((traces, i) => traces - (longlived[i] ?? 0));
+    const longlived = this.#longlived.counts(stream, edges, this.now());
+    return all.map((traces, i) => traces - (longlived[i] ?? 0));
   }
 
   /** Traces of one hourly row, now. */
-  read(cell: Cell, tier: TraceTier | null = null): number {
-    const stream = findStream(this.#options.organisation, cell);
-    const hour = Math.floor(cell.at / HOUR) * HOUR;
-    return (stream && this.counts(stream, [hour, hour + HOUR], tier)[0]) ?? 0;
+  read(cell: Cell, tier: "longlived" | null = null): number {
+    this.#applyDue();
+    return this.rowOf(tier === null ? this.#traces : this.#longlived, cell);
   }
 
   /**
    * Changes one row by `delta`, never below 0: late arrivals, traffic, restatements. A future row shows when the clock
    * reaches its hour. A row before the data start throws. What is taken is short-lived as long as there is any.
    */
-  change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): { before: number; after: number } {
-    const hour = this.#hourOf(cell, delta);
-    const stream = openStream(this.#options.organisation, cell);
+  change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): Changed {
+    const hour = this.hourOf(cell, delta);
+    const stream = openStream(this.organisation, cell);
     const before = this.read(cell);
-    const traces = this.#traces(stream, hour);
+    const traces = this.#traces.of(stream, hour);
+    const longlived = this.#longlived.of(stream, hour);
     const after = Math.max(0, traces + delta);
-    const longlived = this.#longlived(stream, hour) + (tier === "longlived" ? after - traces : 0);
-    this.#edits.set(stream, hour, after - hourOf(this.#seeded, stream, hour));
-    this.#setLonglived(stream, hour, longlived);
+    this.#traces.set(stream, hour, after);
+    this.#longlived.set(stream, hour, longlived + (tier === "longlived" ? after - traces : 0));
     return { before, after: this.read(cell) };
   }
 
   /** The same change, which shows from an instant on. */
   changeLater(cell: Cell, delta: number, from: number): void {
     // Its stream is known at once, so that an answer looks for it.
-    openStream(this.#options.organisation, cell);
+    openStream(this.organisation, cell);
     this.#pending.push({ change: () => this.change(cell, delta), from });
   }
 
@@ -102,65 +124,140 @@ export class Ledger {
    * Makes so many short-lived traces of one row long-lived, as many as there are, and returns the row's long-lived ones.
    * They stay in the hour of their receipt (our guess: usage is counted when it is received). `from`: shows from then on.
    */
-  upgrade(cell: Cell, traces: number, from?: number): { before: number; after: number } {
-    const hour = this.#hourOf(cell, traces);
+  upgrade(cell: Cell, traces: number, from?: number): Changed {
+    const hour = this.hourOf(cell, traces);
     const before = this.read(cell, "longlived");
-    if (from !== undefined && from > this.#options.now()) {
+    if (from !== undefined && from > this.now()) {
       this.#pending.push({ change: () => this.upgrade(cell, traces), from });
       return { before, after: before };
     }
-    const stream = findStream(this.#options.organisation, cell);
-    if (stream === undefined || this.#options.now() < hour) return { before, after: before };
-    this.#setLonglived(stream, hour, this.#longlived(stream, hour) + Math.max(0, traces));
+    const stream = findStream(this.organisation, cell);
+    if (stream === undefined || this.now() < hour) return { before, after: before };
+    this.#longlived.set(stream, hour, this.#longlived.of(stream, hour) + Math.max(0, traces));
     return { before, after: this.read(cell, "longlived") };
   }
 
-  #longlivedCounts(stream: Stream, hours: readonly number[], until: number): Float64Array {
-    const counts = between(this.#seededLonglived, stream, hours, until);
-    const edited = new Set([...this.#edits.hours(stream), ...this.#longlivedEdits.hours(stream)]);
-    for (const hour of edited) {
-      const i = hour < until ? bucketOf(hours, hour) : -1;
-      const seeded = hourOf(this.#seededLonglived, stream, hour, until);
-      if (i >= 0) counts[i] = (counts[i] ?? 0) + this.#longlived(stream, hour, until) - seeded;
-    }
-    return counts;
-  }
-
-  /** Of one row; without `until` as it will be when its hour is over. */
-  #traces(stream: Stream, hour: number, until?: number): number {
-    return Math.max(0, hourOf(this.#seeded, stream, hour, until) + this.#edits.of(stream, hour));
-  }
-
-  /** Never more than the row has. */
-  #longlived(stream: Stream, hour: number, until?: number): number {
-    const seeded = hourOf(this.#seededLonglived, stream, hour, until);
-    const wanted = Math.max(0, seeded + this.#longlivedEdits.of(stream, hour));
-    return Math.min(wanted, this.#traces(stream, hour, until));
-  }
-
-  #setLonglived(stream: Stream, hour: number, wanted: number): void {
-    const longlived = Math.min(Math.max(0, wanted), this.#traces(stream, hour));
-    this.#longlivedEdits.set(stream, hour, longlived - hourOf(this.#seededLonglived, stream, hour));
-  }
-
   #applyDue(): void {
-    const now = this.#options.now();
+    const now = this.now();
     const due = this.#pending.filter(({ from }) => from <= now);
     if (due.length === 0) return;
     // First, since a change counts.
     this.#pending = this.#pending.filter(({ from }) => from > now);
     for (const { change } of due) change();
   }
+}
 
-  #hourOf({ at }: Cell, traces: number): number {
-    if (!Number.isSafeInteger(traces)) throw new RangeError(`${traces} is not a whole number of traces`);
-    const hour = Math.floor(at / HOUR) * HOUR;
-    if (hour >= this.dataStart) return hour;
-    throw new RangeError(`${at} is before the data start ${new Date(this.dataStart).toISOString()}`);
+/**
+ * What deployments used. Nothing follows from traces, and no measure from another: a reader that mixes them up finds wrong sums. How
+ * they relate is our own. They have a beginning of their own (docs/platform.md, Contracts).
+ */
+export class DeploymentLedger extends HourlyLedger {
+  readonly #rows: Readonly<Record<DeploymentMeasure, Rows>>;
+
+  constructor(options: LedgerOptions) {
+    super(options);
+    const { seed, start } = options;
+    const course = new Course(seed + 15_485_863, start);
+    const nodesEach = (stream: Stream) => 2 + 9 * unit(seed, stream.index + 700_001, 0);
+    const secondsEach = (stream: Stream) => 11 + (stream.index % 40);
+    this.#rows = {
+      agent_runs: new Rows((stream, at) => course.upTo(stream, at)),
+      nodes_executed: new Rows((stream, at) => Math.floor(course.upTo(stream, at) * nodesEach(stream))),
+      agent_uptime_seconds: new Rows(
+        (stream, at) => course.upTo(stream, at) * secondsEach(stream) + standby(stream, at, start),
+      ),
+    };
+  }
+
+  /** As of the ledger of traces, for one measure. */
+  counts(stream: Stream, edges: readonly number[], measure: DeploymentMeasure): Float64Array {
+    return this.#rows[measure].counts(stream, edges, this.now());
+  }
+
+  /** One measure of one hourly row, now. */
+  read(cell: Cell, measure: DeploymentMeasure): number {
+    return this.rowOf(this.#rows[measure], cell);
+  }
+
+  /** Changes one measure of one row by `delta`, never below 0. A row before the start throws. */
+  change(cell: Cell, measure: DeploymentMeasure, delta: number): Changed {
+    const hour = this.hourOf(cell, delta);
+    const stream = openStream(this.organisation, cell);
+    const before = this.read(cell, measure);
+    const rows = this.#rows[measure];
+    rows.set(stream, hour, rows.of(stream, hour) + delta);
+    return { before, after: this.read(cell, measure) };
   }
 }
 
-/** Seeded part of one row. */
-function hourOf(upTo: UpTo, stream: Stream, hour: number, until = hour + HOUR): number {
-  return upTo(stream, Math.min(hour + HOUR, until)) - upTo(stream, Math.min(hour, until));
+/** Seconds of the replicas that stand by whether anything runs or not; counted for nobody (our guess). */
+function standby({ replicas, begins, ends }: Stream, at: number, start: number): number {
+  const from = Math.max(start, begins * 24 * HOUR);
+  const to = Math.min(at, ends * 24 * HOUR);
+  return replicas * Math.max(0, Math.floor((to - from) / 1000));
+}
+
+/** A sum that never falls, from the start to an instant (epoch ms). */
+type UpTo = (stream: Stream, at: number) => number;
+
+/** One measure of all streams. */
+class Rows {
+  readonly #seeded: UpTo;
+  /** What these are a part of: no row has more. */
+  readonly #whole: Rows | undefined;
+  /** By stream and hour (epoch ms): difference from the seeded history. */
+  readonly #edits = new Map<Stream, Map<number, number>>();
+
+  constructor(seeded: UpTo, whole?: Rows) {
+    this.#seeded = seeded;
+    this.#whole = whole;
+  }
+
+  /** One row; without `until` as it will be when its hour is over. */
+  of(stream: Stream, hour: number, until?: number): number {
+    const count = this.#seededIn(stream, hour, until) + (this.#edits.get(stream)?.get(hour) ?? 0);
+    return this.#within(count, stream, hour, until);
+  }
+
+  /** Changes one row, as far as it can be so. */
+  set(stream: Stream, hour: number, wanted: number): void {
+    const edits = this.#edits.get(stream) ?? new Map<number, number>();
+    const count = this.#within(wanted, stream, hour);
+    this.#edits.set(stream, edits.set(hour, count - this.#seededIn(stream, hour)));
+  }
+
+  /** Sums between neighbouring edges, up to now. */
+  counts(stream: Stream, edges: readonly number[], now: number): Float64Array {
+    const counts = new Float64Array(Math.max(0, edges.length - 1));
+    if (stream.project.dropped) return counts;
+    const until = untilOf(stream, now);
+    const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
+    const sums = hours.map((hour) => this.#seeded(stream, Math.min(hour, until)));
+    for (let i = 0; i < counts.length; i++) counts[i] = (sums[i + 1] ?? 0) - (sums[i] ?? 0);
+    for (const hour of this.#edited(stream)) {
+      const i = hour < until ? bucketOf(hours, hour) : -1;
+      const change = this.of(stream, hour, until) - this.#seededIn(stream, hour, until);
+      if (i >= 0) counts[i] = (counts[i] ?? 0) + change;
+    }
+    return counts;
+  }
+
+  #within(count: number, stream: Stream, hour: number, until?: number): number {
+    const most = this.#whole?.of(stream, hour, until) ?? Number.POSITIVE_INFINITY;
+    return Math.min(Math.max(0, count), most);
+  }
+
+  #edited(stream: Stream): Set<number> {
+    const ofWhole = this.#whole === undefined ? [] : this.#whole.#edited(stream);
+    return new Set([...(this.#edits.get(stream)?.keys() ?? []), ...ofWhole]);
+  }
+
+  #seededIn(stream: Stream, hour: number, until = hour + HOUR): number {
+    return this.#seeded(stream, Math.min(hour + HOUR, until)) - this.#seeded(stream, Math.min(hour, until));
+  }
+}
+
+/** Index of the bucket that holds an instant, -1 outside; edges ascend. */
+export function bucketOf(edges: readonly number[], at: number): number {
+  return edges.findIndex((from, i) => at >= from && at < (edges[i + 1] ?? from));
 }

@@ -1,4 +1,4 @@
-import type { MeterFault } from "../meter-faults.ts";
+import type { MeterFault } from "../faults.ts";
 import type { World } from "../world.ts";
 import type { Key, Organisation, Project, Sender, Workspace } from "./organisation.ts";
 import { dice } from "./random.ts";
@@ -15,7 +15,7 @@ export function runsOf(world: World): RunEngine {
     sender ??= newSender(world);
     const { deployment, ...own } = sender;
     const at = world.now();
-    if (at >= world.ledger.dataStart) bill(world, own, world.faults.nextOfMeter());
+    if (at >= world.ledger.start) bill(world, own, world.faults.nextOfMeter());
     if (at < world.deploymentLedger.start) return;
     for (const measure of ["agent_runs", "nodes_executed"] as const) {
       world.deploymentLedger.change({ ...own, project: deployment, at }, measure, 1);

@@ -1,5 +1,4 @@
 import { unknownThing } from "../http/refusal.ts";
-import { type Retention, SHORT_LIVED } from "./retention.ts";
 
 /** What usage belongs to. Admin routes change names and flags; ids never change. */
 export interface Workspace {
@@ -28,6 +27,24 @@ export interface Key {
   readonly id: string;
   readonly shortKey: string;
 }
+
+/**
+ * Which seeded traces are long-lived. A part is long-lived when it is received; a rule that somebody sets up on a day
+ * upgrades another part afterwards (documented: an evaluator or a rule can). Shares, rules and times are our own.
+ */
+export interface Retention {
+  /** Share that is long-lived when received, 0 to 1. */
+  readonly received: number;
+  /** Share after the rule ran: at least `received`. */
+  readonly upgraded: number;
+  /** Days since 1970-01-01: the rule upgrades traces of this day and later ones. */
+  readonly ruleFrom: number;
+  /** The rule runs so many nights after the day that follows the trace's. */
+  readonly nightsLater: number;
+}
+
+/** Nothing is long-lived until somebody upgrades it. */
+export const SHORT_LIVED: Retention = { received: 0, upgraded: 0, ruleFrom: 0, nightsLater: 0 };
 
 export type Rhythm = "office" | "evening" | "nightly" | "steady";
 

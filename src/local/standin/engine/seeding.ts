@@ -1,6 +1,15 @@
-import type { Key, Organisation, Project, Rhythm, Stream, User, Workspace } from "./organisation.ts";
+import {
+  type Key,
+  type Organisation,
+  type Project,
+  type Retention,
+  type Rhythm,
+  SHORT_LIVED,
+  type Stream,
+  type User,
+  type Workspace,
+} from "./organisation.ts";
 import { type Dice, dice } from "./random.ts";
-import { type Retention, SHORT_LIVED } from "./retention.ts";
 
 /**
  * The seeded organisation holds what breaks readers of exports: commas, quotes, line breaks, formula starts, tabs,
@@ -164,8 +173,11 @@ function seedDeployments(organisation: Organisation, seed: number): void {
     const moves = roll.next();
     const turn = day("2026-01-05") + roll.below(300);
     const shape = {
-      ...{ project, rhythm: roll.next() < 0.5 ? ("steady" as const) : ("office" as const) },
-      ...{ retention: SHORT_LIVED, begins: moves < 0.2 ? turn : 0, ends: moves > 0.9 ? turn : FOREVER },
+      project,
+      rhythm: roll.next() < 0.5 ? ("steady" as const) : ("office" as const),
+      retention: SHORT_LIVED,
+      begins: moves < 0.2 ? turn : 0,
+      ends: moves > 0.9 ? turn : FOREVER,
     };
     const runners: [User | null, Key | null][] = [
       [null, null],
@@ -192,7 +204,8 @@ function projectName(w: number, p: number): string {
 function rhythm(w: number, p: number): Rhythm {
   if (w === 0) return "office";
   if (p % 6 === 4) return "nightly";
-  return w === 2 ? "evening" : p % 6 === 5 ? "steady" : "office";
+  if (w === 2) return "evening";
+  return p % 6 === 5 ? "steady" : "office";
 }
 
 function email(i: number): string | null {

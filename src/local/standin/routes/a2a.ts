@@ -1,4 +1,10 @@
 import { z } from "zod";
+import type { Run, RunEngine } from "../engine/runs.ts";
+import { ASSISTANT, isAssistant } from "../engine/runs.ts";
+import { checked, noRoute, Refusal } from "../http/refusal.ts";
+import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
+import type { Answer } from "../http/wire.ts";
+import type { World } from "../world.ts";
 import {
   actionOf,
   askedTask,
@@ -7,18 +13,13 @@ import {
   type Dialect,
   envelope,
   type Id,
+  isOver,
   RpcRefusal,
   type Sent,
   sentMessage,
-} from "../a2a/rpc.ts";
-import { isOver, toWireTask, toWireUpdate } from "../a2a/task.ts";
-import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import type { Run, RunEngine } from "../engine/runs.ts";
-import { checked } from "../http/checked.ts";
-import { noRoute, Refusal } from "../http/refusal.ts";
-import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
-import type { Answer } from "../http/wire.ts";
-import type { World } from "../world.ts";
+  toWireTask,
+  toWireUpdate,
+} from "./a2a-wire.ts";
 
 /**
  * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later

@@ -1,5 +1,8 @@
 import { z } from "zod";
-import { deploymentMeasures } from "../engine/deployment-ledger.ts";
+import { strideNames } from "../billing/stride.ts";
+import { METRICS, type Metric } from "../engine/bill.ts";
+import { newTemplate, type Templates } from "../engine/control-plane.ts";
+import { deploymentMeasures } from "../engine/ledger.ts";
 import {
   deploymentOf,
   keyOf,
@@ -10,10 +13,8 @@ import {
   userOf,
   workspaceOf,
 } from "../engine/organisation.ts";
-import { newTemplate, type Templates } from "../engine/templates.ts";
-import { faultOptionsSchema, strideNames } from "../faults.ts";
-import { checked } from "../http/checked.ts";
-import { invalid, type Refusal } from "../http/refusal.ts";
+import { faultOptionsSchema } from "../faults.ts";
+import { checked, invalid, type Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
 import { settingsSchema } from "../settings.ts";
 import type { World } from "../world.ts";
@@ -65,8 +66,25 @@ const bodies = {
     trace_tier: tier.nullable().default(null),
     measure: z.enum(["traces", ...deploymentMeasures]).default("traces"),
   }),
+  drift: z.strictObject({
+    metric: z.enum(Object.keys(METRICS) as [Metric, ...Metric[]]).default("traces"),
+    /** Need not be one of the organisation: a contract may join several. */
+    workspace_id: z.string().min(1),
+    at: instant,
+    delta: z.int().nullable(),
+  }),
+  limits: z.array(
+    z.strictObject({
+      workspace_id: z.string().nullable(),
+      limit_type: z.string(),
+      limit_value: z.number().nullable(),
+    }),
+  ),
+  period: z.strictObject({ day: z.int().min(1).max(28) }),
+  rejecting: z.strictObject({ limit_type: z.string().nullable() }),
 };
 
+/** The stand-in's own routes: what makes time pass, usage change, and the platform break or contradict itself. */
 export function admin(world: World, templates: () => Templates): Route[] {
   const route = <T>(
     method: Route["method"],
@@ -86,7 +104,7 @@ export function admin(world: World, templates: () => Templates): Route[] {
     if (of.workspace_id !== undefined && of.workspace_id !== project.workspace.id) {
       throw problem(["workspace_id"], `project ${project.id} is in workspace ${project.workspace.id}`);
     }
-    const start = isDeployed ? deploymentLedger.start : ledger.dataStart;
+    const start = (isDeployed ? deploymentLedger : ledger).start;
     if (of.hour < start) throw problem(["hour"], "before the data start");
     const user = of.user_id === null ? null : userOf(organisation, of.user_id);
     const key = of.api_key_short_key === null ? null : keyOf(organisation, of.api_key_short_key);
@@ -112,13 +130,12 @@ export function admin(world: World, templates: () => Templates): Route[] {
     }),
     route("DELETE", "/faults", nothing, () => world.faults.clear()),
     route("PATCH", "/access", bodies.access, (given) => {
-      const { api_key, revoked, organization_read, organization_scoped, organization_manage } = given;
       const { access } = world;
-      access.apiKey = api_key ?? access.apiKey;
-      access.revoked = revoked ?? access.revoked;
-      access.organizationRead = organization_read ?? access.organizationRead;
-      access.organizationScoped = organization_scoped ?? access.organizationScoped;
-      access.organizationManage = organization_manage ?? access.organizationManage;
+      access.apiKey = given.api_key ?? access.apiKey;
+      access.revoked = given.revoked ?? access.revoked;
+      access.organizationRead = given.organization_read ?? access.organizationRead;
+      access.organizationScoped = given.organization_scoped ?? access.organizationScoped;
+      access.organizationManage = given.organization_manage ?? access.organizationManage;
       return access.inspect();
     }),
     route("PATCH", "/workspaces/:id", bodies.workspace, ({ name, readable, deleted }, { id = "" }) => {
@@ -159,6 +176,26 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("DELETE", "/discrepancies", nothing, () => {
       world.discrepancies.length = 0;
     }),
+    route("POST", "/provider-drift", bodies.drift, ({ workspace_id: workspaceId, ...drift }) => {
+      world.bill.drifts.push({ ...drift, workspaceId });
+    }),
+    route("DELETE", "/provider-drift", nothing, () => {
+      world.bill.drifts.length = 0;
+    }),
+    route("POST", "/usage-limits", bodies.limits, (given) => {
+      const { limits } = world.bill;
+      limits.length = 0;
+      for (const { workspace_id: workspaceId, limit_type: limitType, limit_value: value } of given)
+        limits.push({ workspaceId, limitType, value });
+    }),
+    route("PATCH", "/billing-period", bodies.period, ({ day }) => {
+      world.bill.periodDay = day;
+    }),
+    route("PATCH", "/rejecting/:id", bodies.rejecting, ({ limit_type }, { id = "" }) => {
+      const workspace = workspaceOf(world.organisation, id);
+      if (limit_type === null) world.bill.rejecting.delete(workspace.id);
+      else world.bill.rejecting.set(workspace.id, limit_type);
+    }),
   ];
 }
 
@@ -175,7 +212,7 @@ function inspect(world: World): object {
     ...shown(organisation),
     users,
     keys,
-    data_start: new Date(ledger.dataStart).toISOString(),
+    data_start: new Date(ledger.start).toISOString(),
     deployment_start: new Date(deploymentLedger.start).toISOString(),
     now: new Date(world.now()).toISOString(),
   };

@@ -1,8 +1,12 @@
 import { z } from "zod";
-import { type Deployments, deploymentUpdate, newDeployment } from "../engine/deployments.ts";
-import { type Templates, templateName } from "../engine/templates.ts";
-import { checked } from "../http/checked.ts";
-import { Refusal } from "../http/refusal.ts";
+import {
+  type Deployments,
+  deploymentUpdate,
+  newDeployment,
+  type Templates,
+  templateName,
+} from "../engine/control-plane.ts";
+import { checked, Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { World } from "../world.ts";
 

@@ -1,8 +1,14 @@
 import { z } from "zod";
-import { ASSISTANT, isAssistant } from "../engine/echo.ts";
-import { isOpen, type Run, type RunEngine, type Thread, toWireRun } from "../engine/runs.ts";
-import { checked } from "../http/checked.ts";
-import { Refusal } from "../http/refusal.ts";
+import {
+  ASSISTANT,
+  isAssistant,
+  isOpen,
+  type Run,
+  type RunEngine,
+  type Thread,
+  toWireRun,
+} from "../engine/runs.ts";
+import { checked, Refusal } from "../http/refusal.ts";
 import { json, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 
@@ -17,8 +23,14 @@ const newThread = z.strictObject({
 });
 /** The types of messages by role (documented). Any other role is a string too, and makes a message of type `chat`. */
 const TYPES: Readonly<Record<string, string>> = {
-  ...{ user: "human", human: "human", assistant: "ai", ai: "ai" },
-  ...{ system: "system", developer: "system", tool: "tool", function: "function" },
+  user: "human",
+  human: "human",
+  assistant: "ai",
+  ai: "ai",
+  system: "system",
+  developer: "system",
+  tool: "tool",
+  function: "function",
 };
 const anyObject = z.record(z.string(), z.unknown());
 const newRun = z.strictObject({
@@ -109,7 +121,9 @@ export function threads(engine: () => RunEngine): Route[] {
       const started = engine().start({
         thread: known ?? engine().createThread(ids.thread),
         input: wanted.input.messages.map(({ role, content }) => ({ type: typeOf(role), content })),
-        ...{ strategy, metadata, kwargs },
+        strategy,
+        metadata,
+        kwargs,
       });
       return {
         ...json(toWireRun(started)),
@@ -152,12 +166,13 @@ interface Asked<Q> {
 function toWireThread(thread: Thread): object {
   const { id, createdAt, updatedAt, metadata: own, messages, runs } = thread;
   const last = runs.at(-1)?.status;
+  const idle = last === "error" || last === "interrupted" ? last : "idle";
   return {
     thread_id: id,
     created_at: new Date(createdAt).toISOString(),
     updated_at: new Date(updatedAt).toISOString(),
     metadata: own,
-    status: runs.some(isOpen) ? "busy" : last === "error" || last === "interrupted" ? last : "idle",
+    status: runs.some(isOpen) ? "busy" : idle,
     values: messages.length === 0 ? null : { messages },
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";
-import type { DeploymentMeasure } from "../../../../src/local/standin/engine/deployment-ledger.ts";
+import type { DeploymentMeasure } from "../../../../src/local/standin/engine/ledger.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import {
   ALL,

@@ -50,9 +50,12 @@ describe("control plane", () => {
     const server = await rawServer((head) => (head.includes("/templates/") ? template : created));
     const token = "t0ken-of-the-gateway";
     const access = {
-      ...{ apiKey: new Secret(KEY), organizationId: undefined },
-      ...{ controlPlaneUrl: server.url, deploymentUrl: server.url },
-      ...{ workspaceId: "w-1", bearerToken: new Secret(token) },
+      apiKey: new Secret(KEY),
+      organizationId: undefined,
+      controlPlaneUrl: server.url,
+      deploymentUrl: server.url,
+      workspaceId: "w-1",
+      bearerToken: new Secret(token),
     };
     const [plane, deployment] = [controlPlaneClientOf(access), deploymentClientsOf(access)];
     onTestFinished(() => Promise.all([plane.close(), deployment.close()]).then(() => {}));

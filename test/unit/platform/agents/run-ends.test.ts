@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { replyTo, stateSchema } from "../../../../src/platform/agents/thread-state.ts";
+import { replyTo, stateSchema } from "../../../../src/platform/agents/threads.ts";
 import { agentServer, json } from "../../../support/agent-server.ts";
 import { deploymentOf, refused, setup } from "./clients.ts";
 

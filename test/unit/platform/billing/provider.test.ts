@@ -33,13 +33,11 @@ describe("The totals of the billing provider", () => {
     ]);
     const read = await client.providerUsage(MONTH);
     expect(read[0]).toEqual({
-      ...{
-        customerId: "c",
-        metricId: "m",
-        metricName: "LangSmith Traces (Base Charge)",
-        ...MONTH,
-        value: 12,
-      },
+      customerId: "c",
+      metricId: "m",
+      metricName: "LangSmith Traces (Base Charge)",
+      ...MONTH,
+      value: 12,
       workspaces: new Map([[ID.toLowerCase(), 12]]),
     });
     expect(read[1]).toMatchObject({

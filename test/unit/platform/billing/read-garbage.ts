@@ -32,8 +32,11 @@ const client = createBillingClient(
   new PlatformHttp({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "test-key" }),
 );
 const exported = await client.exportCsv({
-  ...{ start: Date.parse(day(0)), end: Date.parse(day(DAYS)) },
-  ...{ meter: "traces", groupBy: "user", workspaceIds: ["11111111-1111-4111-8111-111111111111"] },
+  start: Date.parse(day(0)),
+  end: Date.parse(day(DAYS)),
+  meter: "traces",
+  groupBy: "user",
+  workspaceIds: ["11111111-1111-4111-8111-111111111111"],
 });
 collect();
 const before = usedMb();

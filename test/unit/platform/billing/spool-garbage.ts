@@ -1,4 +1,4 @@
-import { Spool } from "../../../../src/platform/billing/spool.ts";
+import { Spool } from "../../../../src/platform/billing/export.ts";
 
 /** Prints the most MB of received pieces that were in memory while a spool took 131 MB. */
 

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { UsageRecord } from "../../../../src/domain/usage/record.ts";
 import { AnswerFault } from "../../../../src/platform/parse/answer-fault.ts";
-import { GroupingWitness } from "../../../../src/platform/parse/grouping.ts";
 import { JsonRecordCutter } from "../../../../src/platform/parse/json-records.ts";
 import { PlainRecords } from "../../../../src/platform/parse/plain-json.ts";
 import { eachOf, wireRecordReader } from "../../../../src/platform/parse/wire-record.ts";
+import { GroupingWitness } from "../../../../src/platform/parse/wire-values.ts";
 
 /** What is read of a body: its records, its fault, and how many were read without `JSON.parse`. */
 function read(pieces: readonly Buffer[], isQuick: boolean) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
-import { GroupingWitness } from "../../../../src/platform/parse/grouping.ts";
 import { wireRecordReader } from "../../../../src/platform/parse/wire-record.ts";
+import { GroupingWitness } from "../../../../src/platform/parse/wire-values.ts";
 
 const UPPER = "0B2E6B5C-8A7E-4A5E-9C3A-3F6F3C0C1D2E";
 

@@ -1,0 +1,104 @@
+import { exitOfProbe } from "../../cli/commands/probe.ts";
+import { describeDemo } from "../../cli/report/demo-report.ts";
+import type { Output } from "../../cli/report/output.ts";
+import { exitOfRange, rangeToData } from "../../cli/report/range-report.ts";
+import { EXIT } from "../../cli/session/exit.ts";
+import { fewestRequests } from "../../domain/planning/request.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/proof/probe.ts";
+import { reconcile } from "../../pipeline/proof/reconcile.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import { learnMeters } from "../../pipeline/source/learn-meters.ts";
+import type { OpenSource } from "../../pipeline/source/source.ts";
+import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
+import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
+import { deploymentClientsOf } from "../../platform/clients.ts";
+import { dailyTotals, fetchTotals, newestFetch } from "../../store/figures/load-totals.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { Loader } from "./loader.ts";
+
+/** The stand-in bills at once. */
+const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
+
+/** One sync, then a reconciliation of all final days, then one probe. Returns the exit code. */
+export async function firstSync(source: OpenSource, output: Output, loader: Loader): Promise<number> {
+  const { store, config, clock } = source;
+  const startedAt = clock.now();
+  const before = await newestFetch(store.db);
+  const now = await storeNow(store.db);
+  await learnMeters(source);
+  const wanted = routineDemand(source, now);
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
+  await loader.sync(source);
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
+  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
+    const own = tasks.filter(
+      (s) => s.meter === totals.meter && s.groupBy === totals.groupBy && s.window.stride === totals.stride,
+    );
+    return { ...totals, windows: own.length, fewest: fewestRequests(own) };
+  });
+  const range = { start: source.dataStart, end: now };
+  const proof = await output.progress({ label: "reconcile", unit: "windows" }, (update) =>
+    asRun(
+      source,
+      "reconcile",
+      (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair: false }, update),
+      ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+    ),
+  );
+  const totals = await dailyTotals(store.db, config.slug);
+  const probe = await probeOnce(source);
+  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
+    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+  );
+  if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
+  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
+}
+
+/** Traces of the stand-in are free, so the demo does not ask first. */
+async function probeOnce(source: OpenSource): Promise<ProbeResult> {
+  const deployment = deploymentClientsOf(source.config);
+  const { probeProject: project = "" } = source.config;
+  try {
+    // A killed demo leaves an open probe of a stand-in that is gone.
+    await abandonProbe(source);
+    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
+  } finally {
+    await deployment.close();
+  }
+}
+
+export const SYNC_EVERY = { iso: "PT30S", ms: 30_000 };
+/** How soon a backfill that somebody started is taken up, where no service does it. */
+const ENQUEUE_EVERY_MS = 5_000;
+
+/** Prints what each further sync did, until Ctrl-C. With a loader, nobody else does these syncs. */
+export async function runOn(
+  sources: readonly [OpenSource, ...OpenSource[]],
+  { output, signal, loader }: { output: Output; signal: AbortSignal; loader: Loader | undefined },
+): Promise<number> {
+  const [{ store, clock }] = sources;
+  for (;;) {
+    const before = await newestFetch(store.db);
+    const nextSync = clock.now() + SYNC_EVERY.ms;
+    try {
+      while (clock.now() < nextSync) {
+        await clock.wait(loader === undefined ? SYNC_EVERY.ms : ENQUEUE_EVERY_MS, signal);
+        for (const source of loader === undefined ? [] : sources) await loader?.enqueue(source);
+      }
+    } catch (error) {
+      if (signal.aborted) return EXIT.done;
+      throw error;
+    }
+    for (const source of loader === undefined ? [] : sources) await loader?.sync(source);
+    let [requests, failed] = [0, 0];
+    for (const { config } of sources) {
+      const totals = await fetchTotals(store.db, { source: config.slug, after: before });
+      requests += totals.reduce((sum, one) => sum + one.requests, 0);
+      failed += totals.reduce((sum, one) => sum + one.failed, 0);
+    }
+    output.note(
+      `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not final, ${failed} failed`,
+    );
+  }
+}

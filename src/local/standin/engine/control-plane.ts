@@ -1,0 +1,236 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { Refusal } from "../http/refusal.ts";
+import type { PartState } from "../world.ts";
+
+/** Fields and defaults: docs/platform.md, Control plane. */
+const volumeMount = z.strictObject({ volume_name: z.string().min(1), mount_path: z.string().min(1) });
+const proxyRule = z.strictObject({
+  name: z.string(),
+  match_hosts: z.array(z.string()).min(1),
+  match_paths: z.array(z.string()).default([]),
+  inject_headers: z.record(z.string(), z.string()),
+  enabled: z.boolean().default(true),
+});
+const proxyConfig = z.strictObject({
+  rules: z.array(proxyRule).min(1),
+  no_proxy: z.array(z.string()).default([]),
+});
+const resources = z.strictObject({
+  cpu: z.string().default("500m"),
+  memory: z.string().default("512Mi"),
+  storage: z.string().nullable().default(null),
+});
+
+/** DNS-1035, at most 63 characters (docs/platform.md, Control plane). */
+export const templateName = z
+  .string()
+  .max(63, "String should have at most 63 characters")
+  .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/, "String should be in the form of DNS-1035");
+
+/** What an admin route creates; how the platform creates one is not known. */
+export const newTemplate = z.strictObject({
+  name: templateName,
+  image: z.string().min(1),
+  resources: resources.prefault({}),
+  volume_mounts: z.array(volumeMount).default([]),
+  proxy_config: proxyConfig.nullable().default(null),
+});
+type NewTemplate = z.output<typeof newTemplate>;
+
+type Template = NewTemplate & { readonly id: string; readonly created_at: string; updated_at: string };
+
+/** The organisation's sandbox templates (docs/platform.md, Control plane). */
+export class Templates implements PartState {
+  readonly #byName = new Map<string, Template>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    for (const given of SEEDED) this.create(newTemplate.parse(given));
+  }
+
+  create(given: NewTemplate): Template {
+    this.#refuseTaken(given.name);
+    const at = new Date(this.#now()).toISOString();
+    const template = { ...given, id: randomUUID(), created_at: at, updated_at: at };
+    this.#byName.set(given.name, template);
+    return template;
+  }
+
+  of(name: string): Template {
+    const template = this.#byName.get(name);
+    if (template === undefined) {
+      throw new Refusal(404, { detail: { error: "NotFound", message: `Template '${name}' not found` } });
+    }
+    return template;
+  }
+
+  /** Changes the name alone. That its own name is no conflict is our guess. */
+  rename(name: string, to: string | null | undefined): Template {
+    const template = this.of(name);
+    if (to === null || to === undefined || to === name) return template;
+    this.#refuseTaken(to);
+    this.#byName.delete(name);
+    Object.assign(template, { name: to, updated_at: new Date(this.#now()).toISOString() });
+    this.#byName.set(to, template);
+    return template;
+  }
+
+  inspect(): object {
+    return { templates: [...this.#byName.values()] };
+  }
+
+  #refuseTaken(name: string): void {
+    if (!this.#byName.has(name)) return;
+    throw new Refusal(409, { detail: { error: "Conflict", message: `Template '${name}' already exists` } });
+  }
+}
+
+const SEEDED: z.input<typeof newTemplate>[] = [
+  {
+    name: "python",
+    image: "python:3.13-slim",
+    resources: { cpu: "1", memory: "1Gi", storage: "5Gi" },
+    volume_mounts: [{ volume_name: "datasets", mount_path: "/data/datasets" }],
+    proxy_config: {
+      rules: [
+        {
+          name: "model-provider",
+          match_hosts: ["*.example.com"],
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: the platform's syntax for a secret
+          inject_headers: { Authorization: "Bearer ${PROVIDER_KEY}" },
+        },
+      ],
+      no_proxy: ["localhost"],
+    },
+  },
+  { name: "node", image: "node:24-slim" },
+];
+
+/**
+ * Deployments and their revisions (docs/platform.md, Control plane). Fields and statuses beside `id`,
+ * `latest_revision_id`, `status` and DEPLOYED are documented in the control plane's own API reference.
+ */
+const config = z.record(z.string(), z.unknown());
+const source = z.enum(["github", "external_docker", "internal_docker", "internal_source"]);
+const secrets = z.array(z.strictObject({ name: z.string().min(1), value: z.string() }));
+
+/** Fields that are not documented are refused (our guess). */
+export const newDeployment = z.strictObject({
+  name: z.string().min(1),
+  source,
+  source_config: config.default({}),
+  source_revision_config: config.default({}),
+  secrets: secrets.default([]),
+});
+export const deploymentUpdate = z.strictObject({
+  source_config: config.optional(),
+  source_revision_config: config.optional(),
+  secrets: secrets.optional(),
+});
+
+/** Statuses: documented; their order: our guess. Our own rule: a source with the word `fail` does not build. */
+const COURSE = ["CREATING", "QUEUED", "BUILDING", "DEPLOYING", "DEPLOYED"];
+const FAILING = ["CREATING", "QUEUED", "BUILDING", "BUILD_FAILED"];
+
+interface Revision {
+  readonly id: string;
+  readonly created_at: string;
+  readonly source_revision_config: Readonly<Record<string, unknown>>;
+  readonly course: readonly string[];
+  /** How far along its course it is. */
+  at: number;
+}
+
+interface Deployment {
+  readonly id: string;
+  readonly name: string;
+  readonly source: string;
+  source_config: Record<string, unknown>;
+  readonly created_at: string;
+  updated_at: string;
+  /** Oldest first; never empty. */
+  readonly revisions: Revision[];
+}
+
+export class Deployments implements PartState {
+  readonly #byId = new Map<string, Deployment>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  create(given: z.output<typeof newDeployment>): object {
+    const at = this.#at();
+    const deployment: Deployment = {
+      id: randomUUID(),
+      name: given.name,
+      source: given.source,
+      source_config: given.source_config,
+      created_at: at,
+      updated_at: at,
+      revisions: [this.#revision(given.source_revision_config)],
+    };
+    this.#byId.set(deployment.id, deployment);
+    return toWire(deployment);
+  }
+
+  get(id: string): object {
+    return toWire(this.#of(id));
+  }
+
+  /** A changed source makes a new revision; changed settings alone make none (documented). */
+  update(id: string, given: z.output<typeof deploymentUpdate>): object {
+    const deployment = this.#of(id);
+    const latest = deployment.revisions.at(-1) as Revision;
+    const wanted = given.source_revision_config;
+    if (given.source_config !== undefined) deployment.source_config = given.source_config;
+    if (wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(latest.source_revision_config)) {
+      deployment.revisions.push(this.#revision(wanted));
+    }
+    deployment.updated_at = this.#at();
+    return toWire(deployment);
+  }
+
+  /** Each request finds it one step further (our own rule, so that no test has to wait). */
+  revision(id: string, revisionId: string): object {
+    const deployment = this.#of(id);
+    const revision = deployment.revisions.find((one) => one.id === revisionId);
+    if (revision === undefined) throw notFound("Revision", revisionId);
+    const status = revision.course[revision.at];
+    revision.at = Math.min(revision.at + 1, revision.course.length - 1);
+    const { course: _course, at: _at, ...shown } = revision;
+    return { ...shown, updated_at: this.#at(), source: deployment.source, status };
+  }
+
+  inspect(): object {
+    return { deployments: [...this.#byId.values()] };
+  }
+
+  #of(id: string): Deployment {
+    const deployment = this.#byId.get(id);
+    if (deployment === undefined) throw notFound("Deployment", id);
+    return deployment;
+  }
+
+  #revision(of: Readonly<Record<string, unknown>>): Revision {
+    const course = Object.values(of).some((value) => /\bfail\b/.test(String(value))) ? FAILING : COURSE;
+    return { id: randomUUID(), created_at: this.#at(), source_revision_config: of, course, at: 0 };
+  }
+
+  #at(): string {
+    return new Date(this.#now()).toISOString();
+  }
+}
+
+/** Secrets are never shown (our guess). */
+function toWire({ revisions, ...deployment }: Deployment): object {
+  return { ...deployment, latest_revision_id: (revisions.at(-1) as Revision).id };
+}
+
+/** A sentence, as FastAPI answers (our guess: no error of these routes is documented). */
+function notFound(kind: string, id: string): Refusal {
+  return new Refusal(404, { detail: `${kind} ${id} not found` });
+}

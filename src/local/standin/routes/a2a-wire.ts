@@ -1,0 +1,263 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { ASSISTANT, type Message, type Run, type RunStatus } from "../engine/runs.ts";
+
+/** JSON-RPC 2.0 codes (docs/platform.md, Agent server); -32001 to -32005 are the A2A protocol's own (documented). */
+export const CODES = {
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  taskNotFound: -32001,
+  pushUnsupported: -32003,
+  unsupported: -32004,
+  contentUnsupported: -32005,
+} as const;
+
+/** Thrown while a request is answered; becomes the `error` of its response, and starts no run. */
+export class RpcRefusal extends Error {
+  readonly code: number;
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = "RpcRefusal";
+    this.code = code;
+  }
+}
+
+/** How a server was addressed. The name of the method selects the version (docs/platform.md, Agent server). */
+export interface Dialect {
+  readonly version: "0.3" | "1.0";
+  /** Whether it speaks as newer servers do. */
+  readonly isLive: boolean;
+}
+
+type Action = "send" | "stream" | "get" | "cancel" | "list";
+
+const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Action>>>> = {
+  "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get", "tasks/cancel": "cancel" },
+  "1.0": {
+    SendMessage: "send",
+    SendStreamingMessage: "stream",
+    GetTask: "get",
+    CancelTask: "cancel",
+    ListTasks: "list",
+  },
+};
+
+/** Undefined for a method that is not there: the names of A2A 1.0 are newer servers' alone. */
+export function actionOf(method: string, isLive: boolean): (Dialect & { readonly does: Action }) | undefined {
+  for (const version of isLive ? (["0.3", "1.0"] as const) : (["0.3"] as const)) {
+    const names = METHODS[version];
+    if (Object.hasOwn(names, method)) return { does: names[method] as Action, version, isLive };
+  }
+  return undefined;
+}
+
+export type Id = string | number;
+
+const MOST_HISTORY = 10;
+
+/** The protocol's own clients send numbers as id, so both strings and numbers are accepted. */
+export const envelope = z.looseObject({
+  jsonrpc: z.literal("2.0"),
+  id: z.union([z.string(), z.number()]).optional(),
+  method: z.string().optional(),
+  params: z.unknown().optional(),
+});
+
+/** docs/platform.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
+const message = z.strictObject({
+  role: z.enum(["user", "ROLE_USER"]),
+  parts: z.array(z.looseObject({ kind: z.string().optional() })).min(1),
+  messageId: z.string().min(1),
+  contextId: z.guid().optional(),
+  taskId: z.string().optional(),
+  kind: z.literal("message").optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  extensions: z.array(z.string()).optional(),
+  referenceTaskIds: z.array(z.string()).optional(),
+});
+const configuration = z.strictObject({
+  blocking: z.boolean().default(true),
+  /** In A2A 1.0 the opposite of `blocking` (documented). */
+  returnImmediately: z.boolean().default(false),
+  acceptedOutputModes: z.array(z.string()).default([]),
+  historyLength: z.int().min(0).optional(),
+  pushNotificationConfig: z.unknown().optional(),
+  taskPushNotificationConfig: z.unknown().optional(),
+});
+const sending = z.strictObject({
+  message,
+  configuration: configuration.prefault({}),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  tenant: z.string().optional(),
+});
+/** At most ten messages of history (seen). */
+const getting = z.strictObject({
+  id: z.string().min(1),
+  contextId: z.string().optional(),
+  historyLength: z.int().min(0).max(MOST_HISTORY).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  tenant: z.string().optional(),
+});
+const listing = z.strictObject({
+  contextId: z.string().optional(),
+  pageSize: z.int().min(1).max(100).default(50),
+  historyLength: z.int().min(0).max(MOST_HISTORY).default(0),
+  tenant: z.string().optional(),
+});
+
+export type Sent = z.output<typeof message> & { readonly text: string };
+
+/** The message of `message/send` and `message/stream`. Errors: -32601, -32602, -32003, -32004, -32005. */
+export function sentMessage(params: unknown, { version, isLive }: Dialect): Sent {
+  const given = read(sending, params);
+  if (version === "0.3") refuseSpelling(given);
+  const { blocking, returnImmediately, acceptedOutputModes: modes, historyLength } = given.configuration;
+  const { pushNotificationConfig, taskPushNotificationConfig } = given.configuration;
+  if ((pushNotificationConfig ?? taskPushNotificationConfig ?? null) !== null) {
+    // The code of live servers: docs/platform.md, Agent server. The other one is the protocol's (documented).
+    const code = isLive ? CODES.methodNotFound : CODES.pushUnsupported;
+    throw new RpcRefusal(code, "Push notifications are not supported");
+  }
+  // docs/platform.md, Agent server.
+  if (isLive && (historyLength ?? 0) > MOST_HISTORY) {
+    throw new RpcRefusal(CODES.invalidParams, `historyLength must be ${MOST_HISTORY} or less`);
+  }
+  // message/send returns a complete response, so nothing else is supported (our guess).
+  if (!blocking || returnImmediately)
+    throw new RpcRefusal(CODES.unsupported, "Sending without waiting for the response is not supported");
+  if (modes.length > 0 && !modes.some((mode) => ["text/plain", "text/*", "*/*", "text"].includes(mode))) {
+    throw new RpcRefusal(CODES.contentUnsupported, `Only text/plain is produced, not ${modes.join(", ")}`);
+  }
+  const texts = given.message.parts.map((part) => {
+    // Text parts alone (docs/platform.md, Agent server). In A2A 1.0 a part has no kind (documented).
+    const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
+    if (kind !== "text") {
+      throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
+    }
+    if (typeof part.text !== "string") throw new RpcRefusal(CODES.invalidParams, "A text part has no 'text'");
+    return part.text;
+  });
+  return { ...given.message, text: texts.join("\n") };
+}
+
+/** The names of A2A 0.3 take its own spelling only (our guess). */
+function refuseSpelling({ message: { role, parts } }: z.output<typeof sending>): void {
+  if (role !== "user") throw new RpcRefusal(CODES.invalidParams, "params.message.role: it must be 'user'");
+  const at = parts.findIndex(({ kind }) => kind === undefined);
+  if (at === -1) return;
+  throw new RpcRefusal(CODES.invalidParams, `params.message.parts.${at}.kind: it is missing`);
+}
+
+export function askedTasks(params: unknown): z.output<typeof listing> {
+  return read(listing, params);
+}
+
+export function askedTask(params: unknown): z.output<typeof getting> {
+  return read(getting, params);
+}
+
+function read<T>(schema: z.ZodType<T>, params: unknown): T {
+  const { success, data, error } = schema.safeParse(params);
+  if (success) return data;
+  const [issue] = error.issues;
+  throw new RpcRefusal(CODES.invalidParams, `params.${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+type Version = Dialect["version"];
+
+/** The protocol's name of a run's status (seen). */
+const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
+  pending: "submitted",
+  running: "working",
+  success: "completed",
+  error: "failed",
+  interrupted: "input-required",
+  deleted: "canceled",
+};
+
+/** Whether nothing more comes of a task: it takes no further message. */
+export function isOver(run: Run): boolean {
+  return run.isRolledBack || run.status === "success" || run.status === "error";
+}
+
+/**
+ * A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. One that
+ * was rolled back is canceled (documented).
+ */
+export function toWireTask(run: Run, version: Version, historyLength = 10): object {
+  const reply = replyOf(run);
+  const messages = run.after.length > 0 ? run.after : [...run.before, ...run.input];
+  return {
+    kind: "task",
+    id: run.id,
+    contextId: run.thread.id,
+    status: statusOf(run, run.isRolledBack ? "deleted" : run.status, { withReply: false, version }),
+    artifacts: reply && [
+      {
+        artifactId: reply.id,
+        name: "Assistant Response",
+        description: `Response from assistant ${ASSISTANT.name}`,
+        parts: [textPart(reply.content)],
+      },
+    ],
+    history: messages
+      .slice(Math.max(0, messages.length - historyLength))
+      .map((one) => toWireMessage(run, one, version)),
+  };
+}
+
+/** A status event of a stream; `final` marks the last one. */
+export function toWireUpdate(
+  run: Run,
+  status: RunStatus | "deleted",
+  { final, version }: { final: boolean; version: Version },
+): object {
+  return {
+    kind: "status-update",
+    taskId: run.id,
+    contextId: run.thread.id,
+    status: statusOf(run, status, { withReply: final, version }),
+    final,
+  };
+}
+
+function statusOf(
+  run: Run,
+  status: RunStatus | "deleted",
+  { withReply, version }: { withReply: boolean; version: Version },
+): object {
+  const reply = withReply ? replyOf(run) : undefined;
+  const failure: Message | undefined =
+    run.error === null ? undefined : { id: `${run.id}-error`, type: "ai", content: run.error };
+  const said = reply ?? failure;
+  return {
+    state: spelled("TASK_STATE", STATES[status], version),
+    timestamp: new Date(run.updatedAt).toISOString(),
+    message: said && toWireMessage(run, said, version),
+  };
+}
+
+function replyOf(run: Run): Message | undefined {
+  const last = run.status === "success" ? run.after.at(-1) : undefined;
+  return last?.type === "ai" ? last : undefined;
+}
+
+/** Only the spelling of enums differs by version (docs/platform.md, Agent server). */
+function spelled(prefix: "ROLE" | "TASK_STATE", value: string, version: Version): string {
+  return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
+}
+
+function toWireMessage(run: Run, { id, type, content }: Message, version: Version): object {
+  return {
+    kind: "message",
+    role: spelled("ROLE", type === "human" ? "user" : "agent", version),
+    parts: [textPart(content)],
+    messageId: id || randomUUID(),
+    taskId: run.id,
+    contextId: run.thread.id,
+  };
+}
+
+function textPart(text: string): object {
+  return { kind: "text", text };
+}

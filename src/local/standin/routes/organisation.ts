@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { METRICS } from "../engine/bill.ts";
+import { checked, noRoute } from "../http/refusal.ts";
+import { type Exchange, json, type Route } from "../http/route.ts";
+import type { World } from "../world.ts";
+
+const noQuery = z.strictObject({});
+const workspaceQuery = z.strictObject({ include_deleted: z.enum(["true", "false"]).default("false") });
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const usageQuery = z.strictObject({
+  starting_on: instant,
+  ending_before: instant,
+  on_current_plan: z.enum(["true", "false"]).default("true"),
+});
+
+/**
+ * Workspaces, organisation and version (docs/platform.md, Requests: documented and seen), and the other side of the bill (Bill there:
+ * documented; limits and the billing period seen in client code). A server may be without either: the settings `listing` and
+ * `bill` remove them. Unknown parameters are refused (our guess, as in billing).
+ */
+export function organisationRoutes(world: World): Route[] {
+  const route = <Q>(
+    setting: "listing" | "bill",
+    path: string,
+    needs: Route["needs"],
+    query: z.ZodType<Q>,
+    answer: (query: Q, exchange: Exchange) => unknown,
+  ): Route => ({
+    method: "GET",
+    path,
+    needs,
+    handle(exchange) {
+      if (!world.settings[setting]) throw noRoute("GET", path);
+      return json(answer(checked(query, exchange.query, "query"), exchange));
+    },
+  });
+  return [
+    route("listing", "/api/v1/workspaces", "key", workspaceQuery, ({ include_deleted }) =>
+      world.organisation.workspaces
+        .filter((one) => world.access.canRead(one) && (include_deleted === "true" || one.deletedAt === null))
+        .map((one) => ({
+          id: one.id,
+          display_name: one.name,
+          is_deleted: one.deletedAt !== null,
+          organization_id: world.organisation.id,
+          created_at: new Date(one.createdAt).toISOString(),
+        })),
+    ),
+    // That it needs organization:read is our guess; it is a route of the organisation.
+    route("listing", "/api/v1/orgs/current", "organization:read", noQuery, () => {
+      const { id, name } = world.organisation;
+      return { id, display_name: name };
+    }),
+    // It needs no key, and a self-hosted server alone has an installation and a license (documented).
+    route("listing", "/api/v1/info", "nothing", noQuery, () => {
+      const { serverVersion: version, hosting } = world.settings;
+      if (hosting === "cloud") return { version, license_expiration_time: null };
+      const billing_installation_id = world.organisation.id.replace(/^......../, "00000016");
+      return { version, billing_installation_id, license_expiration_time: "2099-12-31T00:00:00Z" };
+    }),
+    // The bill is on the level of the organisation, so it may need more than usage does (documented): `organization:manage` (our guess).
+    // One total a metric for the time that is asked for, and none for a metric without usage (our guess).
+    route("bill", "/api/v1/orgs/current/billing/usage", "organization:manage", usageQuery, (asked) =>
+      world.bill
+        .totals({ start: asked.starting_on, end: asked.ending_before })
+        .filter(({ groups }) => groups.size > 0)
+        .map(({ metric, start, end, value, groups }) => ({
+          customer_id: world.organisation.id,
+          billable_metric_id: METRICS[metric].id,
+          billable_metric_name: METRICS[metric].name,
+          start_timestamp: new Date(start).toISOString(),
+          end_timestamp: new Date(end).toISOString(),
+          value,
+          groups: Object.fromEntries(groups),
+        })),
+    ),
+    route("bill", "/api/v1/orgs/current/billing", "organization:manage", noQuery, () => {
+      const { end } = world.bill.period();
+      return {
+        end_of_billing_period: new Date(end).toISOString(),
+        current_plan: {
+          tier: world.bill.tier,
+          started_on: new Date(world.ledger.start).toISOString(),
+          ends_on: null,
+        },
+      };
+    }),
+    // The workspace is the one of `X-Tenant-Id`; without it the first that the key reads (our guess).
+    route("bill", "/api/v1/workspaces/current/usage_limits", "key", noQuery, (_, exchange) => {
+      const id = tenantOf(world, exchange);
+      const type = world.bill.rejecting.get(id);
+      const limit = world.bill.limits.find((one) => one.workspaceId === id && one.limitType === type);
+      return {
+        in_reject_set: type !== undefined,
+        usage_limit_type: type ?? null,
+        tenant_limit: limit?.value ?? null,
+      };
+    }),
+    route("bill", "/api/v1/usage-limits", "key", noQuery, (_, exchange) => {
+      const id = tenantOf(world, exchange);
+      return limits(world, (of) => of === id);
+    }),
+    // Those of the organisation and of all of its workspaces (our guess).
+    route("bill", "/api/v1/usage-limits/org", "organization:manage", noQuery, () =>
+      limits(world, () => true),
+    ),
+  ];
+}
+
+function tenantOf({ organisation, access }: World, { headers }: Exchange): string {
+  const named = headers["x-tenant-id"];
+  if (typeof named === "string") return named;
+  return organisation.workspaces.find((one) => access.canRead(one))?.id ?? "";
+}
+
+function limits(
+  { bill: { limits: all } }: World,
+  isMeant: (workspaceId: string | null) => boolean,
+): object[] {
+  return all
+    .filter(({ workspaceId }) => isMeant(workspaceId))
+    .map(({ workspaceId, limitType, value }) => ({
+      limit_type: limitType,
+      limit_value: value,
+      tenant_id: workspaceId,
+    }));
+}

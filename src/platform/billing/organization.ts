@@ -1,0 +1,183 @@
+import { z } from "zod";
+import { PlatformError } from "../../errors.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { getJson } from "../http/read-body.ts";
+import { fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
+
+/**
+ * What the billing API says of the organization besides usage: its name, workspaces and server (Requests in docs/platform.md), its
+ * limits and billing period (Bill there).
+ */
+
+interface WorkspaceListing {
+  readonly id: string;
+  readonly displayName: string | null;
+  readonly isDeleted: boolean;
+}
+
+/** A limit of usage that the platform enforces. */
+export interface WireLimit {
+  /** Undefined: the answer names none. */
+  readonly workspaceId: string | undefined;
+  readonly limitType: string;
+  /** Null: no limit. */
+  readonly value: number | null;
+}
+
+/** Whether traces of a workspace are rejected, and because of which limit. */
+export interface WireRejection {
+  readonly isRejecting: boolean;
+  readonly limitType: string | null;
+  readonly value: number | null;
+}
+
+export interface WireBillingPeriod {
+  /** Epoch milliseconds; null: the platform does not tell. */
+  readonly endsAt: number | null;
+  readonly planTier: string | null;
+  readonly planStartedAt: number | null;
+  readonly planEndsAt: number | null;
+}
+
+type OfWorkspace = Asking & { readonly workspaceId: string };
+
+const text = z.string().nullish();
+const displayed = text.transform(fromWireName);
+const id = z
+  .string()
+  .min(1)
+  .transform((wire) => fromWireId(wire) ?? wire.toWellFormed());
+const organizationSchema = z
+  .object({ id, display_name: displayed })
+  .transform(({ id, display_name: displayName }) => ({ id, displayName }));
+const workspacesSchema = z.array(
+  z
+    .object({ id, display_name: displayed, is_deleted: z.boolean().nullish() })
+    .transform(({ id, display_name: displayName, is_deleted }): WorkspaceListing => {
+      return { id, displayName, isDeleted: is_deleted === true };
+    }),
+);
+const infoSchema = z.object({
+  version: displayed,
+  /** Either names a self-hosted installation. Only that it is there counts. */
+  billing_installation_id: z.unknown().optional(),
+  license_expiration_time: z.unknown().optional(),
+});
+
+const amount = z
+  .int()
+  .nonnegative()
+  .nullish()
+  .transform((value) => value ?? null);
+const type = z.string().min(1).max(200);
+const keptId = z
+  .string()
+  .min(1)
+  .refine((wire) => fromWireId(wire) !== undefined, "an id that cannot be kept")
+  .nullish();
+const limitsSchema = z
+  .array(z.object({ limit_type: type, limit_value: amount, tenant_id: keptId }))
+  .refine(
+    (all) => new Set(all.map((one) => JSON.stringify([one.tenant_id, one.limit_type]))).size === all.length,
+    "it names a limit twice",
+  );
+const rejectionSchema = z.object({
+  in_reject_set: z.boolean(),
+  usage_limit_type: type.nullish(),
+  tenant_limit: amount,
+});
+const instant = z
+  .string()
+  .refine((wire) => fromWireTime(wire) !== undefined, "not a timestamp")
+  .nullish()
+  .transform((wire) => (wire ? (fromWireTime(wire) ?? null) : null));
+const billingSchema = z.object({
+  end_of_billing_period: instant,
+  current_plan: z.object({ tier: displayed, started_on: instant, ends_on: instant }).nullish(),
+});
+
+/** `GET /api/v1/workspaces`. */
+export async function listWorkspaces(
+  http: PlatformHttp,
+  { signal, includeDeleted }: Asking & { readonly includeDeleted?: boolean | undefined },
+): Promise<WorkspaceListing[] | undefined> {
+  const query = new URLSearchParams(includeDeleted === true ? { include_deleted: "true" } : {});
+  return optional(getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema));
+}
+
+/** `GET /api/v1/orgs/current`. */
+export function currentOrganization(http: PlatformHttp, { signal }: Asking) {
+  return optional(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
+}
+
+/** `GET /api/v1/info`. Not every self-hosted server says that it is one. */
+export async function serverInfo(
+  http: PlatformHttp,
+  { signal }: Asking,
+): Promise<{ version: string | null; isSelfHosted?: true } | undefined> {
+  const found = await optional(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
+  if (found === undefined) return undefined;
+  const isSelfHosted = [found.billing_installation_id, found.license_expiration_time].some(
+    (named) => typeof named === "string" && named !== "",
+  );
+  return { version: found.version, ...(isSelfHosted ? { isSelfHosted } : {}) };
+}
+
+/** Undefined if the server does not have the document (404, 405). */
+function optional<T>(document: Promise<T>): Promise<T | undefined> {
+  return document.catch((error: unknown) => {
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
+    throw error;
+  });
+}
+
+/** `GET /api/v1/usage-limits/org`: those of the organization and its workspaces. */
+export function organizationLimits(http: PlatformHttp, { signal }: Asking): Promise<WireLimit[]> {
+  return limitsAt(http, { path: "/api/v1/usage-limits/org", signal });
+}
+
+/** `GET /api/v1/usage-limits`: those of one workspace. */
+export function workspaceLimits(
+  http: PlatformHttp,
+  { workspaceId, signal }: OfWorkspace,
+): Promise<WireLimit[]> {
+  return limitsAt(http, { path: "/api/v1/usage-limits", workspaceId, signal });
+}
+
+async function limitsAt(
+  http: PlatformHttp,
+  request: Asking & { readonly path: string; readonly workspaceId?: string },
+): Promise<WireLimit[]> {
+  const limits = await getJson(http, request, limitsSchema);
+  return limits.map(({ limit_type: limitType, limit_value: value, tenant_id }) => ({
+    limitType,
+    value,
+    workspaceId: tenant_id == null ? undefined : fromWireId(tenant_id),
+  }));
+}
+
+/** `GET /api/v1/workspaces/current/usage_limits`. */
+export async function workspaceRejection(
+  http: PlatformHttp,
+  { workspaceId, signal }: OfWorkspace,
+): Promise<WireRejection> {
+  const path = "/api/v1/workspaces/current/usage_limits";
+  const found = await getJson(http, { path, workspaceId, signal }, rejectionSchema);
+  return {
+    isRejecting: found.in_reject_set,
+    limitType: found.usage_limit_type ?? null,
+    value: found.tenant_limit,
+  };
+}
+
+/** `GET /api/v1/orgs/current/billing`: the period that is under way, and the plan. */
+export async function billingPeriod(http: PlatformHttp, { signal }: Asking): Promise<WireBillingPeriod> {
+  const found = await getJson(http, { path: "/api/v1/orgs/current/billing", signal }, billingSchema);
+  const { tier = null, started_on = null, ends_on = null } = found.current_plan ?? {};
+  return {
+    endsAt: found.end_of_billing_period,
+    planTier: tier,
+    planStartedAt: started_on,
+    planEndsAt: ends_on,
+  };
+}

@@ -1,0 +1,105 @@
+import "../../validation.ts";
+import { createParser } from "eventsource-parser";
+import type { z } from "zod";
+import { cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { ValueScanner } from "../parse/json-scan.ts";
+import { describeValue } from "../parse/wire-values.ts";
+import { faultError } from "./errors.ts";
+import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./http.ts";
+
+/** An organisation of ten thousand workspaces lists some 5 MB. */
+const MAX_BYTES = 33_554_432;
+
+type Fail = (fault: ReturnType<typeof cutFault>) => Error;
+
+/** The answer of a GET as a checked document. Errors: those of `get`, `answer_cut`, `answer_invalid`. */
+export async function getJson<T>(http: PlatformHttp, request: GetRequest, schema: z.ZodType<T>): Promise<T> {
+  return readJson(await http.get(request), schema);
+}
+
+export async function sendJson<T>(
+  http: PlatformHttp,
+  request: SendRequest,
+  schema: z.ZodType<T>,
+): Promise<T> {
+  return readJson(await http.send(request), schema);
+}
+
+/** Reads a small document whole and checks it against its schema. Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
+export async function readJson<T>({ body, context }: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
+  const fail: Fail = (fault) => faultError(fault, body.status, context);
+  const chunks: Buffer[] = [];
+  for await (const chunk of body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
+  return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
+}
+
+/** The value as its schema returns it. The error names the path that the schema refuses. */
+export function checkedJson<T>(value: unknown, schema: z.ZodType<T>, fail: Fail): T {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  const path = issue?.path.join(".") || "the answer";
+  throw fail(foreignFault(`${path} is refused: ${issue?.message ?? "unknown reason"}`));
+}
+
+function parseDocument(bytes: Buffer, fail: Fail): unknown {
+  const document = bytes
+    .toString("utf8")
+    .replace(/^\u{FEFF}/u, "")
+    .trim();
+  try {
+    return JSON.parse(document);
+  } catch {
+    // JSON that begins and never closes was cut; anything else is another page.
+    const begun = document === "" || /^[[{]/.test(document);
+    if (begun && new ValueScanner().scan(Buffer.from(document), 0) === -1)
+      throw fail(cutFault("the answer ends within its JSON"));
+    const beginning = describeValue(document.slice(0, 60));
+    throw fail(foreignFault(`the answer is not JSON: it begins with ${beginning}`));
+  }
+}
+
+/** Characters of one event: a task with its history is some kilobytes. */
+const MAX_EVENT = 16_777_216;
+
+/**
+ * The data of server-sent events, in order. A JSON document in their place counts as one event. Leaving the loop early closes the connection. Only the reader of the content can see
+ * that the stream ended too early; it then throws `cutError`. Errors: `answer_invalid`, `answer_cut`.
+ */
+export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
+  const { body, context } = answer;
+  let received: string[] = [];
+  let problem: string | undefined;
+  const parser = createParser({
+    maxBufferSize: MAX_EVENT,
+    onEvent: ({ data }) => received.push(data),
+    onError: (error) => {
+      // Unknown fields are ignored (WHATWG, server-sent events); only an event that is too large ends the stream.
+      if (error.type === "max-buffer-size-exceeded")
+        problem = `an event is larger than ${MAX_EVENT} characters`;
+    },
+  });
+  const decoder = new TextDecoder();
+  let hasBegun = false;
+  let document: string | undefined;
+  for await (const chunk of body.chunks()) {
+    const text = decoder.decode(chunk, { stream: true });
+    // No line of an event begins with a brace.
+    if (!hasBegun && /^\s*\{/.test(text)) document = "";
+    hasBegun ||= text.trim() !== "";
+    if (document === undefined) parser.feed(text);
+    else document += text;
+    if ((document?.length ?? 0) > MAX_EVENT) problem = `the answer is larger than ${MAX_EVENT} characters`;
+    if (problem !== undefined) throw faultError(foreignFault(problem), body.status, context);
+    const ready = received;
+    received = [];
+    yield* ready;
+  }
+  if (document !== undefined) yield document.trim();
+}
+
+/** `effect`: as in `SendRequest`, as far as the events told. */
+export function cutError({ body, context }: PlatformAnswer, effect: string) {
+  const fault = cutFault("the stream of events ended before its last one");
+  return faultError(fault, body.status, { ...context, effect });
+}

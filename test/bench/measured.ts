@@ -1,0 +1,153 @@
+import { createOutput } from "../../src/cli/report/output.ts";
+import { createSession } from "../../src/cli/session/session.ts";
+import { readConfig } from "../../src/config/config.ts";
+import type { OpenSource } from "../../src/pipeline/source/source.ts";
+import { answer, takeTask } from "./harness.ts";
+import { dayOf } from "./shapes.ts";
+
+/**
+ * The measured process. One for each measurement, so that the peak is its own, and so that each pays for a cold start of V8: it does
+ * what a command or a job does, from the first request or statement to the last commit, and answers what that took. It loads only
+ * what that command loads.
+ */
+
+interface Took {
+  readonly ms: number;
+  /** User and system time of this process, from the first request on. */
+  readonly cpuMs: number;
+  readonly idleMb: number;
+  readonly peakMb: number;
+}
+
+/** `usage-etl backfill --inline --reprocess all` of users by day. */
+export type Load = { readonly what: "load"; readonly days: number } & Platform;
+/** `usage-etl reconcile --group-by user`. */
+export type Reconcile = { readonly what: "reconcile"; readonly days: number } & Platform;
+/** What the job of a sync does in a worker. */
+export interface Plan {
+  readonly what: "plan";
+  readonly environment: Readonly<Record<string, string>>;
+}
+/** `usage-etl files write`. */
+export interface WriteFiles {
+  readonly what: "files";
+  readonly databaseUrl: string;
+  readonly folder: string;
+  readonly views: readonly string[];
+}
+interface Platform {
+  readonly databaseUrl: string;
+  readonly platformUrl: string;
+}
+
+export interface Loaded extends Took {
+  readonly tasks: number;
+  readonly inserted: number;
+  readonly unchanged: number;
+}
+export interface Reconciled extends Took {
+  readonly windows: number;
+  readonly compared: number;
+  readonly differences: number;
+}
+export interface Planned extends Took {
+  readonly planned: number;
+  readonly entered: number;
+}
+export interface Written extends Took {
+  readonly files: number;
+  readonly rows: number;
+  readonly written: number;
+  readonly bytes: number;
+}
+
+const task = await takeTask<Load | Reconcile | Plan | WriteFiles>();
+if (task.what === "files") await write(task);
+else if (task.what === "plan") await withSource(task.environment, plan);
+else {
+  const { databaseUrl, platformUrl, days } = task;
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    USAGE_BASE_URL: platformUrl,
+    USAGE_API_KEY: "bench-key",
+    USAGE_RATE_LIMIT: "1000000",
+    // The export of 5 million rows is larger than the default.
+    USAGE_ANSWER_LIMIT: "2048",
+  };
+  const range = { start: dayOf(0), end: dayOf(days) };
+  await withSource(environment, task.what === "load" ? load : compare);
+
+  async function load(source: OpenSource): Promise<void> {
+    const { planSource } = await import("../../src/pipeline/sync/plan.ts");
+    const { runInline } = await import("../../src/pipeline/extract/run-inline.ts");
+    const wanted = [{ stride: "day", range }] as const;
+    const tasks = await planSource(source, { wanted, groupings: ["user"], reprocess: "all" });
+    await measure(async () => {
+      const { counts, failures } = await runInline(source, tasks);
+      if (failures[0] !== undefined) throw new Error(failures[0].message);
+      const rows = counts.find((count) => count.groupBy === "user" && count.stride === "day")?.rows;
+      return { tasks: tasks.length, inserted: rows?.inserted ?? 0, unchanged: rows?.unchanged ?? 0 };
+    });
+  }
+
+  async function compare(source: OpenSource): Promise<void> {
+    const { reconcile } = await import("../../src/pipeline/proof/reconcile.ts");
+    await measure(async () => {
+      const proof = await reconcile(source, { range, stride: "day", groupings: ["user"], repair: false });
+      if (proof.failures[0] !== undefined) throw new Error(proof.failures[0].message);
+      const { windows, compared, differences } = proof;
+      return { windows, compared, differences: differences.length };
+    });
+  }
+}
+process.disconnect();
+
+async function plan(source: OpenSource): Promise<void> {
+  const { planSync } = await import("../../src/pipeline/sync/sync.ts");
+  await measure(() => planSync(source));
+}
+
+async function write({ databaseUrl, folder, views }: WriteFiles): Promise<void> {
+  const { openStore } = await import("../../src/store/db/database.ts");
+  const { openPlace } = await import("../../src/warehouse/place.ts");
+  const { writeFiles } = await import("../../src/pipeline/export/write-files.ts");
+  const store = openStore({ url: databaseUrl });
+  const { signal } = new AbortController();
+  const place = await openPlace(folder, { signal });
+  await measure(async () => {
+    const to = { store, signal, place, views, source: "default", keepMs: 0, release: "bench" };
+    const wrote = await writeFiles(to);
+    if (wrote === undefined) throw new Error("another process writes these files");
+    return { files: wrote.files, rows: wrote.rows, written: wrote.written, bytes: wrote.bytes };
+  });
+  await store.close();
+}
+
+async function withSource(
+  environment: Readonly<Record<string, string>>,
+  work: (source: OpenSource) => Promise<void>,
+): Promise<void> {
+  const closers: (() => Promise<void>)[] = [];
+  const session = createSession({
+    config: readConfig(environment),
+    output: createOutput({ json: true }),
+    signal: new AbortController().signal,
+    onClose: (close) => void closers.push(close),
+  });
+  await session.eachSource(async (source) => {
+    await work(source);
+    return 0;
+  });
+  for (const close of closers.reverse()) await close();
+}
+
+async function measure(work: () => Promise<object>): Promise<void> {
+  const idleMb = process.memoryUsage.rss() / 1e6;
+  const cpu = process.cpuUsage();
+  const startedAt = performance.now();
+  const found = await work();
+  const ms = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(cpu);
+  const peakMb = (process.resourceUsage().maxRSS * 1024) / 1e6;
+  answer({ ...found, ms, cpuMs: (user + system) / 1000, idleMb, peakMb });
+}

@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+/** Processes of usage-etl, and what Linux counts of processes. */
+
+export const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const COUNTER = fileURLToPath(new URL("./count-used.ts", import.meta.url));
+
+export type Environment = Readonly<Record<string, string>>;
+
+interface Used {
+  readonly cpuMs: number;
+  readonly peakMb: number;
+}
+
+/** As the program starts. */
+export const NODE_OPTIONS = ["--max-semi-space-size=4"];
+
+/** A command of usage-etl that runs on. */
+export function start(environment: Environment, ...args: string[]): ChildProcess & { stderr: Readable } {
+  const child = spawn(process.execPath, [...NODE_OPTIONS, CLI, ...args], {
+    env: environmentOf(environment),
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  child.stderr.setEncoding("utf8");
+  return child;
+}
+
+/** A process of the service. Its closer asks it to end, and waits. */
+export function startService(environment: Environment, ...args: string[]) {
+  const child = start(environment, "serve", ...args);
+  const errors: string[] = [];
+  child.stderr.on("data", (line: string) => void errors.push(line));
+  return { child, said: () => errors.join(""), close: () => end(child) };
+}
+
+/** Asks a process to end, and waits. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGTERM");
+  await gone;
+}
+
+/** A command to its end, with what it took. */
+export async function runCommand(environment: Environment, args: readonly string[]) {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [...NODE_OPTIONS, "--import", COUNTER, CLI, ...args], {
+    env: environmentOf(environment),
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+  const [out, errors, used] = await Promise.all([
+    text(child.stdout as Readable),
+    text(child.stderr as Readable),
+    text(child.stdio[3] as Readable),
+  ]);
+  if (child.exitCode === null) await once(child, "exit");
+  if (used === "") throw new Error(`usage-etl ${args.join(" ")}: ${errors}`);
+  return {
+    ms: performance.now() - startedAt,
+    exit: child.exitCode,
+    bytes: out.length,
+    ...(JSON.parse(used) as Used),
+  };
+}
+
+function environmentOf(environment: Environment): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH ?? "",
+    USAGE_ENV_FILE: "/dev/null",
+    HTTP_PORT: "0",
+    USAGE_LOG_LEVEL: "warn",
+    ...environment,
+  };
+}
+
+interface Counted {
+  readonly parent: number;
+  /** CPU time, ms. */
+  readonly own: number;
+  /** Of its children that have ended. */
+  readonly ended: number;
+}
+
+/** Of a process; `self` is this one. All zero: it is gone. */
+export function countedOf(pid: number | string | undefined): Counted {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ").map(Number) ?? [];
+    const [parent = 0, user = 0, system = 0, endedUser = 0, endedSystem = 0] = [
+      fields[1],
+      ...fields.slice(11, 15),
+    ];
+    // In hundredths of a second.
+    return { parent, own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 };
+  } catch {
+    return { parent: 0, own: 0, ended: 0 };
+  }
+}
+
+/** CPU time of a whole Postgres, that of its sessions so far included. `session`: the process of one of them. */
+export function postgresCpuMs(session: number): number {
+  const postmaster = countedOf(session).parent;
+  const { own, ended } = countedOf(postmaster);
+  const running = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(countedOf)
+    .filter(({ parent }) => parent === postmaster)
+    .reduce((sum, counted) => sum + counted.own, 0);
+  return own + ended + running;
+}
+
+/** MB of a process: now, of these not shared with others, and at its peak. All zero: it is gone. */
+export function memoryOf({ pid }: ChildProcess): { now: number; own: number; peak: number } {
+  let status = "";
+  try {
+    status = readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {}
+  const field = (name: string) =>
+    (Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) * 1024) / 1e6;
+  return { now: field("VmRSS"), own: field("RssAnon"), peak: field("VmHWM") };
+}
