@@ -1,5 +1,6 @@
 import { createOutput } from "../../src/cli/report/output.ts";
 import { createSession } from "../../src/cli/session/session.ts";
+import { eachSource } from "../../src/cli/session/sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
@@ -41,7 +42,7 @@ const session = createSession({
   signal: new AbortController().signal,
   onClose: (close) => void closers.push(close),
 });
-await session.eachSource(async (source) => {
+await eachSource(session, async (source) => {
   const tasks = await planSource(source, {
     wanted: [{ stride: "day", range: { start: dayOf(0), end: dayOf(shape.days) } }],
     groupings: ["user"],

@@ -1,5 +1,6 @@
 import { createOutput } from "../../src/cli/report/output.ts";
 import { createSession } from "../../src/cli/session/session.ts";
+import { eachSource } from "../../src/cli/session/sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { reconcile } from "../../src/pipeline/proof/reconcile.ts";
 import { answer, takeTask } from "./child.ts";
@@ -36,7 +37,7 @@ const session = createSession({
   signal: new AbortController().signal,
   onClose: (close) => void closers.push(close),
 });
-await session.eachSource(async (source) => {
+await eachSource(session, async (source) => {
   const idleMb = process.memoryUsage.rss() / 1e6;
   const cpu = process.cpuUsage();
   const startedAt = performance.now();

@@ -1,5 +1,6 @@
 import { createOutput } from "../../src/cli/report/output.ts";
 import { createSession } from "../../src/cli/session/session.ts";
+import { eachSource } from "../../src/cli/session/sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { planSync } from "../../src/pipeline/sync/sync.ts";
 import { answer, takeTask } from "./child.ts";
@@ -28,7 +29,7 @@ const session = createSession({
   signal: new AbortController().signal,
   onClose: (close) => void closers.push(close),
 });
-await session.eachSource(async (source) => {
+await eachSource(session, async (source) => {
   const idle = process.resourceUsage().maxRSS;
   const cpu = process.cpuUsage();
   const startedAt = performance.now();

@@ -21,7 +21,6 @@ import { steerBackfill } from "../../store/work/steer-backfill.ts";
 import { describeBackfills, describeFailed, followBackfill } from "../report/backfill-report.ts";
 import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { type LoadPlan, loadInline } from "../session/load-inline.ts";
 import { commandActor } from "../session/operator.ts";
 import {
   groupingsOf,
@@ -35,6 +34,7 @@ import {
 import { showPreview } from "../session/preview.ts";
 import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
+import { eachSource, type LoadPlan, loadInline } from "../session/sources.ts";
 
 interface BackfillOptions extends RangeOptions, SelectionOptions {
   readonly reprocess: "missing" | "all";
@@ -112,7 +112,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
 
   const redis = await askRedis(session);
   const started: Backfill[] = [];
-  const exit = await session.eachSource(async (source) => {
+  const exit = await eachSource(session, async (source) => {
     const { sourceId, store } = source;
     // Time that a sync or another backfill is loading is planned too: this backfill ends when all of its range is loaded.
     const { asked, tasks } = await planOf(source, await storeNow(store.db));

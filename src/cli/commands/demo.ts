@@ -20,7 +20,7 @@ import { migrate } from "../../store/db/migrate.ts";
 import { EXIT } from "../session/exit.ts";
 import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
-import { sourceDepsOf } from "../session/source.ts";
+import { sourceDepsOf } from "../session/sources.ts";
 
 /** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;

@@ -6,9 +6,9 @@ import type { OpenSource } from "../../pipeline/source/source.ts";
 import { deploymentClientsOf } from "../../platform/clients.ts";
 import { type Output, table } from "../report/output.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
-import { reportPerSource } from "../session/per-source.ts";
 import { assistantOf, parseDuration } from "../session/platform-access.ts";
 import { inSession, type Session } from "../session/session.ts";
+import { reportPerSource } from "../session/sources.ts";
 
 interface ProbeOptions {
   readonly yes?: boolean;

@@ -22,8 +22,8 @@ import {
   withGrouping,
   withRange,
 } from "../session/options.ts";
-import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
+import { reportPerSource } from "../session/sources.ts";
 
 const SHOWN = 50;
 const HEAD = ["kind", "state", "dimension", "bucket", "workspace", "id", "stored", "export", "export says"];

@@ -9,10 +9,10 @@ import { retryNow } from "../../store/load/failures.ts";
 import { recordAction } from "../../store/work/operator-actions.ts";
 import { exitOfRange } from "../report/range-report.ts";
 import { EXIT } from "../session/exit.ts";
-import { loadInline } from "../session/load-inline.ts";
 import { commandActor } from "../session/operator.ts";
 import { addJob, askRedis, openSessionQueue } from "../session/queue.ts";
 import { inSession, type Session } from "../session/session.ts";
+import { loadInline } from "../session/sources.ts";
 
 export function define(command: Command): void {
   command.option("--inline", "run in this process, without Redis").action(inSession(run));

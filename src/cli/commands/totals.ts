@@ -9,8 +9,8 @@ import { billToData, describeBill, exitOfBill } from "../report/bill-report.ts";
 import { instant, table } from "../report/output.ts";
 import { dimensionText } from "../report/run-report.ts";
 import { EXIT } from "../session/exit.ts";
-import { reportPerSource } from "../session/per-source.ts";
 import { inSession, type Session } from "../session/session.ts";
+import { reportPerSource } from "../session/sources.ts";
 
 const SHOWN = 50;
 

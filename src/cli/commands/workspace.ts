@@ -84,7 +84,7 @@ async function add(
   const configs = requireSources(config).map((one) => ({ ...one, source: one.slug }));
   const source = storedSource(configs, options.source);
   const { addWorkspaces } = await import("../../pipeline/source/add-workspaces.ts");
-  const { sourceDepsOf } = await import("../session/source.ts");
+  const { sourceDepsOf } = await import("../session/sources.ts");
   const store = await session.migratedStore();
   const deps = sourceDepsOf(source, { config, store, signal, onClose, output });
   await addWorkspaces(deps, { workspaceIds: ids, isForced: options.force ?? false, by: commandActor() });
