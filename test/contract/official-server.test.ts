@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../src/config/config.ts";
+import { Secret } from "../../src/config/secret.ts";
 import { PlatformError } from "../../src/errors.ts";
 import { deploymentClientsOf } from "../../src/platform/clients.ts";
 import { officialServer } from "./official-server.ts";

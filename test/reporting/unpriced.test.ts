@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { notesOf } from "../../src/cli/prices/import-notes.ts";
+import { notesOf } from "../../src/cli/commands/files/prices.ts";
 import { describeCosts } from "../../src/domain/bill/unpriced.ts";
 import { listPrices } from "../../src/store/bill/prices.ts";
 import { unpricedUsage } from "../../src/store/bill/unpriced.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { Writable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { openStdoutTarget } from "../../src/cli/export/target.ts";
+import { openStdoutTarget } from "../../src/cli/commands/files/target.ts";
 import { printable, printableLine } from "../../src/printable.ts";
 import { controlsIn } from "../support/controls.ts";
 

@@ -1,5 +1,5 @@
 import { EtlError } from "../../errors.ts";
-import { wrapped } from "../report/wrap.ts";
+import { wrapped } from "../report/output.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 
 /** `skip`: not checked, because something that it needs is missing. */

@@ -6,8 +6,7 @@ import { type ListedSource, listSources } from "../../store/activity/overview.ts
 import { moveDataStart } from "../../store/catalog/data-start.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
   command

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
+import { type Config, readRedis, type SourceConfig } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
-import { readRedis } from "../../config/redis.ts";
+import { Secret } from "../../config/secret.ts";
 import { UnreachableError } from "../../errors.ts";
 import { BILLED, loadBill, startBilled } from "../../local/demo/bill.ts";
 import { firstSync } from "../../local/demo/first-sync.ts";

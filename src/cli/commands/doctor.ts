@@ -23,14 +23,11 @@ import {
   notesOf,
   problemOf,
 } from "../checks/check.ts";
-import { checkFilesPlace } from "../checks/files.ts";
-import { checkDisk } from "../checks/host.ts";
+import { checkDisk, checkFilesPlace } from "../checks/files.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
-import { checkClock, checkPostgres } from "../checks/postgres.ts";
+import { checkClock, checkPostgres, checkReplica } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
-import { checkReplica } from "../checks/replica.ts";
-import { describeFinality, finalityOf } from "../report/lateness-report.ts";
-import { describeListedOnly } from "../report/zeros-report.ts";
+import { describeFinality, describeListedOnly, finalityOf } from "../report/status-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 

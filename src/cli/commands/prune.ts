@@ -2,8 +2,7 @@ import type { Command } from "commander";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { pruneLedgers } from "../../pipeline/prune.ts";
 import { listSources } from "../../store/activity/overview.ts";
-import { withoutZeros } from "../report/fit.ts";
-import { rowsOf, table } from "../report/output.ts";
+import { rowsOf, table, withoutZeros } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 const COLUMNS = ["source", "fetches", "tasks", "restatements", "fragments", "userNames", "hours"] as const;

@@ -1,12 +1,9 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { forgetSource } from "../../store/catalog/forget.ts";
+import { type Forgotten, forgetSource } from "../../store/catalog/forget.ts";
 import { listKnownSources } from "../../store/catalog/known.ts";
-import { describeForgotten } from "../report/forget-report.ts";
 import { instant, table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
-import { storedSource } from "../session/stored-source.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
 
 interface ForgetOptions {
   readonly withRecords?: boolean;
@@ -63,4 +60,50 @@ async function forget(session: Session, options: ForgetOptions, slug: string): P
   const result = await forgetSource(store, { sourceId, slug, withRecords, dryRun, by: commandActor() });
   const again = `source forget ${slug}${withRecords ? " --with-records" : ""}`;
   session.output.data({ source: slug, ...result }, () => describeForgotten(`Source ${slug}`, result, again));
+}
+
+const PARTS = [
+  ["records", "records"],
+  ["restatements", "restatements"],
+  ["loadedIntervals", "loaded intervals"],
+  ["failures", "kept failures"],
+  ["differences", "differences"],
+  ["fetchTasks", "fetch tasks"],
+  ["prices", "prices"],
+] as const;
+
+/** What a workspace or a source held, and whether it is gone: `Workspace ... of source default is forgotten. ...`. */
+export function describeForgotten(what: string, { forgotten, held }: Forgotten, again: string): string {
+  const parts = PARTS.filter(([key]) => held[key] > 0).map(
+    ([key, name]) => `${held[key].toLocaleString("en-US")} ${name}`,
+  );
+  const leftOut =
+    held.leftOutMonths.length === 0 ? [] : [`its mention as left out of ${held.leftOutMonths.join(", ")}`];
+  const all = [...parts, ...leftOut];
+  if (forgotten) {
+    return `${what} is forgotten${all.length === 0 ? ". Nothing else depended on it." : `, with ${all.join(", ")}.`}`;
+  }
+  const go = all.length === 0 ? "Nothing else would go with it." : `With it would go: ${all.join(", ")}.`;
+  return `${what} was not forgotten, since --dry-run was given. ${go}\nTo forget it, run \`usage-etl ${again}\`.`;
+}
+
+/** The one of these that is meant. Error: `source_unknown` where none has the slug, or several are there and none is named. */
+export function storedSource<S extends { readonly source: string }>(
+  stored: readonly S[],
+  slug: string | undefined,
+): S {
+  const meant = slug === undefined ? stored : stored.filter(({ source }) => source === slug);
+  const [first] = meant;
+  if (first !== undefined && meant.length === 1) return first;
+  throw new UsageError({
+    code: "source_unknown",
+    message:
+      first === undefined
+        ? `${slug === undefined ? "No source" : `Source ${slug}`} is stored.`
+        : "Several sources are stored.",
+    next:
+      first === undefined
+        ? "Run `usage-etl source list` to see the stored sources."
+        : `Name one with --source: ${meant.map(({ source }) => source).join(", ")}.`,
+  });
 }

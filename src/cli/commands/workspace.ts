@@ -4,12 +4,9 @@ import { UsageError } from "../../errors.ts";
 import { forgetWorkspace } from "../../store/catalog/forget.ts";
 import { type KnownWorkspace, listWorkspaces, type WorkspaceState } from "../../store/catalog/known.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import { describeForgotten } from "../report/forget-report.ts";
 import { table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
-import { storedSource } from "../session/stored-source.ts";
-import { withForgetting } from "./source.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
+import { describeForgotten, storedSource, withForgetting } from "./source.ts";
 
 interface SourceOption {
   readonly source?: string;

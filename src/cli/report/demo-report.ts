@@ -3,11 +3,10 @@ import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/proof/probe.ts";
 import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
-import { describeProbe } from "../commands/probe.ts";
-import { describeReconcile } from "../commands/reconcile.ts";
+import { describeProbe } from "../commands/proof/probe.ts";
+import { describeReconcile } from "../commands/proof/reconcile.ts";
+import { describeRange, dimensionText } from "./load-report.ts";
 import { counted, rowsOf, table } from "./output.ts";
-import { describeRange } from "./range-report.ts";
-import { dimensionText } from "./run-report.ts";
 
 const EXTRACTED = ["dimension", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
 

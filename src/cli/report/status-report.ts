@@ -2,7 +2,8 @@ import { describeDuration } from "../../clock.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/bill/unpriced.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
-import type { Finality } from "../../domain/proof/lateness.ts";
+import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Advice } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
@@ -13,12 +14,10 @@ import type { SourceProgress } from "../../store/activity/progress.ts";
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/open-days.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
+import type { Database } from "../../store/db/database.ts";
+import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { describeFinality } from "./lateness-report.ts";
-import { counted, instant } from "./output.ts";
-import { second } from "./runs-report.ts";
-import { wrapped } from "./wrap.ts";
-import { describeListedOnly, describeWithdrawn, firstLines } from "./zeros-report.ts";
+import { counted, instant, second, wrapped } from "./output.ts";
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
@@ -210,4 +209,67 @@ function describeFailures({ state, code, parts, due, notAsked, nextRetry }: Show
   ]
     .filter((sentence) => sentence !== "")
     .join(" ");
+}
+
+const LOOK_BACK_DAYS = 90;
+
+export async function finalityOf(
+  db: Database,
+  { sourceId, settleAfterMs }: { sourceId: number; settleAfterMs: number },
+): Promise<Finality> {
+  return judgeFinality(await latenessOf(db, { sourceId, days: LOOK_BACK_DAYS }), settleAfterMs);
+}
+
+/** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
+export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
+  const { changes, finalChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
+  const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
+  const seen = `99.9 % of late traces arrived within ${nearlyAllWithinHours} h`;
+  const advice = {
+    unknown: `${setting}. ${changes} late changes in ${LOOK_BACK_DAYS} days are too few to check it.`,
+    enough: `${seen}. ${setting}, which is enough.`,
+    raise: `${seen}. ${setting}: raise it to P${adviseDays}D.`,
+    lower: `${seen}. ${setting}: P${adviseDays}D is enough.`,
+  };
+  const lines = [advice[verdict]];
+  if (finalChanges > 0) {
+    lines.push(
+      `WARNING: ${finalChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
+    );
+  }
+  return lines;
+}
+
+/** Workspaces that a person is shown by name. A large customer may have a thousand. */
+const MOST_NAMED = 10;
+
+/** These lines, or the first of them and how many were left out. */
+export function firstLines(lines: readonly string[], ofWhat: string): string[] {
+  const left = lines.length - MOST_NAMED;
+  return left <= 0
+    ? [...lines]
+    : [...lines.slice(0, MOST_NAMED), `And ${left} more ${ofWhat}, which --json shows.`];
+}
+
+/** A line for each workspace: what was withdrawn, and what that leaves open. */
+export function describeWithdrawn(all: readonly WithdrawnZeros[]): string[] {
+  const lines = all.map(({ workspaceId, zeros, firstDay, lastDay, closedMonths }) => {
+    const closed =
+      closedMonths.length === 0 ? "" : ` Closed months with such days: ${closedMonths.join(", ")}.`;
+    return `${zeros} zeros (days x dimensions) of workspace ${workspaceId} were withdrawn, ${firstDay} to ${lastDay}: the key had lost access. They are fetched again when access is proven.${closed}`;
+  });
+  return firstLines(lines, "workspaces with withdrawn zeros");
+}
+
+/** One line, or none. */
+export function describeListedOnly(all: readonly ListedOnly[]): string[] {
+  if (all.length === 0) return [];
+  const named = all.slice(0, MOST_NAMED).map(({ workspaceId, zeros }) => `${zeros} of ${workspaceId}`);
+  const left = all.slice(MOST_NAMED);
+  const rest = left.reduce((sum, { zeros }) => sum + zeros, 0);
+  return [
+    `Zeros (days x dimensions) that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${
+      left.length === 0 ? "" : `, and ${rest} of ${left.length} more workspaces, which status --json shows`
+    }`,
+  ];
 }

@@ -1,8 +1,10 @@
+import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type Config, readConfig, requireDatabaseUrl } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { Store, StoreOptions } from "../../store/db/database.ts";
+import type { Actor } from "../../store/work/operator-actions.ts";
 import { createOutput, type Output } from "../report/output.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
@@ -148,4 +150,18 @@ export async function requireSchema(store: Store): Promise<void> {
     message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
     next: "Run `usage-etl migrate`, then this command again.",
   });
+}
+
+/** Who types commands here: the user's name by the operating system. A container's user may have none. */
+export function commandActor(): Actor {
+  return { name: userName(), role: "operator", via: "command" };
+}
+
+function userName(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    // Nobody entered the user's number in the list of users.
+    return null;
+  }
 }

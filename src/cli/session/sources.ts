@@ -14,8 +14,7 @@ import { billingClientOf } from "../../platform/clients.ts";
 import type { Store } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { RunEnd, RunKind } from "../../store/work/runs.ts";
-import { describeRange, exitOfRange, rangeToData } from "../report/range-report.ts";
-import { describeRun } from "../report/run-report.ts";
+import { describeRange, describeRun, exitOfRange, rangeToData } from "../report/load-report.ts";
 import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
 import type { Session } from "./session.ts";
 

@@ -1,4 +1,4 @@
-import { describeBill } from "../../cli/report/bill-report.ts";
+import { describeBill } from "../../cli/commands/proof/totals.ts";
 import { monthAt, monthBefore } from "../../domain/months/month.ts";
 import { DateTime } from "../../luxon.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";

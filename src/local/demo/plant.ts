@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { readPriceFile } from "../../cli/prices/price-file.ts";
+import { readPriceFile } from "../../cli/commands/files/price-file.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { importPrices } from "../../pipeline/bill/import-prices.ts";

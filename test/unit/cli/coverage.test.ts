@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeCoverage } from "../../../src/cli/commands/coverage.ts";
+import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 
 const line = (groupBy: string, status: string, days: number, firstDay: string, lastDay = firstDay) => ({
   ...{ source: "default", stride: "day", endedDays: days },

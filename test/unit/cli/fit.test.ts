@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { fitted, withoutZeros } from "../../../src/cli/report/fit.ts";
-import { table } from "../../../src/cli/report/output.ts";
+import { fitted, table, withoutZeros } from "../../../src/cli/report/output.ts";
 
 test("columns with nothing but zeros, or nothing at all, are left out", () => {
   const head = ["dimension", "failed", "retired", "reason"];

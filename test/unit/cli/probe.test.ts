@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeProbe, exitOfProbe } from "../../../src/cli/commands/probe.ts";
+import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
 const result: ProbeResult = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeRange, exitOfRange } from "../../../src/cli/report/range-report.ts";
+import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 
 const DAY = Date.UTC(2026, 0, 5);

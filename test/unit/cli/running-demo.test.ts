@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { announceDemo, commandEnvironment, withEndedDemo } from "../../../src/cli/session/running-demo.ts";
-import { readConfig, requireDatabaseUrl, requireSources, Secret } from "../../../src/config/config.ts";
+import { readConfig, requireDatabaseUrl, requireSources } from "../../../src/config/config.ts";
+import { Secret } from "../../../src/config/secret.ts";
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "usage-etl-running-demo-"));

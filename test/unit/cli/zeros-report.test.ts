@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeListedOnly, describeWithdrawn, firstLines } from "../../../src/cli/report/zeros-report.ts";
+import { describeListedOnly, describeWithdrawn, firstLines } from "../../../src/cli/report/status-report.ts";
 
 const listed = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, zeros: i + 1 }));

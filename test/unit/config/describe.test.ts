@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { describeConfig } from "../../../src/config/describe.ts";
+import { describeConfig } from "../../../src/cli/commands/config.ts";
 
 /** Settings as they were given, and nothing that is secret. */
 

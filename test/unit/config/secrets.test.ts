@@ -1,8 +1,12 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { configurationDigest, readConfig, requireDatabaseUrl } from "../../../src/config/config.ts";
-import { secretFilesOf } from "../../../src/config/secret-files.ts";
+import {
+  configurationDigest,
+  readConfig,
+  requireDatabaseUrl,
+  secretFilesOf,
+} from "../../../src/config/config.ts";
 import { file, KEY, SOURCE } from "./settings.ts";
 
 describe("secrets", () => {
