@@ -4,8 +4,7 @@ import { z } from "zod";
 import { UsageError } from "../errors.ts";
 import { type RedisServer, redisServerOf } from "../redis-server.ts";
 import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
-import { sourceSchema } from "./settings.ts";
-import { bearerToken } from "./value-schemas.ts";
+import { bearerToken, sourceSchema } from "./settings.ts";
 import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
@@ -316,31 +315,25 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
     if (token !== undefined && bearerTokenFile !== undefined) {
       problems.push(`${at} has bearerToken and bearerTokenFile; keep one`);
     }
-    const bearer =
-      bearerTokenFile === undefined
-        ? token === undefined
-          ? undefined
-          : new Secret(token)
-        : bearerFrom(bearerTokenFile, `${file}: bearerTokenFile of ${source.slug}`, problems);
     if ((apiKey === undefined) === (apiKeyFile === undefined)) {
       problems.push(`${at} needs apiKey or apiKeyFile, one of them`);
       return [];
     }
-    const key =
-      apiKey === undefined
-        ? secretFromFile(apiKeyFile as string, `${file}: apiKeyFile of ${source.slug}`, { problems })
-        : new Secret(apiKey);
+    const secretOf = (
+      name: string,
+      given: string | undefined,
+      path: string | undefined,
+      schema: z.ZodString,
+    ) => {
+      if (path === undefined) return given === undefined ? undefined : new Secret(given);
+      const where = `${file}: ${name}File of ${source.slug}`;
+      return secretFromFile(path, where, problems, (text) => {
+        return schema.safeParse(text).error?.issues.map(({ message }) => `${where} ${message}`) ?? [];
+      });
+    };
+    const bearer = secretOf("bearerToken", token, bearerTokenFile, bearerToken);
+    const key = secretOf("apiKey", apiKey, apiKeyFile, z.string());
     return key === undefined ? [] : [{ ...source, apiKey: key, bearerToken: bearer }];
-  });
-}
-
-function bearerFrom(path: string, where: string, problems: string[]): Secret | undefined {
-  return secretFromFile(path, where, {
-    problems,
-    addProblems: (text, found) => {
-      const { error } = bearerToken.safeParse(text);
-      found.push(...(error?.issues.map(({ message }) => `${where} ${message}`) ?? []));
-    },
   });
 }
 
@@ -350,16 +343,14 @@ export function configurationDigest(source: SourceConfig): string {
   const key = source.apiKey.reveal();
   // The limit at the end and only if it is set, so that a release without it has the same digest.
   const limit = answerLimit === undefined ? [] : [answerLimit];
-  return createHash("sha256")
-    .update(JSON.stringify([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]))
-    .digest("hex")
-    .slice(0, 32);
+  return digestOf([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]);
 }
 
 /** By it another key is told, without revealing any. */
 export function keyDigest({ slug, apiKey }: Pick<SourceConfig, "slug" | "apiKey">): string {
-  return createHash("sha256")
-    .update(JSON.stringify(["key", slug, apiKey.reveal()]))
-    .digest("hex")
-    .slice(0, 32);
+  return digestOf(["key", slug, apiKey.reveal()]);
+}
+
+function digestOf(values: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, 32);
 }

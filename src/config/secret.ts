@@ -48,21 +48,25 @@ export class Secret {
   }
 }
 
-/** The secret in a file, which is read again whenever it is revealed. Undefined if there is none now: see `problems`. */
+/**
+ * The secret in a file, which is read again whenever it is revealed. `problemsOf` says what is wrong with a content.
+ * Undefined if there is none now: see `problems`.
+ */
 export function secretFromFile(
   file: string,
   where: string,
-  of: { problems: string[]; addProblems?: (content: string, problems: string[]) => void },
+  problems: string[],
+  problemsOf: (content: string) => readonly string[] = () => [],
 ): Secret | undefined {
   const read = (): SecretReading => {
-    const problems: string[] = [];
-    const value = readSecretFile(file, where, problems);
-    if (value !== undefined) of.addProblems?.(value, problems);
-    return value !== undefined && problems.length === 0 ? { value } : { problem: problems.join("; ") };
+    const found: string[] = [];
+    const value = readSecretFile(file, where, found);
+    if (value !== undefined) found.push(...problemsOf(value));
+    return value !== undefined && found.length === 0 ? { value } : { problem: found.join("; ") };
   };
   const first = read();
   if ("value" in first) return new Secret(first.value, read);
-  of.problems.push(first.problem);
+  problems.push(first.problem);
   return undefined;
 }
 
@@ -75,11 +79,8 @@ export function readSecretFile(file: string, where: string, problems: string[]):
     // Not its message, which repeats the path. Who sets the secret itself in place of its file must not find it in a log.
     const isPath = file.includes("/") && !file.includes("://");
     const { code } = error as NodeJS.ErrnoException;
-    problems.push(
-      isPath
-        ? `${where} ${file} cannot be read: ${code}`
-        : `${where} is not the path of a file that can be read: ${code}`,
-    );
+    const what = isPath ? `${file} cannot be read` : "is not the path of a file that can be read";
+    problems.push(`${where} ${what}: ${code}`);
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { UsageError } from "../errors.ts";
 import { secretFromFile } from "./secret.ts";
-import { SETTINGS, type Setting } from "./settings.ts";
+import { isSecret, SETTINGS, type Setting } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 import "../validation.ts";
 
@@ -32,25 +32,21 @@ export function readVariable(environment: Environment, name: SettingName, proble
   if (text !== undefined && file !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set; keep one`);
   }
-  const parse = (content: string | undefined, found: string[]) => {
-    const parsed = schema.safeParse(content);
-    found.push(
-      ...(parsed.error?.issues.map(({ message, path: [index] }) =>
-        typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
-      ) ?? []),
-    );
-    return parsed.data;
-  };
-  if (file === undefined) return parse(text, problems);
-  const addProblems = (content: string, found: string[]) => void parse(content, found);
-  return secretFromFile(file, `${name}_FILE`, { problems, addProblems });
+  const problemsOf = ({ error }: z.ZodSafeParseResult<unknown>) =>
+    error?.issues.map(({ message, path: [index] }) =>
+      typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
+    ) ?? [];
+  if (file !== undefined) {
+    return secretFromFile(file, `${name}_FILE`, problems, (content) => problemsOf(schema.safeParse(content)));
+  }
+  const parsed = schema.safeParse(text);
+  problems.push(...problemsOf(parsed));
+  return parsed.data;
 }
 
 /** Variables that start with `USAGE_` and are not settings. */
 export function unknownVariables(environment: Environment): string[] {
-  const known = Object.entries(SETTINGS).flatMap(([name, { secret }]: [string, Setting]) =>
-    secret ? [name, `${name}_FILE`] : [name],
-  );
+  const known = Object.keys(SETTINGS).flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
   return Object.keys(environment)
     .filter((name) => name.startsWith("USAGE_") && !known.includes(name))
     .map((name) => {

@@ -42,26 +42,21 @@ export function withGrouping(command: Command): Command {
   return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
 }
 
-/** `--kind` and `--tier`: what is counted, by the platform's words. */
-export function withMeter(command: Command): Command {
-  const [kind, tier] = meterOptions();
-  return command.addOption(kind.default("traces")).addOption(tier.default("all"));
-}
-
-/** The same without a default: where neither is given, it is whatever is loaded. */
-export function withAnyMeter(command: Command): Command {
-  const [kind, tier] = meterOptions();
-  return command.addOption(kind).addOption(tier);
-}
-
-function meterOptions(): [kind: Option, tier: Option] {
-  const terms = Object.values(METER);
-  return [
-    new Option("--kind <kind>", "kind of usage").choices([...new Set(terms.map(({ kind }) => kind))]),
-    new Option("--tier <tier>", "retention tier of traces").choices([
-      ...new Set(terms.map(({ tier }) => tier)),
-    ]),
+/**
+ * `--kind` and `--tier`: what is counted, by the platform's words. Without a default it is whatever is loaded, where neither
+ * is given.
+ */
+export function withMeter(command: Command, byDefault: Partial<MeterOptions> = METER.traces): Command {
+  const wordsOf = (name: keyof MeterOptions) => [
+    ...new Set(Object.values(METER).map((terms) => terms[name])),
   ];
+  return command
+    .addOption(new Option("--kind <kind>", "kind of usage").choices(wordsOf("kind")).default(byDefault.kind))
+    .addOption(
+      new Option("--tier <tier>", "retention tier of traces")
+        .choices(wordsOf("tier"))
+        .default(byDefault.tier),
+    );
 }
 
 /** What was asked for; undefined for whatever is loaded. Error: `tier_unknown`. */

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import type { SourceConfig } from "../../config/config.ts";
-import { isConfigured, isSecret, toEnvFile, withEnvFile } from "../../config/env-file.ts";
-import { SETTINGS } from "../../config/settings.ts";
+import { isConfigured, toEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { isSecret, SETTINGS } from "../../config/settings.ts";
 import type { Environment } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { DATA_DIR } from "../../root.ts";

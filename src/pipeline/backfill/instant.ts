@@ -1,4 +1,4 @@
-import { FIRST_DAY, LAST_DAY } from "../../config/value-schemas.ts";
+import { FIRST_DAY, LAST_DAY } from "../../config/settings.ts";
 import { DateTime } from "../../luxon.ts";
 
 /** Epoch milliseconds of an ISO 8601 day or instant, without an offset in UTC; or what is wrong with it, as a sentence. */

@@ -5,7 +5,7 @@ import {
   requireDatabaseUrl,
   requireSources,
 } from "../../../src/config/config.ts";
-import { describeSettings } from "../../../src/config/settings.ts";
+import { SETTINGS, type Setting } from "../../../src/config/settings.ts";
 import { file, ID, KEY, problemsOf, SOURCE } from "./settings.ts";
 
 describe("defaults", () => {
@@ -30,7 +30,7 @@ describe("defaults", () => {
   });
 
   test("every setting has a sentence", () => {
-    for (const { name, about } of describeSettings())
+    for (const [name, { about }] of Object.entries<Setting>(SETTINGS))
       expect([name, about]).toEqual([name, expect.stringMatching(/\.$/)]);
   });
 

@@ -17,8 +17,8 @@ import {
   type MeterOptions,
   type RangeOptions,
   rangeOf,
-  withAnyMeter,
   withGrouping,
+  withMeter,
   withRange,
 } from "../../session/options.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
@@ -34,7 +34,7 @@ interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
 }
 
 export function define(command: Command): void {
-  withAnyMeter(withGrouping(withRange(command)))
+  withMeter(withGrouping(withRange(command)), {})
     .addOption(
       new Option(
         "--stride <stride>",
