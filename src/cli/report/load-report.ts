@@ -4,7 +4,7 @@ import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
-import { instant, table, withoutZeros } from "./output.ts";
+import { cellsOf, instant, linesOf, table, withoutZeros } from "./output.ts";
 
 /** What `--json` shows of the range that was asked for. */
 export function rangeToData(lines: readonly RangeLine[]) {
@@ -20,12 +20,17 @@ export function rangeToData(lines: readonly RangeLine[]) {
 export function describeRange(lines: readonly RangeLine[]): string {
   const { sentence, open } = rangeSentence(lines);
   if (open.length === 0) return sentence;
-  const rows = open.map((line) => [
-    ...[dimensionText(line.meter, line.groupBy), line.stride, line.status, line.code ?? "-", line.buckets],
-    ...[instant(line.first), instant(line.end), line.retryAt === null ? "-" : instant(line.retryAt)],
-  ]);
-  const head = ["dimension", "stride", "status", "reason", "buckets", "from", "to", "next attempt"];
-  return `${sentence}\n${table(...withoutZeros(head, rows))}`;
+  const cells = cellsOf(open, {
+    dimension: (line) => dimensionText(line.meter, line.groupBy),
+    stride: "stride",
+    status: "status",
+    reason: "code",
+    buckets: "buckets",
+    from: ({ first }) => instant(first),
+    to: ({ end }) => instant(end),
+    "next attempt": ({ retryAt }) => retryAt && instant(retryAt),
+  });
+  return `${sentence}\n${table(...withoutZeros(...cells))}`;
 }
 
 /** 0 only if all of the range is loaded. */
@@ -33,27 +38,22 @@ export function exitOfRange(lines: readonly RangeLine[]): number {
   return lines.every(isLoaded) ? EXIT.done : EXIT.partlyFailed;
 }
 
-const HEAD = ["dimension", "stride", "windows", "requests", "records", "traces"]
-  .concat(["inserted", "updated", "retired", "unchanged"])
-  .concat(["failed", "not available"]);
-const ROWS = ["records", "traces", "inserted", "updated", "retired", "unchanged"] as const;
-
 /** A run as a table by dimension and stride, with its failures. */
 export function describeRun(run: RunResult): string {
-  const rows = run.counts.map(
-    ({ meter, groupBy, stride, planned, requests, failed, notAvailable, rows: counts }) => {
-      const numbers = ROWS.map((name) => counts[name]);
-      return [
-        dimensionText(meter, groupBy),
-        stride,
-        planned,
-        requests,
-        ...numbers,
-        failed + counts.unverified,
-        notAvailable,
-      ];
-    },
-  );
+  const cells = cellsOf(run.counts, {
+    dimension: ({ meter, groupBy }) => dimensionText(meter, groupBy),
+    stride: "stride",
+    windows: "planned",
+    requests: "requests",
+    records: ({ rows }) => rows.records,
+    traces: ({ rows }) => rows.traces,
+    inserted: ({ rows }) => rows.inserted,
+    updated: ({ rows }) => rows.updated,
+    retired: ({ rows }) => rows.retired,
+    unchanged: ({ rows }) => rows.unchanged,
+    failed: ({ failed, rows }) => failed + rows.unverified,
+    "not available": "notAvailable",
+  });
   const failures = run.failures.map(({ task, code, message }) => {
     const { meter, groupBy, window, members } = task;
     const what = `${dimensionText(meter, groupBy)} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
@@ -61,7 +61,7 @@ export function describeRun(run: RunResult): string {
       members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
     return `failed: ${what}, ${where}: ${message} [${code}]`;
   });
-  return [table(...withoutZeros(HEAD, rows)), ...failures].join("\n");
+  return linesOf(table(...withoutZeros(...cells)), failures);
 }
 
 /** Such as `project`, or `long-lived traces by project`. */

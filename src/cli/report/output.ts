@@ -46,12 +46,24 @@ export function createOutput({ json }: { json: boolean }): Output {
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
 const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
-/** Rows of a table: these properties of every item. */
-export function rowsOf<K extends string>(
-  items: readonly Readonly<Record<K, Cell>>[],
-  keys: readonly K[],
-): Cell[][] {
-  return items.map((item) => keys.map((key) => item[key]));
+/** Columns by their titles: a property of each item, or what is made of the item. A column that is false is left out. */
+type Columns<T> = Readonly<Record<string, CellKey<T> | ((item: T) => Cell) | false>>;
+type CellKey<T> = { [K in keyof T]-?: T[K] extends Cell ? K : never }[keyof T];
+
+/** A table of items: a row each. */
+export function tableOf<T>(items: readonly T[], columns: Columns<T>): string {
+  return table(...cellsOf(items, columns));
+}
+
+/** Title and cells of each column that is not left out. */
+export function cellsOf<T>(items: readonly T[], columns: Columns<T>): [head: string[], rows: Cell[][]] {
+  const shown = Object.entries(columns).filter(([, column]) => column !== false);
+  const cellOf = (item: T, column: Columns<T>[string]) =>
+    typeof column === "function" ? column(item) : (item[column as keyof T] as Cell);
+  return [
+    shown.map(([title]) => title),
+    items.map((item) => shown.map(([, column]) => cellOf(item, column))),
+  ];
 }
 
 /** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. One row that is wider: a list. */
@@ -74,7 +86,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
 }
 
 function shownCell(cell: Cell): string {
-  if (typeof cell === "number") return cell.toLocaleString("en-US");
+  if (typeof cell === "number") return count(cell);
   return cell === null ? "-" : printableLine(cell);
 }
 
@@ -85,9 +97,24 @@ export function second(instant: string): string {
   return instant.slice(0, 19).replace("T", " ");
 }
 
+/** A number with its digits in groups, such as `1,204`. */
+export function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
 /** Such as `1 worker` and `2 workers`. */
-export function counted(count: number, thing: string): string {
-  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+export function counted(number: number, thing: string): string {
+  return `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+type Line = string | false | undefined;
+
+/** A text of these lines. What is false or undefined is left out. */
+export function linesOf(...lines: readonly (Line | readonly Line[])[]): string {
+  return lines
+    .flat()
+    .filter((line) => line !== false && line !== undefined)
+    .join("\n");
 }
 
 /** A value as one JSON document on one line. */

@@ -107,3 +107,14 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
 export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly GroupBy[] {
   return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
 }
+
+/** The number of a run or a backfill, which is a Postgres integer. Errors: `run_unknown`, `backfill_unknown`. */
+export function numberOf(what: "run" | "backfill", text: string): number {
+  const id = Number(text);
+  if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
+  throw new UsageError({
+    code: `${what}_unknown`,
+    message: `${text} is not the number of a ${what}.`,
+    next: `Run \`usage-etl ${what === "run" ? "runs" : "backfill"} list\` to see their numbers.`,
+  });
+}

@@ -8,7 +8,7 @@ import { listSources } from "../../../store/activity/overview.ts";
 import { adjustedCosts, listPrices } from "../../../store/bill/prices.ts";
 import { type PriceGap, priceGaps, unpricedUsage } from "../../../store/bill/unpriced.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { rowsOf, table } from "../../report/output.ts";
+import { tableOf } from "../../report/output.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
 import { readPriceFile } from "./price-file.ts";
 
@@ -63,23 +63,28 @@ function describePrices(prices: readonly TieredPrice[]): string {
   if (prices.length === 0) {
     return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
   }
-  const shown = prices.flatMap(({ source, workspace, tiers, unitPrice, ...price }) =>
+  const shown = prices.flatMap(({ tiers, unitPrice, ...price }) =>
     [{ fromQuantity: 0, unitPrice }, ...tiers].map((tier) => ({
-      ...{ ...price, ...tier, source: source ?? "(all)", workspace: workspace ?? "(all)" },
+      ...price,
+      ...tier,
       countedOver: tiers.length === 0 ? null : price.countedOver,
       measure: measureOf(price),
     })),
   );
-  const columns = ["sku", "unitPrice", "currency", "validFrom", "validTo", "source", "workspace"] as const;
-  const head = ["sku", "unit price", "currency", "valid from", "valid to", "source", "workspace"];
   // What nobody uses takes no room.
-  const ofTiers = prices.some(({ tiers }) => tiers.length > 0)
-    ? (["fromQuantity", "countedOver"] as const)
-    : [];
-  const ofMeasures = prices.some((price) => measureOf(price) !== "traces") ? (["measure"] as const) : [];
-  const titles = { fromQuantity: "from quantity", countedOver: "counted over", measure: "measure" };
-  const more = [...ofTiers, ...ofMeasures];
-  return table([...head, ...more.map((column) => titles[column])], rowsOf(shown, [...columns, ...more]));
+  const hasTiers = prices.some(({ tiers }) => tiers.length > 0);
+  return tableOf(shown, {
+    sku: "sku",
+    "unit price": "unitPrice",
+    currency: "currency",
+    "valid from": "validFrom",
+    "valid to": "validTo",
+    source: ({ source }) => source ?? "(all)",
+    workspace: ({ workspace }) => workspace ?? "(all)",
+    "from quantity": hasTiers && "fromQuantity",
+    "counted over": hasTiers && "countedOver",
+    measure: shown.some(({ measure }) => measure !== "traces") && "measure",
+  });
 }
 
 /** What somebody who imported prices should know of them, read from the tables. `stored`: all stored prices. */

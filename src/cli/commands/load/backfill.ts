@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../../jobs/enqueue.ts";
 import { systemClock } from "../../../clock.ts";
-import { UsageError } from "../../../errors.ts";
 import { overlapNotes } from "../../../pipeline/backfill/overlaps.ts";
 import { planBackfill } from "../../../pipeline/backfill/plan-backfill.ts";
 import { previewedOpen } from "../../../pipeline/backfill/previewed-source.ts";
@@ -20,11 +19,12 @@ import {
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import { steerBackfill } from "../../../store/work/steer-backfill.ts";
 import { describeRange, exitOfRange, rangeToData } from "../../report/load-report.ts";
-import { instant, rowsOf, table } from "../../report/output.ts";
+import { instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
 import {
   groupingsOf,
   meterOf,
+  numberOf,
   type RangeOptions,
   rangeOf,
   type SelectionOptions,
@@ -60,15 +60,18 @@ export function define(backfill: Command): void {
   backfill
     .command("show <id>")
     .description("show one backfill and its failed fetch tasks")
-    .action(inSession((session: Session, _options: object, id: string) => show(session, [toId(id)])));
+    .action(
+      inSession((session: Session, _options: object, id: string) =>
+        show(session, [numberOf("backfill", id)]),
+      ),
+    );
   for (const [action, description] of STEERING) {
     backfill
       .command(`${action} <id>`)
       .description(description)
       .action(
         inSession(async (session: Session, _options: object, id: string) => {
-          const backfillId = toId(id);
-          const order = { backfillId, action, by: commandActor() };
+          const order = { backfillId: numberOf("backfill", id), action, by: commandActor() };
           const steered = await steerBackfill(await session.migratedStore(), order);
           session.output.data([steered], describeBackfills);
         }),
@@ -85,15 +88,13 @@ const STEERING = [
 
 async function start(session: Session, options: BackfillOptions): Promise<number> {
   if (options.dryRun === true) return showPreview(session, options);
-  const range = rangeOf(options);
   const { stride, reprocess } = options;
-  const groupings = groupingsOf(options);
-  const meter = meterOf(options);
+  const [range, meter, groupings] = [rangeOf(options), meterOf(options), groupingsOf(options)];
+  const wish = { meter, range, stride, groupings, reprocess };
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
     refuseOutside({ dataStart: source.meters.get(meter) ?? source.dataStart }, range, now);
     const known = previewedOpen(source);
     const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);
-    const wish = { meter, range, stride, groupings, reprocess };
     const planned = await planBackfill({ ...known, workspaceIds }, wish, now);
     const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
@@ -103,10 +104,12 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   if (options.inline === true) {
     return loadInline(session, "backfill", async (source, now) => {
       const plan = await planOf(source, now);
-      const { tasks, asked } = plan;
-      const detail = `inline: ${describeAsked({ meter, range, stride, groupings, reprocess, tasks, workspaceIds: asked.workspaceIds })}`;
-      const order = { sourceId: source.sourceId, action: "backfill.start", detail };
-      await recordAction(source.store.db, commandActor(), order);
+      const { workspaceIds } = plan.asked;
+      await recordAction(source.store.db, commandActor(), {
+        sourceId: source.sourceId,
+        action: "backfill.start",
+        detail: `inline: ${describeAsked({ ...wish, tasks: plan.tasks, workspaceIds })}`,
+      });
       return plan;
     });
   }
@@ -120,9 +123,8 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const overlaps = await overlapNotes(store.db, { slug: source.config.slug, range, stride });
     for (const note of overlaps) session.output.note(note);
     const { workspaceIds } = asked;
-    const id = await createBackfill(store, {
-      ...{ sourceId, meter, range, stride, groupings, workspaceIds, reprocess, tasks, by: commandActor() },
-    });
+    const order = { ...wish, sourceId, workspaceIds, tasks, by: commandActor() };
+    const id = await createBackfill(store, order);
     const queue = await openSessionQueue(session, "control", { redis, slug: source.config.slug });
     // Saves some seconds: the schedule enqueues its tasks anyway, so a Redis that went away meanwhile does not matter.
     const options = { ...enqueueJob.options, jobId: `enqueue-for-backfill-${id}` };
@@ -156,8 +158,8 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
   const shown = await Promise.all(
     ids.map(async (backfillId) => {
       const backfill = await backfillOf(db, backfillId);
-      const [failed, range] = [await failedTasks(db, backfillId), await rangeOfBackfill(db, backfill)];
-      return { backfill, failed, range };
+      const failed = await failedTasks(db, backfillId);
+      return { backfill, failed, range: await rangeOfBackfill(db, backfill) };
     }),
   );
   session.output.data(
@@ -167,29 +169,18 @@ async function show(session: Session, ids: readonly number[]): Promise<number> {
       range: rangeToData(range),
     })),
     () =>
-      shown
-        .flatMap(({ backfill, failed, range }) => [
+      linesOf(
+        shown.flatMap(({ backfill, failed, range }) => [
           describeBackfills([backfill]),
           ...failed.map(describeFailed),
           describeRange(range),
-        ])
-        .join("\n"),
+        ]),
+      ),
   );
   // Tasks that wait are no failure: only a finished backfill lacks what is not loaded.
   return firstExit(
     shown.map(({ backfill, range }) => (backfill.finishedAt === null ? EXIT.done : exitOfRange(range))),
   );
-}
-
-function toId(text: string): number {
-  const id = Number(text);
-  // The number of a backfill is a Postgres integer.
-  if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
-  throw new UsageError({
-    code: "backfill_unknown",
-    message: `${text} is not the number of a backfill.`,
-    next: "Run `usage-etl backfill list` to see their numbers.",
-  });
 }
 
 const LOOK_EVERY_MS = 500;
@@ -198,7 +189,7 @@ const LOOK_EVERY_MS = 500;
  * Shows the progress of a backfill until it ends, Ctrl-C interrupts this process, or the platform refuses the key. In the
  * last two cases the backfill goes on in the service.
  */
-export async function followBackfill(
+async function followBackfill(
   session: Session,
   backfillId: number,
 ): Promise<"ended" | "interrupted" | "refused"> {
@@ -211,8 +202,9 @@ export async function followBackfill(
       if (state === "done" || state === "cancelled") return "ended";
       if (signal.aborted || refused !== null) {
         if (refused !== null) output.note(`The platform refuses the key: ${refused}`);
+        const when = refused === null ? "" : " once the key is accepted";
         output.note(
-          `Backfill ${backfillId} continues in the service${refused === null ? "" : " once the key is accepted"}. \`usage-etl backfill show ${backfillId}\` shows its progress.`,
+          `Backfill ${backfillId} continues in the service${when}. \`usage-etl backfill show ${backfillId}\` shows its progress.`,
         );
         return refused === null ? "interrupted" : "refused";
       }
@@ -223,14 +215,16 @@ export async function followBackfill(
 
 export function describeBackfills(backfills: readonly Backfill[]): string {
   if (backfills.length === 0) return "There is no backfill.";
-  // `--json` keeps the state's name, beside the count of what failed.
-  const stateOf = ({ state, failed }: Backfill) => (failed > 0 ? `${state}, ${failed} failed` : state);
-  const shown = backfills.map((b) => ({ ...b, state: stateOf(b), from: instant(b.from), to: instant(b.to) }));
   const hasSources = new Set(backfills.map(({ source }) => source)).size > 1;
-  const columns = ["state", "stride", "from", "to", "total", "waiting"] as const;
-  const source = hasSources ? (["source"] as const) : [];
-  return table(
-    ["id", ...source, ...columns.map((name) => (name === "total" ? "fetch tasks" : name))],
-    rowsOf(shown, ["backfillId", ...source, ...columns]),
-  );
+  return tableOf(backfills, {
+    id: "backfillId",
+    source: hasSources && "source",
+    // `--json` keeps the state's name, beside the count of what failed.
+    state: ({ state, failed }) => (failed > 0 ? `${state}, ${failed} failed` : state),
+    stride: "stride",
+    from: ({ from }) => instant(from),
+    to: ({ to }) => instant(to),
+    "fetch tasks": "total",
+    waiting: "waiting",
+  });
 }

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { describeDuration } from "../../../clock.ts";
-import { UsageError } from "../../../errors.ts";
 import { outcomeOf } from "../../../pipeline/run-outcome.ts";
 import { listRuns, type Run, type RunOutcome, requestsOfRun, runOf } from "../../../store/activity/runs.ts";
 import { type FailedTask, failedTasks } from "../../../store/work/backfills.ts";
 import { RUN_KINDS, type RunKind } from "../../../store/work/runs.ts";
-import { instant, rowsOf, second, table, wrapped } from "../../report/output.ts";
+import { count, instant, linesOf, second, tableOf, wrapped } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
+import { numberOf } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
 
 interface ListOptions {
@@ -37,22 +37,23 @@ async function list(session: Session, { kind, source, limit }: ListOptions): Pro
 /** Ends with the exit code of the run: 3 where something failed, 4 where figures differ. */
 async function show(session: Session, id: string): Promise<number> {
   const { db } = await session.migratedStore();
-  const run = await runOf(db, toId(id));
+  const run = await runOf(db, numberOf("run", id));
   const requests = await requestsOfRun(db, run.runId);
   const failed = run.backfillId === null ? [] : await failedTasks(db, run.backfillId);
   session.output.data({ ...run, byRequest: requests, failedTasks: failed }, () =>
-    [
+    linesOf(
       describeRun(run),
-      ...(requests.length === 0
-        ? []
-        : [
-            table(
-              ["dimension", "stride", "outcome", "code", "requests", "records"],
-              rowsOf(requests, ["groupBy", "stride", "outcome", "code", "requests", "records"]),
-            ),
-          ]),
-      ...failed.map(describeFailed),
-    ].join("\n"),
+      requests.length > 0 &&
+        tableOf(requests, {
+          dimension: "groupBy",
+          stride: "stride",
+          outcome: "outcome",
+          code: "code",
+          requests: "requests",
+          records: "records",
+        }),
+      failed.map(describeFailed),
+    ),
   );
   return exitOfOutcome(run.outcome);
 }
@@ -60,62 +61,46 @@ async function show(session: Session, id: string): Promise<number> {
 const MOST = 1000;
 
 function parseLimit(text: string): number {
-  const count = Number(text);
-  if (Number.isSafeInteger(count) && count > 0 && count <= MOST) return count;
+  const most = Number(text);
+  if (Number.isSafeInteger(most) && most > 0 && most <= MOST) return most;
   throw new InvalidArgumentError(`It is not a number from 1 to ${MOST}.`);
 }
 
-function toId(text: string): number {
-  const id = Number(text);
-  if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
-  throw new UsageError({
-    code: "run_unknown",
-    message: `${text} is not the number of a run.`,
-    next: "Run `usage-etl runs list` to see their numbers.",
-  });
-}
-
-export function describeRuns(runs: readonly Run[]): string {
+function describeRuns(runs: readonly Run[]): string {
   if (runs.length === 0) return "Nothing ran yet. Run `usage-etl sync --inline`.";
   const hasSources = new Set(runs.map(({ source }) => source)).size > 1;
-  const head = [
-    "run",
-    ...(hasSources ? ["source"] : []),
-    "kind",
-    "started (UTC)",
-    "took",
-    "requests",
-    "outcome",
-  ];
-  const rows = runs.map((run) => [
-    run.runId,
-    ...(hasSources ? [run.source] : []),
-    ...[nameOf(run), second(run.startedAt).slice(0, -":00".length), describeDuration(run.seconds * 1000)],
-    ...[run.requests, outcomeOf(run)],
-  ]);
   const width = Math.max(...runs.map(({ runId }) => String(runId).length));
   const reasons = runs
     .filter(({ reason }) => reason !== null)
     .map((run) => wrapped(`${String(run.runId).padStart(width)}  `, reasonOf(run)));
-  return [table(head, rows), ...(reasons.length === 0 ? [] : ["", ...reasons])].join("\n");
+  return linesOf(
+    tableOf(runs, {
+      run: "runId",
+      source: hasSources && "source",
+      kind: nameOf,
+      "started (UTC)": ({ startedAt }) => second(startedAt).slice(0, -":00".length),
+      took: ({ seconds }) => describeDuration(seconds * 1000),
+      requests: "requests",
+      outcome: outcomeOf,
+    }),
+    reasons.length > 0 && ["", ...reasons],
+  );
 }
 
 function reasonOf({ reason, code }: Run): string {
   return `${reason ?? ""}${code === null ? "" : ` [${code}]`}`;
 }
 
-export function describeRun(run: Run): string {
+function describeRun(run: Run): string {
   const { runId, source, startedAt, finishedAt, seconds, requests, reason } = run;
-  const lines = [
+  const took = describeDuration(seconds * 1000);
+  return linesOf(
     `Run ${runId}: ${nameOf(run)} of source ${source}, ${outcomeOf(run)}`,
     `started   ${second(startedAt)} UTC`,
-    finishedAt === null
-      ? `running   for ${describeDuration(seconds * 1000)}`
-      : `finished  ${second(finishedAt)} UTC, after ${describeDuration(seconds * 1000)}`,
-    `requests  ${requests === null ? "none, or not counted" : requests.toLocaleString("en-US")}`,
-  ];
-  if (reason !== null) lines.push(wrapped("reason    ", reasonOf(run)));
-  return lines.join("\n");
+    finishedAt === null ? `running   for ${took}` : `finished  ${second(finishedAt)} UTC, after ${took}`,
+    `requests  ${requests === null ? "none, or not counted" : count(requests)}`,
+    reason !== null && wrapped("reason    ", reasonOf(run)),
+  );
 }
 
 function nameOf({ kind, backfillId }: Run): string {
@@ -123,19 +108,14 @@ function nameOf({ kind, backfillId }: Run): string {
 }
 
 /** The exit code of the command that ran, as far as the tables know it. */
-export function exitOfOutcome(outcome: RunOutcome): number {
+function exitOfOutcome(outcome: RunOutcome): number {
   if (outcome === "differs") return EXIT.mismatch;
-  return outcome === "failed" || outcome === "partly_failed" || outcome === "lost"
-    ? EXIT.partlyFailed
-    : EXIT.done;
+  return ["failed", "partly_failed", "lost"].includes(outcome) ? EXIT.partlyFailed : EXIT.done;
 }
 
-export function describeFailed(task: FailedTask): string {
-  const { workspaceIds } = task;
+/** A fetch task of a backfill that was given up. */
+export function describeFailed({ workspaceIds, from, to, ...task }: FailedTask): string {
   const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
-  const when = `${instant(task.from)} to ${instant(task.to)}`;
-  return wrapped(
-    "failed: ",
-    `${task.groupBy} ${task.stride} ${when}, ${where}: ${task.message} [${task.code}]`,
-  );
+  const what = `${task.groupBy} ${task.stride} ${instant(from)} to ${instant(to)}, ${where}`;
+  return wrapped("failed: ", `${what}: ${task.message} [${task.code}]`);
 }

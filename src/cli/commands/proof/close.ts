@@ -7,7 +7,7 @@ import { METER_NAME, METERS, meterFlags } from "../../../domain/usage/meter.ts";
 import { UsageError } from "../../../errors.ts";
 import { type ClosedSource, closeSources, isAsAsked } from "../../../pipeline/months/close.ts";
 import { type ClosedPeriod, closePeriods } from "../../../pipeline/months/close-periods.ts";
-import { instant, table } from "../../report/output.ts";
+import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
 
@@ -66,13 +66,7 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     closed.map(({ source, result, provider, others }) => ({ source, ...result, provider, others })),
     () => {
       const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests };
-      return closed
-        .map((one) => {
-          const said = describeClose(one, { ...asked, without: one.asked });
-          const what = `${one.source}, ${month.name}`;
-          return `${said}\n${what}: ${describeProviderMonth(one.provider)}${describeOthers(what, one.others)}`;
-        })
-        .join("\n");
+      return linesOf(closed.map((one) => describeMonth(one, { ...asked, without: one.asked })));
     },
   );
   return firstExit(closed.map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));
@@ -89,87 +83,90 @@ async function runPeriod(session: Session, day: string, options: CloseOptions): 
       ...{ source, periodStart: period.start, periodEnd: period.end },
       ...{ ...result, others },
     })),
-    () => closed.map(describePeriod).join("\n"),
+    () => linesOf(closed.map(describePeriod)),
   );
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
 }
 
-function describePeriod(one: ClosedPeriod): string {
-  const what = `${one.source}, billing period ${one.period.start} to ${one.period.end}`;
-  return `${describePeriodClose(what, one)}${describeOthers(what, one.others)}`;
+function describePeriod({ source, period, result, others }: ClosedPeriod): string {
+  const what = `${source}, billing period ${period.start} to ${period.end}`;
+  return linesOf(
+    result.state === "open" && describeOpenPeriod(what, result.open, period),
+    result.state === "closed" && describeClosed(what, result),
+    result.state === "closed_before" &&
+      `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`,
+    others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
+  );
 }
 
-/** What the close says of other usage than traces of all tiers, as a line of its own. */
-function describeOthers(what: string, others: ClosedPeriod["others"]): string {
-  return others.length === 0 ? "" : `\n${what}: ${describeOtherUsage(others)}`;
-}
-
-function describePeriodClose(what: string, { period, result }: ClosedPeriod): string {
-  if (result.state === "open") return describeOpenPeriod(what, result.open, period);
-  if (result.state === "closed_before")
-    return `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`;
-  const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
-  return `${what}: closed with ${result.traces.toLocaleString("en-US")} traces in ${result.totals} totals${accepted}`;
-}
-
-function describeClose(one: ClosedSource, asked: AskedClose): string {
-  const { source, result } = one;
+function describeMonth(one: ClosedSource, asked: AskedClose): string {
+  const { source, result, provider, others } = one;
   const what = `${source}, ${asked.month.name}`;
-  if (result.state === "open") return describeOpen(what, result.open, asked);
-  const without = result.without.length === 0 ? "" : `, without ${result.without.join(", ")}`;
-  if (result.state === "closed") {
-    const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
-    return `${what}: closed with ${result.traces.toLocaleString("en-US")} traces in ${result.totals} totals${accepted}${without}`;
-  }
-  const { adjusted, closedAt } = result;
-  const line = `${what}: closed on ${closedAt}${without}; ${adjusted} totals were adjusted since (reporting.usage_month_close)`;
-  return isAsAsked(one)
-    ? line
-    : `${line}\n${what}: a month closes once. Which workspaces are left out cannot be changed now.`;
+  return linesOf(
+    result.state === "open" && describeOpen(what, result.open, asked),
+    result.state === "closed" && `${describeClosed(what, result)}${withoutText(result)}`,
+    result.state === "closed_before" && [
+      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
+      !isAsAsked(one) && `${what}: a month closes once. Which workspaces are left out cannot be changed now.`,
+    ],
+    `${what}: ${describeProviderMonth(provider)}`,
+    others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
+  );
+}
+
+function describeClosed(what: string, result: { traces: number; totals: number; accepted: number }): string {
+  const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
+  return `${what}: closed with ${count(result.traces)} traces in ${result.totals} totals${accepted}`;
+}
+
+function withoutText({ without }: { without: readonly string[] }): string {
+  return without.length === 0 ? "" : `, without ${without.join(", ")}`;
 }
 
 /** What keeps a month open: as a table, then each step that helps, with the command that takes it. */
-export function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose): string {
-  const steps = stepsOf(open, asked).map(({ text }) => `- ${text}`);
-  return [...listOpen(what, open), "What to do:", ...steps].join("\n");
+function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose): string {
+  return listOpen(
+    what,
+    open,
+    stepsOf(open, asked).map(({ text }) => text),
+  );
 }
 
 /** The same of a billing period, with the commands that load and prove its days. */
-export function describeOpenPeriod(
+function describeOpenPeriod(
   what: string,
   open: readonly OpenDay[],
   { start, end }: { start: string; end: string },
 ): string {
-  const meters = METERS.filter((meter) =>
-    open.some((one) => one.meter === meter && !DISAGREEMENTS.includes(one.reason)),
-  );
-  const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
-  const steps = canAccept
-    ? [
-        `Ask the platform about what differs there, or accept it: \`usage-etl close --period ${start} --accept-disagreements\``,
-      ]
-    : [
-        ...meters.map((meter) => {
-          const [of, tierFlags] =
-            meter === "traces" ? ["", ""] : [` of ${METER_NAME[meter]}`, ` ${meterFlags(meter)}`];
-          return `Load what is missing or provisional${of}: \`usage-etl backfill --from ${start} --to ${end}${tierFlags}\``;
-        }),
-        `Then reconcile with the export: \`usage-etl reconcile --from ${start} --to ${end} --repair\``,
-      ];
-  return [...listOpen(what, open), "What to do:", ...steps.map((step) => `- ${step}`)].join("\n");
+  const unloaded = open.filter(({ reason }) => !DISAGREEMENTS.includes(reason));
+  if (unloaded.length === 0) {
+    const accept = `usage-etl close --period ${start} --accept-disagreements`;
+    return listOpen(what, open, [`Ask the platform about what differs there, or accept it: \`${accept}\``]);
+  }
+  const meters = METERS.filter((meter) => unloaded.some((one) => one.meter === meter));
+  return listOpen(what, open, [
+    ...meters.map((meter) => {
+      const isAll = meter === "traces";
+      const tierFlags = isAll ? "" : ` ${meterFlags(meter)}`;
+      return `Load what is missing or provisional${isAll ? "" : ` of ${METER_NAME[meter]}`}: \`usage-etl backfill --from ${start} --to ${end}${tierFlags}\``;
+    }),
+    `Then reconcile with the export: \`usage-etl reconcile --from ${start} --to ${end} --repair\``,
+  ]);
 }
 
-function listOpen(what: string, open: readonly OpenDay[]): string[] {
+function listOpen(what: string, open: readonly OpenDay[], steps: readonly string[]): string {
   const hasOthers = open.some(({ meter }) => meter !== "traces");
-  const rows = checkListOf(open).map(({ meter, groupBy, reason, days, first, last }) => [
-    ...(hasOthers ? [METER_NAME[meter]] : []),
-    ...[groupBy, OPEN_WORDS[reason], days, instant(first), instant(last)],
-  ]);
-  return [
+  return linesOf(
     `${what}: open`,
-    table(
-      [...(hasOthers ? ["usage"] : []), "dimension", "what is open", "days x\nworkspaces", "first", "last"],
-      rows,
-    ),
-  ];
+    tableOf(checkListOf(open), {
+      usage: hasOthers && (({ meter }) => METER_NAME[meter]),
+      dimension: "groupBy",
+      "what is open": ({ reason }) => OPEN_WORDS[reason],
+      "days x\nworkspaces": "days",
+      first: ({ first }) => instant(first),
+      last: ({ last }) => instant(last),
+    }),
+    "What to do:",
+    steps.map((step) => `- ${step}`),
+  );
 }

@@ -9,7 +9,7 @@ import { type ReconcileResult, reconcile, type StrideResult } from "../../../pip
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import { describeRun, exitOfRun } from "../../report/load-report.ts";
-import { instant, table } from "../../report/output.ts";
+import { count, counted, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
   askedMeter,
@@ -25,7 +25,6 @@ import { commandActor, inSession, type Session } from "../../session/session.ts"
 import { reportPerSource } from "../../session/sources.ts";
 
 const SHOWN = 50;
-const HEAD = ["kind", "state", "dimension", "bucket", "workspace", "id", "stored", "export", "export says"];
 
 interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
   readonly stride?: Stride;
@@ -66,7 +65,7 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
       );
     },
     exitOf: exitOfReconcile,
-    describe: (results) => Object.values(results).map(describeReconcile).join("\n"),
+    describe: (results) => linesOf(Object.values(results).map(describeReconcile)),
   });
 }
 
@@ -85,66 +84,53 @@ function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult
 
 /** Counts by stride, then at most fifty differences with their keys, then what was not compared. */
 export function describeReconcile(result: ReconcileResult): string {
-  const { open, platformDisagrees, repaired } = result;
-  const total = open + platformDisagrees;
-  const lines = result.strides.map(
-    (one) =>
-      `${ofMeter(one.meter)}${one.stride}: ${one.compared.toLocaleString("en-US")} records compared with the export in ${one.windows} windows, ` +
-      `${differences(one.open + one.platformDisagrees)} left`,
-  );
-  if (result.windows === 0) lines.push("Nothing in that range is final and loaded, so nothing is proved.");
-  if (repaired !== undefined) {
-    lines.push(
-      `${differences(repaired.differences)} fetched again, ${repaired.mended} repaired, ` +
+  const { platformDisagrees, repaired, unverified, moved } = result;
+  const shown = result.differences.slice(0, SHOWN);
+  const left = result.open + platformDisagrees - shown.length;
+  const hasOthers = shown.some(({ meter }) => meter !== "traces");
+  return linesOf(
+    result.strides.map(
+      (one) =>
+        `${ofMeter(one.meter)}${one.stride}: ${count(one.compared)} records compared with the export in ${one.windows} windows, ` +
+        `${counted(one.open + one.platformDisagrees, "difference")} left`,
+    ),
+    result.windows === 0 && "Nothing in that range is final and loaded, so nothing is proved.",
+    repaired && [
+      `${counted(repaired.differences, "difference")} fetched again, ${repaired.mended} repaired, ` +
         `${repaired.withdrawn} withdrawn (the export was wrong, nothing was changed):`,
       describeRun(repaired.run),
-    );
-  }
-  if (platformDisagrees > 0) {
-    lines.push(
-      `${differences(platformDisagrees)} where the platform contradicts itself: its JSON and its export differ, in two answers each. ` +
+    ],
+    platformDisagrees > 0 &&
+      `${counted(platformDisagrees, "difference")} where the platform contradicts itself: its JSON and its export differ, in two answers each. ` +
         "The JSON figure is kept. Nothing is fetched again unless one of them changes.",
-    );
-  }
-  const shown = result.differences.slice(0, SHOWN);
-  const hasOthers = shown.some(({ meter }) => meter !== "traces");
-  if (shown.length > 0) {
-    const rows = shown.map((d) => [
-      ...(hasOthers ? [numberName(d.meter, d.measure)] : []),
-      d.kind,
-      d.state,
-      d.groupBy,
-      instant(d.bucketStart),
-      d.workspaceId,
-      shownId(d.dimensionId),
-      d.storedTraces,
-      d.exportTraces,
-      d.exportSays,
-    ]);
-    lines.push(table(hasOthers ? ["usage", ...HEAD] : HEAD, rows));
-  }
-  if (shown.length < total) {
-    lines.push(`... and ${total - shown.length} more in reporting.usage_reconciliation_by_kind`);
-  }
-  for (const { task, code, message } of result.failures) {
-    lines.push(
-      `not compared: ${ofMeter(task.meter)}${task.groupBy} ${instant(task.window.start)} to ${instant(task.window.end)}: ${message} [${code}]`,
-    );
-  }
-  if (result.unverified > 0) {
-    lines.push(`not compared: ${result.unverified} windows of workspaces whose access is not proven`);
-  }
-  if (result.moved > 0) {
-    lines.push(`not compared: ${result.moved} windows that were loaded again meanwhile; run it again`);
-  }
-  for (const one of result.strides) lines.push(...describeNotCompared(one));
-  for (const { meter, stride, differences: left } of result.otherStrides) {
-    const known = left === 0 ? "" : ` ${differences(left)} found earlier are left there.`;
-    lines.push(
-      `not compared: ${ofMeter(meter)}stride ${stride}. Run reconcile with ${flagsOf(meter)}--stride ${stride} to compare it.${known}`,
-    );
-  }
-  return lines.join("\n");
+    shown.length > 0 &&
+      tableOf(shown, {
+        usage: hasOthers && ((one) => numberName(one.meter, one.measure)),
+        kind: "kind",
+        state: "state",
+        dimension: "groupBy",
+        bucket: (one) => instant(one.bucketStart),
+        workspace: "workspaceId",
+        id: (one) => shownId(one.dimensionId),
+        stored: "storedTraces",
+        export: "exportTraces",
+        "export says": "exportSays",
+      }),
+    left > 0 && `... and ${left} more in reporting.usage_reconciliation_by_kind`,
+    result.failures.map(({ task: { meter, groupBy, window }, code, message }) => {
+      const what = `${ofMeter(meter)}${groupBy} ${instant(window.start)} to ${instant(window.end)}`;
+      return `not compared: ${what}: ${message} [${code}]`;
+    }),
+    unverified > 0 && `not compared: ${unverified} windows of workspaces whose access is not proven`,
+    moved > 0 && `not compared: ${moved} windows that were loaded again meanwhile; run it again`,
+    result.strides.flatMap(describeNotCompared),
+    result.otherStrides.map(({ meter, stride, differences }) => {
+      const flags = meter === "traces" ? "" : `${meterFlags(meter)} `;
+      const known =
+        differences === 0 ? "" : ` ${counted(differences, "difference")} found earlier are left there.`;
+      return `not compared: ${ofMeter(meter)}stride ${stride}. Run reconcile with ${flags}--stride ${stride} to compare it.${known}`;
+    }),
+  );
 }
 
 const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
@@ -160,18 +146,10 @@ function ofMeter(meter: Meter): string {
   return meter === "traces" ? "" : `${METER_NAME[meter]}, `;
 }
 
-function flagsOf(meter: Meter): string {
-  return meter === "traces" ? "" : `${meterFlags(meter)} `;
-}
-
 function describeNotCompared({ meter, stride, notCompared }: StrideResult): string[] {
   const unit = stride === "hour" ? "hours" : "days";
   return WHY_NOT.filter(([key]) => notCompared[key] > 0).map(
     ([key, why]) =>
-      `not compared: ${ofMeter(meter)}stride ${stride}, ${notCompared[key].toLocaleString("en-US")} ${unit} x scopes: ${why}`,
+      `not compared: ${ofMeter(meter)}stride ${stride}, ${count(notCompared[key])} ${unit} x scopes: ${why}`,
   );
-}
-
-function differences(count: number): string {
-  return `${count.toLocaleString("en-US")} difference${count === 1 ? "" : "s"}`;
 }

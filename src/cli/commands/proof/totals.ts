@@ -10,7 +10,7 @@ import { type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
 import type { ReadPart } from "../../../pipeline/bill/read-terms.ts";
 import { checkTotals, type TotalsResult } from "../../../pipeline/proof/check-totals.ts";
 import { dimensionText } from "../../report/load-report.ts";
-import { instant, table } from "../../report/output.ts";
+import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import { inSession, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
@@ -32,117 +32,89 @@ async function run(
   session: Session,
   { reach, provider = false }: { reach: Reach; provider?: boolean },
 ): Promise<number> {
-  if (provider) return runProvider(session, reach);
+  const { progress } = session.output;
+  if (provider) {
+    return reportPerSource(session, {
+      kind: "totals",
+      work: (source) =>
+        progress({ label: "provider", unit: "months" }, (update) =>
+          readBill(source, { reach, isPatient: false }, update),
+        ),
+      exitOf: exitOfBill,
+      toData: billToData,
+      describe: (results) =>
+        linesOf(Object.entries(results).map(([source, bill]) => describeBill(source, bill))),
+    });
+  }
   return reportPerSource(session, {
     kind: "totals",
     work: (source) =>
-      session.output.progress({ label: "totals", unit: "windows" }, (update) =>
-        checkTotals(source, reach, update),
-      ),
+      progress({ label: "totals", unit: "windows" }, (update) => checkTotals(source, reach, update)),
     exitOf: ({ failures, unverified, daysNotFinal, othersNotFinal, differences }) => {
       if (failures + unverified + daysNotFinal + othersNotFinal > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;
     },
-    describe: (results) => Object.values(results).map(describeTotals).join("\n"),
-  });
-}
-
-async function runProvider(session: Session, reach: Reach): Promise<number> {
-  return reportPerSource(session, {
-    kind: "totals",
-    work: (source) =>
-      session.output.progress({ label: "provider", unit: "months" }, (update) =>
-        readBill(source, { reach, isPatient: false }, update),
-      ),
-    exitOf: exitOfBill,
-    toData: billToData,
-    describe: (results) =>
-      Object.entries(results)
-        .map(([source, result]) => describeBill(source, result))
-        .join("\n"),
+    describe: (results) => linesOf(Object.values(results).map(describeTotals)),
   });
 }
 
 export function describeTotals(result: TotalsResult): string {
-  const { range, findings, failed, daysWaiting, daysDisproved, daysNotFinal, unverified } = result;
-  const lines = [
-    `${instant(range.start)} to ${instant(range.end)}: ${result.requests} requests proved ${result.daysProved.toLocaleString("en-US")} days x scopes. ` +
-      `${Math.max(0, daysWaiting - daysNotFinal)} wait for a window that fits. ${result.restated} counts restated, ${result.differences} differences.`,
-  ];
-  if (daysDisproved > 0)
-    lines.push(`Not proved: ${daysDisproved} days x scopes in which a difference is left.`);
-  for (const one of result.others) {
-    const proved = one.daysProved.toLocaleString("en-US");
-    const waiting = Math.max(0, one.daysWaiting - one.daysNotFinal);
-    const name = METER_NAME[one.meter];
-    lines.push(`${name}: ${proved} days x scopes proved. ${waiting} wait for a window that fits.`);
-    if (one.daysDisproved > 0)
-      lines.push(`Not proved: ${name}, ${one.daysDisproved} days x scopes in which a difference is left.`);
-  }
-  if (result.tierDays !== undefined) {
-    const days = result.tierDays.toLocaleString("en-US");
-    lines.push(
-      `Long-lived and short-lived traces were added up and compared with all on ${days} days x workspaces.`,
-    );
-  }
+  const { range, findings, failed, others, tierDays, daysNotFinal, unverified } = result;
+  const [from, to] = [instant(range.start), instant(range.end)];
+  const waiting = (of: { daysWaiting: number; daysNotFinal: number }) =>
+    `${Math.max(0, of.daysWaiting - of.daysNotFinal)} wait for a window that fits.`;
   const hasOthers = findings.some(({ meter }) => meter !== "traces");
-  if (findings.length > 0) {
-    const rows = findings
-      .slice(0, SHOWN)
-      .map((f) => [
-        ...(hasOthers ? [numberName(f.meter, f.measure)] : []),
-        f.kind,
-        f.state,
-        f.groupBy,
-        instant(f.start),
-        instant(f.end),
-        f.workspaceId,
-        f.kind === "grouping_total" ? "(all)" : shownId(f.dimensionId),
-        f.storedTraces,
-        f.controlTraces,
-      ]);
-    lines.push(
-      table(
-        [
-          ...(hasOthers ? ["usage"] : []),
-          ...["kind", "state", "dimension", "from", "to", "workspace", "id", "stored", "total"],
-        ],
-        rows,
-      ),
-    );
-  }
-  if (findings.length > SHOWN) {
-    lines.push(`... and ${findings.length - SHOWN} more in reporting.usage_reconciliation_by_kind`);
-  }
+  return linesOf(
+    `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} days x scopes. ` +
+      `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
+    result.daysDisproved > 0 &&
+      `Not proved: ${result.daysDisproved} days x scopes in which a difference is left.`,
+    others.flatMap((one) => [
+      `${METER_NAME[one.meter]}: ${count(one.daysProved)} days x scopes proved. ${waiting(one)}`,
+      one.daysDisproved > 0 &&
+        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} days x scopes in which a difference is left.`,
+    ]),
+    tierDays !== undefined &&
+      `Long-lived and short-lived traces were added up and compared with all on ${count(tierDays)} days x workspaces.`,
+    findings.length > 0 &&
+      tableOf(findings.slice(0, SHOWN), {
+        usage: hasOthers && ((one) => numberName(one.meter, one.measure)),
+        kind: "kind",
+        state: "state",
+        dimension: "groupBy",
+        from: (one) => instant(one.start),
+        to: (one) => instant(one.end),
+        workspace: "workspaceId",
+        id: (one) => (one.kind === "grouping_total" ? "(all)" : shownId(one.dimensionId)),
+        stored: "storedTraces",
+        total: "controlTraces",
+      }),
+    findings.length > SHOWN &&
+      `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation_by_kind`,
+    commandsFor(findings).map((command) => `To compare each day with the export, run: usage-etl ${command}`),
+    failed.map(({ request: { meter, groupBy, window }, code, message }) => {
+      const what = `${dimensionText(meter, groupBy)} ${instant(window.start)} to ${instant(window.end)}`;
+      return `not checked: ${what}: ${message} [${code}]`;
+    }),
+    unverified > 0 && `not checked: ${unverified} windows of workspaces whose access is not proven`,
+    daysNotFinal > 0 &&
+      `not checked: ${daysNotFinal} days x scopes that are not loaded and final; \`usage-etl coverage\` shows them`,
+    others.map(
+      ({ meter, daysNotFinal: left }) =>
+        left > 0 && `not checked: ${METER_NAME[meter]}, ${left} days x scopes that are not loaded and final`,
+    ),
+  );
+}
+
+/** At most five, for the windows whose sum differs. */
+function commandsFor(findings: TotalsResult["findings"]): string[] {
   const commands = findings
     .filter(({ kind }) => kind === "stride_total")
-    .map((f) => {
-      const flags = f.meter === "traces" ? "" : ` ${meterFlags(f.meter)}`;
-      return `reconcile --from ${instant(f.start)} --to ${instant(f.end)} --group-by ${f.groupBy}${flags}`;
+    .map(({ meter, groupBy, start, end }) => {
+      const flags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
+      return `reconcile --from ${instant(start)} --to ${instant(end)} --group-by ${groupBy}${flags}`;
     });
-  for (const command of [...new Set(commands)].slice(0, 5)) {
-    lines.push(`To compare each day with the export, run: usage-etl ${command}`);
-  }
-  for (const { request, code, message } of failed) {
-    const { start, end } = request.window;
-    lines.push(
-      `not checked: ${dimensionText(request.meter, request.groupBy)} ${instant(start)} to ${instant(end)}: ${message} [${code}]`,
-    );
-  }
-  if (unverified > 0) {
-    lines.push(`not checked: ${unverified} windows of workspaces whose access is not proven`);
-  }
-  if (daysNotFinal > 0) {
-    lines.push(
-      `not checked: ${daysNotFinal} days x scopes that are not loaded and final; \`usage-etl coverage\` shows them`,
-    );
-  }
-  for (const { meter, daysNotFinal: left } of result.others) {
-    if (left > 0) {
-      lines.push(`not checked: ${METER_NAME[meter]}, ${left} days x scopes that are not loaded and final`);
-    }
-  }
-  return lines.join("\n");
+  return [...new Set(commands)].slice(0, 5);
 }
 
 /** Totals of a meter that nothing was said about: the comparison is not complete. */
@@ -176,26 +148,22 @@ export function billToData({ provider, limits, period, failed: parts }: ReadBill
   if (provider === undefined) return terms;
   const { refusal, months, findings, failed, requests, restated } = provider;
   const totals = months.flatMap(({ month, totals: all }) =>
-    all.map(({ metricId, metricName, meter, workspaceId, value, outcome, storedTraces }) => ({
-      ...{ month, meter, workspaceId, value, outcome, storedTraces, metricId, metricName },
-    })),
+    all.map(({ scopeId: _scope, unusable: _why, ...total }) => ({ month, ...total })),
   );
   return { refusal, requests, restated, differences: findings.length, findings, failed, totals, ...terms };
 }
 
-export function describeBill(source: string, bill: ReadBill): string {
-  const { provider, limits, period, failed } = bill;
-  const terms = [
-    ...failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
-    ...(limits === undefined ? [] : [describePart("usage limits", limits)]),
-    ...(period === undefined ? [] : [describePart("billing period", period)]),
-  ];
-  return [...(provider === undefined ? [] : [describeProvider(source, provider)]), ...terms].join("\n");
+export function describeBill(source: string, { provider, limits, period, failed }: ReadBill): string {
+  return linesOf(
+    provider && describeProvider(source, provider),
+    failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
+    limits && describePart("usage limits", limits),
+    period && describePart("billing period", period),
+  );
 }
 
 function describePart(what: string, { read, refusal }: ReadPart): string {
-  if (refusal !== null) return `${what}: refused to this key. ${refusal}`;
-  return `${what}: ${read} read`;
+  return `${what}: ${refusal === null ? `${read} read` : `refused to this key. ${refusal}`}`;
 }
 
 function describeProvider(source: string, provider: ProviderResult): string {
@@ -204,29 +172,26 @@ function describeProvider(source: string, provider: ProviderResult): string {
     return `${source}: the server does not show the billing provider's totals to this key, so no month was compared. ${refusal}`;
   }
   const totals = months.flatMap((month) => month.totals.map((one) => ({ ...one, month: month.month })));
-  const of = (outcome: ProviderOutcome) => totals.filter((one) => one.outcome === outcome);
-  const lines = [
-    `${source}: ${requests} requests compared ${of("equal").length + of("differs").length} totals (months x workspaces x meters). ` +
-      `${of("equal").length} are equal, ${findings.length} differ. ${restated} counts restated.`,
-  ];
-  if (findings.length > 0) {
-    const rows = findings
-      .slice(0, SHOWN)
-      .map((f) => [
-        instant(f.start).slice(0, 7),
-        f.workspaceId,
-        f.meter === "traces" ? "all" : "extended",
-        f.storedTraces,
-        f.controlTraces,
-      ]);
-    lines.push(table(["month", "workspace", "tier", "stored", "provider"], rows));
-    lines.push("Nothing was changed: ask the platform which number it bills.");
-  }
-  if (findings.length > SHOWN) {
-    lines.push(`... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`);
-  }
-  for (const { month, code, message } of failed) lines.push(`not compared: ${month}: ${message} [${code}]`);
-  return [...lines, ...notesOf(totals)].join("\n");
+  const [equal = 0, differ = 0] = ["equal", "differs"].map(
+    (outcome) => totals.filter((one) => one.outcome === outcome).length,
+  );
+  return linesOf(
+    `${source}: ${requests} requests compared ${equal + differ} totals (months x workspaces x meters). ` +
+      `${equal} are equal, ${findings.length} differ. ${restated} counts restated.`,
+    findings.length > 0 && [
+      tableOf(findings.slice(0, SHOWN), {
+        month: ({ start }) => instant(start).slice(0, 7),
+        workspace: "workspaceId",
+        tier: ({ meter }) => (meter === "traces" ? "all" : "extended"),
+        stored: "storedTraces",
+        provider: "controlTraces",
+      }),
+      "Nothing was changed: ask the platform which number it bills.",
+    ],
+    findings.length > SHOWN && `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`,
+    failed.map(({ month, code, message }) => `not compared: ${month}: ${message} [${code}]`),
+    notesOf(totals),
+  );
 }
 
 /** One line for each reason, meter or metric: what is not compared, and why. */
@@ -243,8 +208,8 @@ function notesOf(totals: readonly (Total & { month: string })[]): string[] {
     const ids = [...new Set(some.flatMap(({ workspaceId }) => workspaceId ?? []))];
     const when = months.length === 1 ? months[0] : `${months[0]} to ${months.at(-1)}`;
     const what = meter === null ? `metric ${JSON.stringify(metricName ?? metricId)}` : METER_WORDS[meter];
-    const whose =
-      ids.length === 0 ? "" : ids.length > 3 ? `, ${ids.length} workspaces` : `, ${ids.join(", ")}`;
+    const named = ids.length > 3 ? `${ids.length} workspaces` : ids.join(", ");
+    const whose = named && `, ${named}`;
     return `not compared: ${what}, ${when}${whose}: ${PROVIDER_OUTCOMES[outcome]}`;
   });
 }
