@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
+import type { PlatformAccess } from "../../config/config.ts";
 import { UsageError } from "../../errors.ts";
+import { Duration } from "../../luxon.ts";
 import type { Task, TaskEvent } from "../../platform/agents/a2a-answers.ts";
 import type { AgentCard } from "../../platform/agents/a2a-card.ts";
 import {
@@ -11,127 +13,244 @@ import {
 } from "../../platform/agents/control-plane.ts";
 import { replyTo } from "../../platform/agents/thread-state.ts";
 import { STRATEGIES, type Strategy } from "../../platform/agents/threads.ts";
+import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../../platform/clients.ts";
 import { deadlineSignal } from "../../platform/http/poll.ts";
 import { printableLine } from "../../printable.ts";
-import { table } from "../report/output.ts";
+import { tableOf } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
-import {
-  type AssistantOption,
-  assistantOf,
-  openControlPlane,
-  openDeployment,
-  type SourceOption,
-  type WithinOption,
-  withAssistant,
-  withSource,
-  withWithin,
-} from "../session/platform-access.ts";
+import { parseDuration } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export function define(platform: Command): void {
-  addTemplateCommands(platform);
-  addDeploymentCommands(platform);
-  addRunCommand(platform);
-  addA2aCommands(platform);
+/** The platform's other calls: templates and deployments of the control plane, runs and agent-to-agent messages of a deployment. */
+
+/** Cloud deployments take some minutes. */
+const DEPLOYED_WITHIN_MS = 30 * 60_000;
+/** People rarely wait longer for an assistant. */
+const REPLY_WITHIN_MS = 10 * 60_000;
+
+interface SourceOption {
+  readonly source?: string;
 }
 
-export function addTemplateCommands(platform: Command): void {
+interface WaitOptions extends SourceOption {
+  /** Milliseconds. */
+  readonly within: number;
+}
+
+interface DeploymentOptions extends WaitOptions {
+  readonly body?: string;
+  readonly wait?: boolean;
+  readonly revision?: string;
+}
+
+interface AssistantOptions extends WaitOptions {
+  readonly assistant?: string;
+  readonly thread?: string;
+  readonly strategy?: Strategy;
+  readonly context?: string;
+  readonly task?: string;
+}
+
+export function define(platform: Command): void {
   const template = platform.command("template").description("show and rename sandbox templates");
   withSource(template.command("get <name>"))
     .description("show one template")
     .action(
-      inSession(async (session: Session, options: SourceOption, name: string) => {
-        const found = await openControlPlane(session, options).template(name, session);
-        session.output.data(found, describeTemplate);
-      }),
+      onControlPlane(async (client, session, _options, name) =>
+        session.output.data(await client.template(name, session), describeTemplate),
+      ),
     );
   withSource(template.command("rename <name> <new-name>"))
     .description("rename a template; the platform allows no other change")
     .action(
-      inSession(async (session: Session, options: SourceOption, name: string, to: string) => {
-        const renamed = await openControlPlane(session, options).renameTemplate({ name, to }, session);
-        session.output.data(renamed, describeTemplate);
-      }),
+      onControlPlane(async (client, session, _options, name, to) =>
+        session.output.data(await client.renameTemplate({ name, to }, session), describeTemplate),
+      ),
     );
-}
 
-function describeTemplate(template: SandboxTemplate): string {
-  const rules = (template.proxyConfig?.rules as unknown[] | undefined)?.length ?? 0;
-  const limits = Object.entries(template.resources)
-    .filter(([, value]) => value !== null)
-    .map(([what, value]) => `${what} ${printableLine(value)}`);
-  return table(
-    ["name", "image", "limits", "volumes", "proxy rules", "id"],
-    [[template.name, template.image, limits.join(", "), template.volumeMounts.length, rules, template.id]],
-  );
-}
-
-/** Cloud deployments take some minutes. */
-const WITHIN_MS = 30 * 60_000;
-
-interface WaitOptions extends SourceOption, WithinOption {}
-
-interface BodyOptions extends WaitOptions {
-  readonly body?: string;
-  readonly wait?: boolean;
-}
-
-export function addDeploymentCommands(platform: Command): void {
   const deployment = platform.command("deployment").description("manage deployments and their revisions");
-  const withBody = (command: Command): Command =>
-    withWithin(
-      withSource(command)
-        .option("--body <file>", "JSON file with the request body; - reads stdin")
-        .option("--wait", "wait until the revision is deployed"),
-      WITHIN_MS,
-    );
   withBody(deployment.command("create"))
     .description("create a deployment; the body goes to the platform unchanged")
     .action(
-      inSession(async (session: Session, options: BodyOptions) => {
-        const client = openControlPlane(session, options);
-        return finish(session, client, options, await client.createDeployment(bodyOf(options), session));
-      }),
+      onControlPlane(async (client, session, options) =>
+        finish(session, client, options, await client.createDeployment(bodyOf(options), session)),
+      ),
     );
   withSource(deployment.command("get <id>"))
     .description("show one deployment and the status of its latest revision")
     .action(
-      inSession(async (session: Session, options: SourceOption, id: string) => {
-        const client = openControlPlane(session, options);
-        const found = await client.deployment(id, session);
-        const revisionId = found.latestRevisionId;
-        const revision = revisionId && (await client.revision({ deploymentId: id, revisionId }, session));
+      onControlPlane(async (client, session, _options, deploymentId) => {
+        const found = await client.deployment(deploymentId, session);
+        const { latestRevisionId: revisionId } = found;
+        const revision = revisionId && (await client.revision({ deploymentId, revisionId }, session));
         session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
       }),
     );
   withBody(deployment.command("update <id>"))
     .description("update a deployment; a changed source creates a revision")
     .action(
-      inSession(async (session: Session, options: BodyOptions, id: string) => {
-        const client = openControlPlane(session, options);
-        const updated = await client.updateDeployment({ id, body: bodyOf(options) }, session);
-        return finish(session, client, options, updated);
-      }),
+      onControlPlane(async (client, session, options, id) =>
+        finish(
+          session,
+          client,
+          options,
+          await client.updateDeployment({ id, body: bodyOf(options) }, session),
+        ),
+      ),
     );
-  withWithin(withSource(deployment.command("wait <id>")), WITHIN_MS)
+  withWithin(withSource(deployment.command("wait <id>")), DEPLOYED_WITHIN_MS)
     .description("wait until a revision is deployed; exit with 3 if it fails or takes too long")
     .option("--revision <id>", "this revision instead of the latest")
     .action(
-      inSession(async (session: Session, options: WaitOptions & { revision?: string }, id: string) => {
-        const client = openControlPlane(session, options);
+      onControlPlane(async (client, session, options, id) => {
         const found = await client.deployment(id, session);
-        return wait(session, client, options, {
-          ...found,
-          latestRevisionId: options.revision ?? found.latestRevisionId,
-        });
+        const latestRevisionId = options.revision ?? found.latestRevisionId;
+        return wait(session, client, options, { ...found, latestRevisionId });
       }),
     );
+
+  withWithin(withAssistant(platform.command("run <text>")), REPLY_WITHIN_MS)
+    .description("run an assistant on a thread and show its reply; this costs a trace")
+    .option("--thread <id>", "continue this thread instead of a new one")
+    .addOption(
+      new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
+        STRATEGIES,
+      ),
+    )
+    .action(onDeployment(run));
+
+  const a2a = platform.command("a2a").description("send agent-to-agent messages");
+  withConversation(a2a.command("send <text>"))
+    .description("send a message and show the reply; this costs a trace")
+    .action(
+      onDeployment(async (clients, session, options, text) =>
+        showTask(
+          session,
+          await clients.a2a.send(messageOf(session, options, text), waitingOf(session, options)),
+        ),
+      ),
+    );
+  withConversation(a2a.command("stream <text>"))
+    .description("send a message and show each event as it arrives; this costs a trace")
+    .action(onDeployment(stream));
+  withAssistant(a2a.command("task <id>"))
+    .description("show status and reply of a task")
+    .option("--context <id>", "conversation of the task; some servers require it")
+    .action(
+      onDeployment(async (clients, session, options, taskId) => {
+        const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
+        return showTask(session, await clients.a2a.task(of, session));
+      }),
+    );
+  withAssistant(a2a.command("card"))
+    .description("show the agent card of an assistant")
+    .action(
+      onDeployment(async (clients, session, options) =>
+        session.output.data(await clients.a2a.card(assistantOf(session, options), session), describeCard),
+      ),
+    );
+}
+
+function withSource(command: Command): Command {
+  return command.option(
+    "--source <slug>",
+    "use the hosts and the key of this source; needed if there are several",
+  );
+}
+
+function withWithin(command: Command, defaultMs: number): Command {
+  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
+  return command.addOption(
+    new Option("--within <duration>", "how long to wait").argParser(parseDuration).default(defaultMs, shown),
+  );
+}
+
+function withBody(command: Command): Command {
+  return withWithin(
+    withSource(command)
+      .option("--body <file>", "JSON file with the request body; - reads stdin")
+      .option("--wait", "wait until the revision is deployed"),
+    DEPLOYED_WITHIN_MS,
+  );
+}
+
+function withAssistant(command: Command): Command {
+  return withSource(command).option(
+    "--assistant <name or id>",
+    "the assistant; default USAGE_PROBE_ASSISTANT",
+  );
+}
+
+function withConversation(command: Command): Command {
+  return withWithin(withAssistant(command), REPLY_WITHIN_MS)
+    .option("--context <id>", "continue the conversation of an earlier answer")
+    .option("--task <id>", "also name the task of an earlier answer, for servers that ask for it");
+}
+
+/** What a command does with the clients of its source, and with what was typed after its name. */
+type Action<C, O> = (
+  clients: C,
+  session: Session,
+  options: O,
+  operand: string,
+  next: string,
+) => Promise<number | undefined>;
+
+function onControlPlane(action: Action<ControlPlaneClient, DeploymentOptions>) {
+  return withClients(controlPlaneClientOf, action);
+}
+
+function onDeployment(action: Action<DeploymentClients, AssistantOptions>) {
+  return withClients(deploymentClientsOf, action);
+}
+
+/** The clients are closed with the session. */
+function withClients<C extends { close(): Promise<void> }, O extends SourceOption>(
+  open: (access: PlatformAccess) => C,
+  action: Action<C, O>,
+) {
+  return inSession(async (session: Session, options: O, operand = "", next = "") => {
+    const clients = open(accessOf(session, options));
+    session.onClose(() => clients.close());
+    return (await action(clients, session, options, operand, next)) ?? EXIT.done;
+  });
+}
+
+function accessOf({ config }: Session, { source: slug }: SourceOption): PlatformAccess {
+  const { sources, platform } = config;
+  const found = slug === undefined ? sources : sources.filter((one) => one.slug === slug);
+  if (found.length === 1) return found[0] as PlatformAccess;
+  if (slug === undefined && sources.length === 0) return platform;
+  const known = sources.map((one) => one.slug).join(", ");
+  throw new UsageError({
+    code: "source_unknown",
+    message: slug === undefined ? "Several sources are configured." : `There is no source ${slug}.`,
+    next: `Choose one with --source. Configured: ${known || "none"}.`,
+  });
+}
+
+function assistantOf({ config }: Session, { assistant }: AssistantOptions): string {
+  return assistant ?? config.probeAssistant;
+}
+
+function describeTemplate(template: SandboxTemplate): string {
+  return tableOf([template], {
+    name: "name",
+    image: "image",
+    limits: ({ resources }) =>
+      Object.entries(resources)
+        .flatMap(([what, value]) => (value === null ? [] : [`${what} ${printableLine(value)}`]))
+        .join(", "),
+    volumes: ({ volumeMounts }) => volumeMounts.length,
+    "proxy rules": ({ proxyConfig }) => (proxyConfig?.rules as unknown[] | undefined)?.length ?? 0,
+    id: "id",
+  });
 }
 
 async function finish(
   session: Session,
   client: ControlPlaneClient,
-  options: BodyOptions,
+  options: DeploymentOptions,
   deployment: Deployment,
 ): Promise<number> {
   if (options.wait === true) return wait(session, client, options, deployment);
@@ -172,7 +291,7 @@ function revisionMissing(deploymentId: string): UsageError {
 }
 
 /** Errors: `body_missing`, `body_invalid`. */
-function bodyOf({ body: file }: BodyOptions): Record<string, unknown> {
+function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
   const next = "Give a file with one JSON object (--body deployment.json), or --body - for stdin.";
   if (file === undefined) throw new UsageError({ code: "body_missing", message: "--body is missing.", next });
   try {
@@ -187,28 +306,12 @@ function bodyOf({ body: file }: BodyOptions): Record<string, unknown> {
 }
 
 function describeDeployment(deployment: Deployment & { status: string | null }): string {
-  const { id, name, latestRevisionId, status } = deployment;
-  return table(["id", "name", "latest revision", "status"], [[id, name, latestRevisionId, status]]);
-}
-
-/** People rarely wait longer for an assistant. */
-export const REPLY_WITHIN_MS = 10 * 60_000;
-
-interface RunOptions extends AssistantOption, WithinOption {
-  readonly thread?: string;
-  readonly strategy?: Strategy;
-}
-
-export function addRunCommand(platform: Command): void {
-  withWithin(withAssistant(platform.command("run <text>")), REPLY_WITHIN_MS)
-    .description("run an assistant on a thread and show its reply; this costs a trace")
-    .option("--thread <id>", "continue this thread instead of a new one")
-    .addOption(
-      new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
-        STRATEGIES,
-      ),
-    )
-    .action(inSession(run));
+  return tableOf([deployment], {
+    id: "id",
+    name: "name",
+    "latest revision": "latestRevisionId",
+    status: "status",
+  });
 }
 
 interface Shown {
@@ -218,15 +321,18 @@ interface Shown {
   readonly reply: string | null;
 }
 
-async function run(session: Session, options: RunOptions, text: string): Promise<number> {
-  const { threads } = openDeployment(session, options);
+async function run(
+  { threads }: DeploymentClients,
+  session: Session,
+  options: AssistantOptions,
+  text: string,
+): Promise<number> {
   const { output } = session;
-  const { within: withinMs } = options;
+  const { within: withinMs, strategy } = options;
   // For all requests together.
   const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
   const assistantId = assistantOf(session, options);
-  const { strategy } = options;
   const created = await threads.createRun({ threadId, assistantId, text, strategy }, { signal });
   output.note(`run ${created.runId} on thread ${threadId}`);
   let shown: Shown = { ...created, reply: null };
@@ -254,51 +360,13 @@ function describeRun({ runId, threadId, status, reply }: Shown): string {
   return `${run} ended without a reply: ${status}.`;
 }
 
-interface A2aOptions extends AssistantOption, WithinOption {
-  readonly context?: string;
-  readonly task?: string;
-}
-
-export function addA2aCommands(platform: Command): void {
-  const a2a = platform.command("a2a").description("send agent-to-agent messages");
-  const withConversation = (command: Command): Command =>
-    withWithin(withAssistant(command), REPLY_WITHIN_MS)
-      .option("--context <id>", "continue the conversation of an earlier answer")
-      .option("--task <id>", "also name the task of an earlier answer, for servers that ask for it");
-  withConversation(a2a.command("send <text>"))
-    .description("send a message and show the reply; this costs a trace")
-    .action(
-      inSession(async (session: Session, options: A2aOptions, text: string) => {
-        const { a2a } = openDeployment(session, options);
-        const task = await a2a.send(messageOf(session, options, text), waitingOf(session, options));
-        return showTask(session, task);
-      }),
-    );
-  withConversation(a2a.command("stream <text>"))
-    .description("send a message and show each event as it arrives; this costs a trace")
-    .action(inSession(stream));
-  withAssistant(a2a.command("task <id>"))
-    .description("show status and reply of a task")
-    .option("--context <id>", "conversation of the task; some servers require it")
-    .action(
-      inSession(async (session: Session, options: A2aOptions, taskId: string) => {
-        const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
-        return showTask(session, await openDeployment(session, options).a2a.task(of, session));
-      }),
-    );
-  withAssistant(a2a.command("card"))
-    .description("show the agent card of an assistant")
-    .action(
-      inSession(async (session: Session, options: A2aOptions) => {
-        const card = await openDeployment(session, options).a2a.card(assistantOf(session, options), session);
-        session.output.data(card, describeCard);
-      }),
-    );
-}
-
-async function stream(session: Session, options: A2aOptions, text: string): Promise<number> {
+async function stream(
+  { a2a }: DeploymentClients,
+  session: Session,
+  options: AssistantOptions,
+  text: string,
+): Promise<number> {
   const { output } = session;
-  const { a2a } = openDeployment(session, options);
   const events: TaskEvent[] = [];
   try {
     const waiting = waitingOf(session, options);
@@ -314,7 +382,7 @@ async function stream(session: Session, options: A2aOptions, text: string): Prom
   return exitOfTask(events.at(-1)?.state);
 }
 
-function messageOf(session: Session, options: A2aOptions, text: string) {
+function messageOf(session: Session, options: AssistantOptions, text: string) {
   return {
     assistantId: assistantOf(session, options),
     text,
@@ -323,7 +391,7 @@ function messageOf(session: Session, options: A2aOptions, text: string) {
   };
 }
 
-function waitingOf({ output, signal }: Session, { within: withinMs }: A2aOptions) {
+function waitingOf({ output, signal }: Session, { within: withinMs }: AssistantOptions) {
   const onContextAlone = () =>
     output.note(
       "The server takes no message for an ended task. The message is sent again with --context alone: leave out --task.",
@@ -344,14 +412,19 @@ function exitOfTask(state = "unknown"): number {
   return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;
 }
 
-function describeTask({ taskId, contextId, state, reply }: Task): string {
-  return `${reply ?? "(no reply)"}\n\n${table(["state", "context", "task"], [[state, contextId, taskId]])}`;
+function describeTask(task: Task): string {
+  const ids = tableOf([task], { state: "state", context: "contextId", task: "taskId" });
+  return `${task.reply ?? "(no reply)"}\n\n${ids}`;
 }
 
 function describeCard(card: AgentCard): string {
-  const { name, description, url, skills, inputModes, outputModes, protocol } = card;
-  return table(
-    ["name", "description", "url", "skills", "input", "output", "protocol"],
-    [[name, description, url, skills.join(", "), inputModes.join(", "), outputModes.join(", "), protocol]],
-  );
+  return tableOf([card], {
+    name: "name",
+    description: "description",
+    url: "url",
+    skills: ({ skills }) => skills.join(", "),
+    input: ({ inputModes }) => inputModes.join(", "),
+    output: ({ outputModes }) => outputModes.join(", "),
+    protocol: "protocol",
+  });
 }

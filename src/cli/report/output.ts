@@ -11,7 +11,7 @@ export interface Output {
   /** Whether `--json` was given. */
   readonly json: boolean;
   /** Writes one JSON document, or the text that `text` returns. */
-  data<T>(value: T, text: (value: T) => string): void;
+  data<T>(value: T, text: (value: T) => string): undefined;
   /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */

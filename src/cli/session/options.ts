@@ -4,6 +4,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter, meterOf as meterOfTerms } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
+import { Duration } from "../../luxon.ts";
 import { readInstant } from "../../pipeline/backfill/instant.ts";
 
 export interface RangeOptions {
@@ -117,4 +118,17 @@ export function numberOf(what: "run" | "backfill", text: string): number {
     message: `${text} is not the number of a ${what}.`,
     next: `Run \`usage-etl ${what === "run" ? "runs" : "backfill"} list\` to see their numbers.`,
   });
+}
+
+/** A timer takes no more. */
+const LONGEST_MS = 20 * 86_400_000;
+
+/** Milliseconds of an ISO 8601 duration. */
+export function parseDuration(text: string): number {
+  const value = Duration.fromISO(text);
+  const ms = value.isValid ? value.toMillis() : Number.NaN;
+  if (ms > 0 && ms <= LONGEST_MS) return ms;
+  throw new InvalidArgumentError(
+    ms > LONGEST_MS ? "It is more than 20 days." : "It is not an ISO 8601 duration such as PT30M.",
+  );
 }

@@ -7,9 +7,10 @@ import type { FilesWritten } from "../../../pipeline/export/write-files.ts";
 import { releaseOf } from "../../../release.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { openPlace } from "../../../warehouse/place.ts";
-import { table } from "../../report/output.ts";
+import { count, linesOf, table } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import { inSession, type Session } from "../../session/session.ts";
+import { storedSources } from "../source.ts";
 
 interface FilesOptions {
   readonly to?: string;
@@ -45,8 +46,12 @@ async function write(session: Session, options: FilesOptions): Promise<number> {
   const wrote: Wrote[] = [];
   for (const { source, sourceId } of await sourcesOf(session, options)) {
     const settings = {
-      ...{ views: config.files.views, keepMs: config.files.keepMs, source, address },
-      ...{ release: releaseOf(), takeOver: options.takeOver ?? false },
+      views: config.files.views,
+      keepMs: config.files.keepMs,
+      source,
+      address,
+      release: releaseOf(),
+      takeOver: options.takeOver ?? false,
     };
     const written = await output.progress({ label: `files of ${source}`, unit: "views" }, (update) =>
       writeSourceFiles({ store, sourceId }, settings, signal, update),
@@ -88,15 +93,17 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
     checked.push({ source, asOf: manifest.as_of, ...found });
   }
   output.data(checked, () =>
-    checked
-      .flatMap(({ source, asOf, files, rows, wrong }) => [
-        `${source}: ${files} files with ${rows.toLocaleString("en-US")} rows, as of ${asOf}: ${
-          wrong.length === 0 ? "all as the manifest says." : `${wrong.length} are not as the manifest says:`
-        }`,
-        ...wrong.slice(0, MOST_LISTED).map(({ path, problem }) => `  ${problem} ${path}`),
-        ...(wrong.length > MOST_LISTED ? [`  and ${wrong.length - MOST_LISTED} more`] : []),
-      ])
-      .join("\n"),
+    linesOf(
+      checked.flatMap(({ source, asOf, files, rows, wrong }) => {
+        const result =
+          wrong.length === 0 ? "all as the manifest says." : `${wrong.length} are not as the manifest says:`;
+        return [
+          `${source}: ${files} files with ${count(rows)} rows, as of ${asOf}: ${result}`,
+          ...wrong.slice(0, MOST_LISTED).map(({ path, problem }) => `  ${problem} ${path}`),
+          wrong.length > MOST_LISTED && `  and ${wrong.length - MOST_LISTED} more`,
+        ];
+      }),
+    ),
   );
   return checked.some(({ wrong }) => wrong.length > 0) ? EXIT.mismatch : EXIT.done;
 }
@@ -111,13 +118,6 @@ function addressOf({ config }: Session, { to }: FilesOptions): string {
   });
 }
 
-async function sourcesOf(session: Session, { source: slug }: FilesOptions) {
-  const stored = await listSources((await session.migratedStore()).db);
-  const meant = stored.filter(({ source }) => slug === undefined || source === slug);
-  if (meant.length > 0) return meant;
-  throw new UsageError({
-    code: "source_unknown",
-    message: `${slug === undefined ? "No source" : `Source ${slug}`} is stored.`,
-    next: "Run `usage-etl source list` to see the stored sources.",
-  });
+async function sourcesOf(session: Session, { source }: FilesOptions) {
+  return storedSources(await listSources((await session.migratedStore()).db), source);
 }

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
-import type { SourceConfig } from "../../../config/config.ts";
 import {
   requestsByDimension,
   requestsOfWindow,
   windowsOf,
 } from "../../../domain/planning/planned-windows.ts";
-import { METER, METER_NAME, type Meter } from "../../../domain/usage/meter.ts";
+import { METER_NAME, type Meter, meterFlags } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type BackfillBudget, backfillBudget, minutesOf } from "../../../pipeline/backfill/budget.ts";
 import { LEFT_OUT } from "../../../pipeline/backfill/left-out.ts";
@@ -18,7 +17,7 @@ import { type PreviewedSource, previewedSource } from "../../../pipeline/backfil
 import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "../../../pipeline/backfill/wish.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { rangeToData } from "../../report/load-report.ts";
-import { counted, instant, table, wrapped } from "../../report/output.ts";
+import { count, counted, instant, linesOf, table, tableOf, wrapped } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
   groupingsOf,
@@ -38,14 +37,14 @@ export function define(command: Command): void {
 type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };
 
 /** Without any source the plan is that of a cloud organization. */
-const NO_SOURCE: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds" | "rateLimit"> = {
-  ...{ slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 },
-};
+const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
 
 /** Shows what is loaded of a range and what would be asked for, of every source: `plan` and `backfill --dry-run`. */
 export async function showPreview(session: Session, options: Asked): Promise<number> {
   const asked = rangeOf(options);
   const { stride, reprocess = "missing" } = options;
+  const [meter, groupings] = [meterOf(options), groupingsOf(options)];
+  const wish = { meter, range: asked, stride, groupings, reprocess };
   const { config: settings, output } = session;
   const store = settings.databaseUrl === undefined ? undefined : await session.migratedStore();
   const now = store === undefined ? Date.now() : await storeNow(store.db);
@@ -54,17 +53,9 @@ export async function showPreview(session: Session, options: Asked): Promise<num
     const known = await previewedSource(config, store?.db);
     refuseOutside(known, asked, now);
     const isKnown = known.workspaceIds.length > 0;
-    const workspaceIds = isKnown
-      ? workspacesOf(options.workspace, known.workspaceIds)
-      : (options.workspace ?? []);
+    const { workspace = [] } = options;
+    const workspaceIds = isKnown ? workspacesOf(options.workspace, known.workspaceIds) : workspace;
     const chosen = { ...known, workspaceIds };
-    const wish = {
-      meter: meterOf(options),
-      range: asked,
-      stride,
-      groupings: groupingsOf(options),
-      reprocess,
-    };
     planned.push({
       ...wish,
       ...(await previewBackfill(chosen, wish, { now })),
@@ -101,7 +92,7 @@ async function besideOf(
 /** A table is for people; `--json` has all windows. */
 const MOST_ROWS = 1000;
 
-export interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
+interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
   readonly source: PreviewedSource;
   /** Requests for the same days of what syncs load beside traces of all tiers. */
   readonly beside: readonly { readonly meter: Meter; readonly requests: number }[];
@@ -115,7 +106,7 @@ export interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
 }
 
 /** What `--json` shows of a source. Instants are ISO texts in UTC. */
-export function planToData(planned: PlannedSource) {
+function planToData(planned: PlannedSource) {
   const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
   const { leftOut, facts, budget, notSent, inFlight, digest } = planned;
   const iso = (at: number) => new Date(at).toISOString();
@@ -127,16 +118,18 @@ export function planToData(planned: PlannedSource) {
     workspaces: source.workspaceIds.length,
     loaded: hasDatabase ? rangeToData(loaded) : null,
     windows: windowsOf(tasks).map((window) => ({
-      ...{ stride: window.stride, from: iso(window.start), to: iso(window.end) },
+      stride: window.stride,
+      from: iso(window.start),
+      to: iso(window.end),
       requests: requestsOfWindow(window),
     })),
     requests: requestsByDimension(tasks, groupings),
     total: tasks.length,
     beside: planned.beside,
     seconds: secondsOf(tasks.length, rateLimit),
-    leftOut: leftOut.map(({ reason, first, end, buckets }) => ({
-      ...{ reason, from: iso(first), to: iso(end), buckets },
-    })),
+    leftOut: leftOut.map(({ reason, first, end, buckets }) => {
+      return { reason, from: iso(first), to: iso(end), buckets };
+    }),
     notSent,
     inFlight,
     recordsReplaced: facts?.records ?? null,
@@ -148,73 +141,84 @@ export function planToData(planned: PlannedSource) {
   };
 }
 
-export function describePlan(planned: PlannedSource): string {
-  const { source, range, stride, groupings, tasks, askedEnd, rateLimit } = planned;
+function describePlan(planned: PlannedSource): string {
+  const { source, range, stride, groupings, tasks, rateLimit, meter } = planned;
   const known = source.workspaceIds.length;
-  const workspaces = known === 1 ? "1 workspace" : known === 0 ? "each workspace" : `${known} workspaces`;
-  const future = endsInFuture(askedEnd, range?.end);
-  const head =
-    range === undefined
-      ? `${source.slug}: the range lies in the future`
-      : `${source.slug}: ${planned.meter === "traces" ? "" : `${METER_NAME[planned.meter]}, `}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`;
+  const workspaces = known === 0 ? "each workspace" : `${known} workspace${known === 1 ? "" : "s"}`;
+  const what = meter === "traces" ? "" : `${METER_NAME[meter]}, `;
   const windows = windowsOf(tasks);
-  const left = windows.length - MOST_ROWS;
-  const byDimension = requestsByDimension(tasks, groupings).map(
-    (one) => `${one.groupBy} ${count(one.requests)}`,
-  );
   const rows = windows
     .slice(0, MOST_ROWS)
     .map(({ requests, ...one }) => [
       ...[one.stride, instant(one.start), instant(one.end)],
       ...groupings.map((groupBy) => requests[GROUPINGS.indexOf(groupBy)] ?? 0),
     ]);
-  return [
-    head,
-    ...(future === undefined ? [] : [future]),
+  const byDimension = requestsByDimension(tasks, groupings).map(
+    (one) => `${one.groupBy} ${count(one.requests)}`,
+  );
+  return linesOf(
+    range === undefined
+      ? `${source.slug}: the range lies in the future`
+      : `${source.slug}: ${what}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`,
+    endsInFuture(planned.askedEnd, range?.end),
     loadedText(planned),
-    ...(tasks.length === 0
-      ? ["Nothing would be asked for."]
+    tasks.length === 0
+      ? "Nothing would be asked for."
       : [
           "Would be asked for, in requests by dimension:",
           table(["stride", "from", "to", ...groupings], rows),
-        ]),
-    ...(left > 0 ? [`and ${left} more, which --json shows`] : []),
+        ],
+    windows.length > MOST_ROWS && `and ${windows.length - MOST_ROWS} more, which --json shows`,
     `Requests for ${workspaces}: ${byDimension.join(", ")}`,
     `${counted(windows.length, "window")}, ${counted(tasks.length, "request")}, at least ${count(secondsOf(tasks.length, rateLimit))} s at the rate limit`,
-    ...factLines(planned),
-  ].join("\n");
+    factsOf(planned).map((fact) => wrapped("", fact)),
+  );
+}
+
+function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
+  if (!hasDatabase) return "What is loaded is not known: DATABASE_URL is not set.";
+  if (source.stored === undefined) return "Nothing is loaded: the source was never contacted.";
+  if (loaded.length === 0) return "No usage is expected in that range.";
+  return tableOf(loaded, {
+    dimension: "groupBy",
+    stride: "stride",
+    is: ({ status }) => status.replace("_", " "),
+    "buckets x\nworkspaces": "buckets",
+    from: ({ first }) => instant(first),
+    to: ({ end }) => instant(end),
+  });
 }
 
 /** What somebody should know before the plan is run, beside its requests. */
-function factLines({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
+function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
+  const areOf = (number: number) => (number === 1 ? "is" : "are");
   const sent = tasks.length - notSent;
   const lines = leftOut.map(
     ({ reason, first, end, buckets }) =>
       `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
   );
   for (const { meter, requests } of beside) {
-    const { kind, tier } = METER[meter];
-    const flag = tier === "all" ? `--kind ${kind}` : `--tier ${tier}`;
-    lines.push(
-      `Beside it, syncs load ${METER_NAME[meter]} of that time in ${counted(requests, "request")} (${flag}).`,
-    );
+    const what = `${METER_NAME[meter]} of that time in ${counted(requests, "request")}`;
+    lines.push(`Beside it, syncs load ${what} (${meterFlags(meter)}).`);
   }
-  if (inFlight > 0)
+  if (inFlight > 0) {
     lines.push(
       `${counted(inFlight, "request")} ${areOf(inFlight)} under way already for a sync or another backfill. Nothing is fetched twice.`,
     );
-  if (facts !== undefined && sent > 0) {
-    lines.push(
-      `${counted(facts.records, "stored record")} ${areOf(facts.records)} fetched again and replaced.`,
-    );
-    if (facts.closedMonths.length > 0)
+  }
+  if (sent === 0) return lines;
+  if (facts !== undefined) {
+    const { records, closedMonths } = facts;
+    lines.push(`${counted(records, "stored record")} ${areOf(records)} fetched again and replaced.`);
+    if (closedMonths.length > 0) {
       lines.push(
-        `Closed months in that time: ${facts.closedMonths.join(", ")}. They stay as they were closed, and changes are adjustments.`,
+        `Closed months in that time: ${closedMonths.join(", ")}. They stay as they were closed, and changes are adjustments.`,
       );
+    }
     const waiting = facts.routineTasks + facts.backfillTasks;
     if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
   }
-  if (budget !== undefined && sent > 0) {
+  if (budget !== undefined) {
     const minutes = minutesOf(sent, budget);
     const left = count(Math.floor(budget.leftPerMinute));
     lines.push(
@@ -223,28 +227,7 @@ function factLines({ tasks, leftOut, notSent, inFlight, facts, budget, beside }:
         : `About ${counted(minutes, "minute")} at the ${left} requests a minute that routine syncs leave.`,
     );
   }
-  return lines.map((line) => wrapped("", line));
-}
-
-function areOf(number: number): string {
-  return number === 1 ? "is" : "are";
-}
-
-function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
-  if (!hasDatabase) return "What is loaded is not known: DATABASE_URL is not set.";
-  if (source.stored === undefined) return "Nothing is loaded: the source was never contacted.";
-  if (loaded.length === 0) return "No usage is expected in that range.";
-  return table(
-    ["dimension", "stride", "is", "buckets x\nworkspaces", "from", "to"],
-    loaded.map((one) => [
-      ...[one.groupBy, one.stride, one.status.replace("_", " "), one.buckets],
-      ...[instant(one.first), instant(one.end)],
-    ]),
-  );
-}
-
-function count(number: number): string {
-  return number.toLocaleString("en-US");
+  return lines;
 }
 
 function secondsOf(requests: number, rateLimit: number): number {

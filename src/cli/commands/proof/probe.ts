@@ -9,9 +9,9 @@ import {
 } from "../../../pipeline/proof/probe.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { deploymentClientsOf } from "../../../platform/clients.ts";
-import { type Output, table } from "../../report/output.ts";
+import { linesOf, type Output, tableOf } from "../../report/output.ts";
 import { EXIT, exitCodeOf, firstExit } from "../../session/exit.ts";
-import { assistantOf, parseDuration } from "../../session/platform-access.ts";
+import { parseDuration } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
 
@@ -39,7 +39,7 @@ async function run(session: Session, options: ProbeOptions): Promise<number> {
       if (options.yes !== true) await askFirst(session, source, request);
       return showProbe(session.output, source, {
         ...request,
-        assistantId: assistantOf(session, options),
+        assistantId: options.assistant ?? session.config.probeAssistant,
         ...session.config.probeTimes,
         ...(options.within === undefined ? {} : { withinMs: options.within }),
       });
@@ -115,20 +115,24 @@ export function exitOfProbe({ state, cause }: ProbeResult): number {
 
 export function describeProbe(result: ProbeResult): string {
   const { probeId, state, expected, figures, code, message } = result;
-  const lines = [`Probe ${probeId}: ${state}, ${expected} traces sent${describeDelay(result)}`];
-  if (message !== undefined) lines.push(`${message} [${code}]`);
-  if (figures.length === 0) return lines.join("\n");
-  const rows = figures.map((one) => [
-    ...[one.groupBy, one.expectedId ?? "", expected, one.billed, one.othersAdded, one.difference],
-  ]);
-  const head = ["dimension", "expected id", "expected", "billed", "at most by others", "difference"];
-  lines.push(table(head, rows));
-  const elsewhere = changedElsewhere(figures);
-  if (elsewhere.length > 0) {
-    const changed = elsewhere.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
-    lines.push(`Not checked: whether other workspaces changed by traffic of their own only (${changed}).`);
-  }
-  return lines.join("\n");
+  const elsewhere = changedElsewhere(figures)
+    .map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`)
+    .join(", ");
+  return linesOf(
+    `Probe ${probeId}: ${state}, ${expected} traces sent${describeDelay(result)}`,
+    message !== undefined && `${message} [${code}]`,
+    figures.length > 0 &&
+      tableOf(figures, {
+        dimension: "groupBy",
+        "expected id": ({ expectedId }) => expectedId ?? "",
+        expected: () => expected,
+        billed: "billed",
+        "at most by others": "othersAdded",
+        difference: "difference",
+      }),
+    elsewhere !== "" &&
+      `Not checked: whether other workspaces changed by traffic of their own only (${elsewhere}).`,
+  );
 }
 
 function describeDelay({ firstDelayMs, delayMs, lateAfterMs }: ProbeResult): string {
