@@ -92,7 +92,6 @@ function addressOf({ databaseUrl }: Config): string {
 
 const WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 50;
-const CONNECT_MS = 5_000;
 const NEXT =
   "Pages and metrics read DATABASE_URL meanwhile. Check DATABASE_READ_URL, and whether the replica follows.";
 
@@ -102,8 +101,11 @@ export async function checkReplica(config: Config, primary: Store | undefined, n
   if (url === undefined) return;
   if (primary === undefined) return notes.skip("replica", "The database cannot be read.");
   const replica = openStore({
-    ...{ url, variable: "DATABASE_READ_URL", maxConnections: 1 },
-    ...{ connectMs: CONNECT_MS, statementTimeoutMs: WITHIN_MS },
+    url,
+    variable: "DATABASE_READ_URL",
+    maxConnections: 1,
+    connectMs: WITHIN_MS,
+    statementTimeoutMs: WITHIN_MS,
   });
   const process = `doctor ${randomUUID()}`;
   try {

@@ -9,6 +9,7 @@ import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { serverCapabilities } from "../../store/activity/overview.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
 import { withoutPassword } from "../../url.ts";
+import { count } from "../report/output.ts";
 import { OLDEST_POSTGRES, tooOld } from "./postgres.ts";
 
 /** One thing that was tried. What fails throws instead. */
@@ -63,7 +64,7 @@ export async function tryPlatform(
         ? warn(`${baseUrl} does not list workspaces: USAGE_WORKSPACE_IDS names ${asked.length}`)
         : pass(`${baseUrl} answers: the key reads ${readable.length} workspaces${of}`),
       ...unlisted.map((id) => warn(`workspace ${id} is not in the listing of the key`)),
-      pass(`the key reads usage: ${traces.toLocaleString("en-US")} traces yesterday in one workspace`),
+      pass(`the key reads usage: ${count(traces)} traces yesterday in one workspace`),
     ];
   } finally {
     await client.close();

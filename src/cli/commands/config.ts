@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import type { z } from "zod";
 import { type Config, readConfig } from "../../config/config.ts";
+import type { Secret } from "../../config/secret.ts";
 import { SETTINGS, type Setting } from "../../config/settings.ts";
 import { type Environment, readVariable, type SettingName } from "../../config/variables.ts";
 import { printableLine } from "../../printable.ts";
@@ -93,31 +94,21 @@ const NOT_VALID = "(not valid)";
 export function describeConfig(environment: Environment, own = environment): DescribedSetting[] {
   return (Object.entries(SETTINGS) as [SettingName, Setting][]).map(
     ([setting, { schema, about, secret }]) => {
+      const given = (name: string, of = environment) => of[name]?.trim() || undefined;
+      const [text, file] = [given(setting), secret ? given(`${setting}_FILE`) : undefined];
       const problems: string[] = [];
       const parsed = readVariable(environment, setting, problems);
-      const given = (name: string) => environment[name]?.trim() || undefined;
-      const [text, file] = [given(setting), secret ? given(`${setting}_FILE`) : undefined];
-      const byDefault = defaultOf(schema);
-      const from =
-        text !== undefined
-          ? own[setting]?.trim()
-            ? "environment"
-            : "env file"
-          : file !== undefined
-            ? "file"
-            : byDefault === undefined
-              ? "unset"
-              : "default";
-      const shown = () => {
-        if (from === "unset") return null;
-        if (from === "default") return byDefault ?? null;
-        if (problems.length > 0) return NOT_VALID;
-        if (secret) return withoutSecret(String((parsed as { reveal(): string }).reveal()), setting);
-        // Who pastes the file's content in place of its path must not find the keys on the screen.
-        if (setting === "USAGE_SOURCES_FILE" && !existsSync(text ?? "")) return NOT_VALID;
-        return text ?? null;
-      };
-      return { setting, value: shown(), from, meaning: about };
+      if (text === undefined && file === undefined) {
+        const value = defaultOf(schema) ?? null;
+        return { setting, value, from: value === null ? "unset" : "default", meaning: about };
+      }
+      const isOwn = given(setting, own) !== undefined;
+      const from = text === undefined ? "file" : isOwn ? "environment" : "env file";
+      // Who pastes the file's content in place of its path must not find the keys on the screen.
+      const isNoPath = setting === "USAGE_SOURCES_FILE" && !existsSync(text ?? "");
+      if (problems.length > 0 || isNoPath) return { setting, value: NOT_VALID, from, meaning: about };
+      const value = secret ? withoutSecret((parsed as Secret).reveal(), setting) : (text ?? null);
+      return { setting, value, from, meaning: about };
     },
   );
 }
@@ -127,8 +118,7 @@ function withoutSecret(value: string, setting: SettingName): string {
   if (setting === "REDIS_URL" && value.includes(",")) return describeRedis(redisServerOf({ url: value }));
   if (!URL.canParse(value)) return HIDDEN;
   const { protocol, username, password, host, pathname } = new URL(value);
-  if (host === "" || setting === "USAGE_API_KEY" || setting === "USAGE_BEARER_TOKEN") return HIDDEN;
-  if (setting !== "REDIS_URL" && setting.startsWith("REDIS_")) return HIDDEN;
+  if (host === "" || !setting.endsWith("_URL")) return HIDDEN;
   if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
   // A user without a password may be a password in the wrong place.
   const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";
@@ -137,16 +127,8 @@ function withoutSecret(value: string, setting: SettingName): string {
 
 /** The default as it would be given, such as `P45D`; undefined where there is none, or an empty one. */
 function defaultOf(schema: z.ZodType): string | undefined {
-  const {
-    defaultValue,
-    innerType,
-    in: input,
-  } = schema.def as {
-    defaultValue?: unknown;
-    innerType?: z.ZodType;
-    in?: z.ZodType;
-  };
-  if (defaultValue !== undefined) return String(defaultValue) || undefined;
-  const inner = innerType ?? input;
+  const def = schema.def as { defaultValue?: unknown; innerType?: z.ZodType; in?: z.ZodType };
+  if (def.defaultValue !== undefined) return String(def.defaultValue) || undefined;
+  const inner = def.innerType ?? def.in;
   return inner === undefined ? undefined : defaultOf(inner);
 }

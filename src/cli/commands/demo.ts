@@ -69,12 +69,17 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
       ? await servePages({ config, store, log })
       : await serve({ config, store, redis, role: "worker", servesPages: true, log });
   onClose(() => service.close());
+  const pages = `${service.url}/`;
   const announced = await announceDemo(dataDir, {
-    ...{ databaseUrl: postgres.url, redisUrl: found?.url, sources, pages: `${service.url}/` },
-    ...{ syncEvery: SYNC_EVERY.iso, environment: withEnvFile(process.env) },
+    databaseUrl: postgres.url,
+    redisUrl: found?.url,
+    sources,
+    pages,
+    syncEvery: SYNC_EVERY.iso,
+    environment: withEnvFile(process.env),
   });
   onClose(async () => announced?.withdraw());
-  output.note(`Pages: ${service.url}/`);
+  output.note(`Pages: ${pages}`);
   output.note(
     `Postgres: ${postgres.origin}. Queue: ${redis === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
   );
@@ -97,7 +102,6 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   const bill = await open(whole);
   const billText = await loadBill(bill, loader);
   opened.push(trouble, bill);
-  const pages = `${service.url}/`;
   output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(`\n${billText}`);
   output.note(
@@ -163,8 +167,13 @@ function billedSource(standin: Standin, { closed }: { closed: string }): SourceC
 
 function sourceOf(standin: Standin, slug: string) {
   return {
-    ...{ slug, baseUrl: standin.url, apiKey: new Secret(standin.apiKey), controlPlaneUrl: standin.url },
-    ...{ organizationId: undefined, workspaceIds: [], rateLimit: RATE_LIMIT },
+    slug,
+    baseUrl: standin.url,
+    apiKey: new Secret(standin.apiKey),
+    controlPlaneUrl: standin.url,
+    organizationId: undefined,
+    workspaceIds: [],
+    rateLimit: RATE_LIMIT,
   };
 }
 

@@ -68,14 +68,9 @@ async function checkSource(
   const known = store === undefined ? undefined : await knownOf(store, source);
   const billing = billingClientOf(source);
   session.onClose(() => billing.close());
-  const view = await checkPlatform(
-    billing,
-    {
-      ...{ source, signal: session.signal, now: Date.now() },
-      known: known?.workspaceIds ?? source.workspaceIds,
-    },
-    notes,
-  );
+  const workspaces = known?.workspaceIds ?? source.workspaceIds;
+  const given = { source, known: workspaces, now: Date.now(), signal: session.signal };
+  const view = await checkPlatform(billing, given, notes);
   checkWorkspaces(view, source, notes);
   if (store === undefined || known === undefined) {
     const why =

@@ -141,7 +141,9 @@ export function withEndedDemo(error: unknown): unknown {
     return error;
   const { code, message, next } = error;
   return new UsageError({
-    ...{ code, next: `${next} \`usage-etl demo\` starts the demo again.`, cause: error },
+    code,
     message: `${message} No demo runs: the last one was killed.`,
+    next: `${next} \`usage-etl demo\` starts the demo again.`,
+    cause: error,
   });
 }

@@ -33,7 +33,6 @@ export function inSession<O extends object>(
   return async (...given) => {
     const command = given.at(-1) as Command;
     const options = command.optsWithGlobals() as O & { json?: boolean };
-    const operands = command.args;
     const closers: (() => Promise<void>)[] = [];
     const output = createOutput({ json: options.json ?? false });
     const abort = new AbortController();
@@ -45,7 +44,9 @@ export function inSession<O extends object>(
     const unwatch = watchNpm(stop);
     let demo: CommandEnvironment["demo"];
     try {
-      const found = await environmentFor({ alone });
+      const found: CommandEnvironment = alone
+        ? { environment: withEnvFile(process.env), demo: undefined }
+        : await commandEnvironment(process.env);
       demo = found.demo;
       if (found.note !== undefined) output.note(found.note);
       const session = createSession({
@@ -54,7 +55,7 @@ export function inSession<O extends object>(
         signal: abort.signal,
         onClose: (close) => void closers.push(close),
       });
-      process.exitCode = (await action(session, options, ...operands)) ?? 0;
+      process.exitCode = (await action(session, options, ...command.args)) ?? 0;
     } catch (error) {
       throw demo === "ended" ? withEndedDemo(error) : error;
     } finally {
@@ -63,12 +64,6 @@ export function inSession<O extends object>(
       for (const signal of STOPS) process.off(signal, stop);
     }
   };
-}
-
-async function environmentFor({ alone }: { alone: boolean }): Promise<CommandEnvironment> {
-  return alone
-    ? { environment: withEnvFile(process.env), demo: undefined }
-    : await commandEnvironment(process.env);
 }
 
 /** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "../../../errors.ts";
 import { csvForm, jsonForm } from "../../../store/export/copy-forms.ts";
 import { copyRows, type RowsWanted, readRows } from "../../../store/export/view-rows.ts";
+import { count } from "../../report/output.ts";
 import type { Update } from "../../report/progress.ts";
 import { parseInstant, withRange } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
@@ -73,19 +74,19 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
   const wanted = { ...selection, store, signal };
   let bytes = 0;
   const write = async (update: Update) => {
-    const count = async (chunk: Uint8Array) => {
+    const writeCounted = async (chunk: Uint8Array) => {
       await target.write(chunk);
       bytes += chunk.length;
       update({ done: Math.floor(bytes / 1e6) });
     };
-    const written = await FORMATS[options.format](wanted, { ...target, write: count }, options);
+    const written = await FORMATS[options.format](wanted, { ...target, write: writeCounted }, options);
     await target.commit();
     return written;
   };
   const { name } = selection.view;
   const rows = await output.progress({ label: name, unit: "MB" }, write).finally(() => target.abandon());
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(1));
-  output.note(`${rows.toLocaleString("en-US")} rows of ${name} in ${seconds} s.`);
+  output.note(`${count(rows)} rows of ${name} in ${seconds} s.`);
   if (rows === 0) output.note(nothingOf(name, options));
   if (options.out === undefined || !output.json) return;
   output.data({ view: name, rows, bytes, seconds, file: options.out }, () => "");

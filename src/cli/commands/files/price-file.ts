@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
-import { PRICED_MEASURES, type PricedMeasure, parseUnitPrice } from "../../../domain/bill/price.ts";
-import { COUNTED_OVER, type CountedOver, type PriceLine } from "../../../domain/bill/volume-tier.ts";
+import { PRICED_MEASURES, parseUnitPrice } from "../../../domain/bill/price.ts";
+import { COUNTED_OVER, type PriceLine } from "../../../domain/bill/volume-tier.ts";
 import { UsageError } from "../../../errors.ts";
 import { refuse } from "../../../pipeline/bill/import-prices.ts";
 
@@ -168,18 +168,12 @@ const quantity = z
   .regex(/^\d{0,15}$/, NOT_A_QUANTITY)
   .transform(Number);
 
-const countedOver = z
-  .string()
-  .refine((text) => text === "" || COUNTED_OVER.includes(text as CountedOver), "is not source or workspace")
-  .transform((text) => (text === "" ? null : (text as CountedOver)));
+const countedOver = orNull.pipe(z.enum(COUNTED_OVER, "is not source or workspace").nullable());
 
 const measure = z
   .string()
-  .refine(
-    (text) => text === "" || PRICED_MEASURES.includes(text as PricedMeasure),
-    `is not one of ${PRICED_MEASURES.join(", ")}`,
-  )
-  .transform((text) => (text === "" ? "traces" : (text as PricedMeasure)));
+  .transform((text) => text || "traces")
+  .pipe(z.enum(PRICED_MEASURES, `is not one of ${PRICED_MEASURES.join(", ")}`));
 
 /** One line of a price file: texts, empty if not given. A message follows the column and its value. */
 const priceSchema = z
@@ -207,14 +201,16 @@ const priceSchema = z
     // Also beside problems of other columns.
     when: ({ issues }) => issues.every(({ path }) => !String(path?.[0]).startsWith("valid_")),
   })
-  .transform(({ sku, currency, source, workspace, measure, ...named }): PriceLine["price"] => {
-    const { unit_price: unitPrice, valid_from: validFrom, valid_to: validTo } = named;
-    const { from_quantity: fromQuantity, counted_over: countedOver } = named;
-    return {
-      ...{ sku, currency, source, workspace, measure },
-      ...{ unitPrice, validFrom, validTo, fromQuantity, countedOver },
-    };
-  });
+  .transform(
+    ({ unit_price, valid_from, valid_to, from_quantity, counted_over, ...named }): PriceLine["price"] => ({
+      ...named,
+      unitPrice: unit_price,
+      validFrom: valid_from,
+      validTo: valid_to,
+      fromQuantity: from_quantity,
+      countedOver: counted_over,
+    }),
+  );
 
 function currencyProblem(code: string): string {
   const upper = code.toUpperCase();

@@ -167,7 +167,9 @@ function workspaceOf(known: readonly NamedWorkspace[], asked: string): string {
     const listed = known.map(({ id, name }) => name ?? id);
     const next = "`usage-etl export --view dim_workspace` lists them.";
     throw unknown({
-      ...{ code: "workspace_unknown", what: "known workspace", name: asked },
+      code: "workspace_unknown",
+      what: "known workspace",
+      name: asked,
       known: [...listed, ...known.map(({ id }) => id)],
       next: listed.length > MOST_LISTED ? next : choice(listed),
     });

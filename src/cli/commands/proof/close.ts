@@ -55,9 +55,13 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
   }
   const { settleAfterMs, redis, sources } = session.config;
   const { month, closed } = await closeSources(await session.migratedStore(), {
-    ...{ month: text, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
-    ...{ without: options.without ?? [], acceptDisagreements: options.acceptDisagreements ?? false },
-    ...(options.expect === undefined ? {} : { expectedDigests: options.expect }),
+    month: text,
+    slugs: sources.map(({ slug }) => slug),
+    without: leftOut ?? [],
+    acceptDisagreements: options.acceptDisagreements ?? false,
+    settleAfterMs,
+    by: commandActor(),
+    ...(expect === undefined ? {} : { expectedDigests: expect }),
   });
   const digests = closed.flatMap(({ result }) =>
     result.state === "open" && result.digest !== null ? [result.digest] : [],
@@ -75,14 +79,16 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
 async function runPeriod(session: Session, day: string, options: CloseOptions): Promise<number> {
   const { settleAfterMs, sources } = session.config;
   const closed = await closePeriods(await session.migratedStore(), {
-    ...{ day, slugs: sources.map(({ slug }) => slug), settleAfterMs, by: commandActor() },
+    day,
+    slugs: sources.map(({ slug }) => slug),
     acceptDisagreements: options.acceptDisagreements ?? false,
+    settleAfterMs,
+    by: commandActor(),
   });
   session.output.data(
-    closed.map(({ source, period, result, others }) => ({
-      ...{ source, periodStart: period.start, periodEnd: period.end },
-      ...{ ...result, others },
-    })),
+    closed.map(({ source, period, result, others }) => {
+      return { source, periodStart: period.start, periodEnd: period.end, ...result, others };
+    }),
     () => linesOf(closed.map(describePeriod)),
   );
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
