@@ -9,6 +9,8 @@ import { openPlace } from "../../warehouse/place.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
+/** Checks of places for files: room for exports on this host, and the files for a warehouse. */
+
 /** They are written nightly. */
 const LATE_AFTER_MS = 1.5 * DAY_MS;
 

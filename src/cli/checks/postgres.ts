@@ -14,6 +14,8 @@ import { EXIT } from "../session/exit.ts";
 import { requireSchema, type Session } from "../session/session.ts";
 import { type Notes, problemOf } from "./check.ts";
 
+/** Checks of Postgres: the server, its schema and roles, its clock, and a replica. */
+
 /** Postgres 15 is the first with MERGE. */
 export const OLDEST_POSTGRES = 150_000;
 /** The same as between hosts (jobs/clock-guard.ts). */

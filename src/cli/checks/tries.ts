@@ -12,6 +12,8 @@ import { withoutPassword } from "../../url.ts";
 import { count } from "../report/output.ts";
 import { OLDEST_POSTGRES, tooOld } from "./postgres.ts";
 
+/** What `init` tries before it writes settings: the platform, Postgres and Redis. */
+
 /** One thing that was tried. What fails throws instead. */
 export interface Finding {
   readonly state: "pass" | "warn";

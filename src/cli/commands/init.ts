@@ -13,8 +13,11 @@ import { EtlError, UsageError } from "../../errors.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { PROGRAM } from "../../typed.ts";
 import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../checks/tries.ts";
+import { linesOf } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
+
+/** Asks for the settings that nothing works without, tries each, and writes them to a file. */
 
 interface InitOptions {
   readonly baseUrl?: string;
@@ -98,12 +101,11 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
   const next = exit === 0 ? [...named, `${PROGRAM} migrate`, `${PROGRAM} sync --inline`] : [];
   output.data({ tried, written, next }, () =>
-    exit === 0
-      ? [
-          ...written.map((path) => `Wrote ${path} (mode 600). Next:`),
-          ...next.map((line) => `  ${line}`),
-        ].join("\n")
-      : "Nothing was written.",
+    linesOf(
+      exit !== 0 && "Nothing was written.",
+      written.map((path) => `Wrote ${path} (mode 600). Next:`),
+      next.map((line) => `  ${line}`),
+    ),
   );
   return exit;
 }
@@ -117,12 +119,11 @@ function begin(session: Session, options: InitOptions): Setup {
     DATABASE_URL: config.databaseUrl?.reveal() ?? "",
     REDIS_URL: config.redisUrl?.reveal() ?? "",
   };
-  const { baseUrl, apiKeyFile, databaseUrl, redisUrl } = options;
   const given: Partial<Record<Name, string | undefined>> = {
-    USAGE_BASE_URL: baseUrl,
-    USAGE_API_KEY: apiKeyFile && keyIn(apiKeyFile),
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl,
+    USAGE_BASE_URL: options.baseUrl,
+    USAGE_API_KEY: options.apiKeyFile && keyIn(options.apiKeyFile),
+    DATABASE_URL: options.databaseUrl,
+    REDIS_URL: options.redisUrl,
   };
   const flags = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   checkSet(options.set, { ...kept, ...flags });

@@ -6,6 +6,8 @@ import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
 import { cellsOf, instant, linesOf, table, withoutZeros } from "./output.ts";
 
+/** What a load says: its requests by dimension, and what the tables hold of the range that was asked for. */
+
 /** What `--json` shows of the range that was asked for. */
 export function rangeToData(lines: readonly RangeLine[]) {
   return lines.map(({ first, end, retryAt, ...line }) => ({

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   configurationDigest,
   readConfig,
@@ -12,19 +10,11 @@ import {
 } from "../../../src/config/config.ts";
 import { SETTINGS, type Setting } from "../../../src/config/settings.ts";
 import { UsageError } from "../../../src/errors.ts";
+import { temporaryFile } from "../../support/temporary.ts";
 
 const KEY = "lsv2_sk_do_not_show";
 const ID = "11111111-2222-3333-4444-555555555555";
 const SOURCE = { USAGE_BASE_URL: "https://api.example.com", USAGE_API_KEY: KEY };
-
-/** A file with that content, for a setting that names one. Returns its path. */
-function file(content: string, name = "secret"): string {
-  const dir = mkdtempSync(join(tmpdir(), "usage-etl-config-"));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
-  const path = join(dir, name);
-  writeFileSync(path, content);
-  return path;
-}
 
 /** The problems that an environment is refused with. */
 function problemsOf(environment: Record<string, string>): string[] {
@@ -131,19 +121,19 @@ describe("readConfig refuses", () => {
 
   test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY"])("%s if its file is set too", (name) => {
     const value = name === "REDIS_URL" ? "redis://x" : "postgres://x";
-    expect(problemsOf({ [name]: value, [`${name}_FILE`]: file(value) })).toEqual([
+    expect(problemsOf({ [name]: value, [`${name}_FILE`]: temporaryFile(value) })).toEqual([
       `${name} and ${name}_FILE are both set; keep one`,
     ]);
   });
 
   test("a NAME_FILE of a setting that is not a secret", () => {
-    expect(problemsOf({ USAGE_BASE_URL_FILE: file("https://x.example") })).toEqual([
+    expect(problemsOf({ USAGE_BASE_URL_FILE: temporaryFile("https://x.example") })).toEqual([
       expect.stringMatching(/^USAGE_BASE_URL_FILE is not a setting/),
     ]);
   });
 
   test("a secret file that is missing or empty", () => {
-    const empty = file("\n");
+    const empty = temporaryFile("\n");
     expect(problemsOf({ DATABASE_URL_FILE: empty, USAGE_API_KEY_FILE: "/nowhere/key" })).toEqual([
       `DATABASE_URL_FILE ${empty} is empty`,
       expect.stringMatching(/^USAGE_API_KEY_FILE \/nowhere\/key cannot be read: ENOENT/),
@@ -162,14 +152,14 @@ describe("readConfig refuses", () => {
   test("a bearer token that no header can carry, without repeating it, and one given twice", () => {
     const problem = "has a space, a line end or a character beyond ASCII: give the token alone";
     expect(problemsOf({ USAGE_BEARER_TOKEN: `Bearer ${KEY}` })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
-    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: file(`first\nsecond`) })).toEqual([
+    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: temporaryFile(`first\nsecond`) })).toEqual([
       `USAGE_BEARER_TOKEN ${problem}`,
     ]);
     // A redactor would hide a short one in every word.
     expect(problemsOf({ USAGE_BEARER_TOKEN: "sevenxx" })).toEqual([
       "USAGE_BEARER_TOKEN must have 8 characters or more",
     ]);
-    const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: file(KEY) };
+    const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: temporaryFile(KEY) };
     expect(problemsOf(both)).toEqual([
       "USAGE_BEARER_TOKEN and USAGE_BEARER_TOKEN_FILE are both set; keep one",
     ]);
@@ -185,7 +175,7 @@ describe("readConfig refuses", () => {
       USAGE_WORKSPACE_ID: ID.toUpperCase(),
       USAGE_CONTROL_PLANE_URL: "https://plane.example.com",
     };
-    const config = readConfig({ ...SOURCE, ...access, USAGE_BEARER_TOKEN_FILE: file(`${KEY}-b\n`) });
+    const config = readConfig({ ...SOURCE, ...access, USAGE_BEARER_TOKEN_FILE: temporaryFile(`${KEY}-b\n`) });
     for (const one of [config.platform, config.sources[0]]) {
       expect(one?.workspaceId).toBe(ID);
       expect(one?.bearerToken?.reveal()).toBe(`${KEY}-b`);
@@ -273,8 +263,8 @@ describe("secrets", () => {
   test("are read from files without the line end and shown nowhere", () => {
     const config = readConfig({
       USAGE_BASE_URL: "https://api.example.com",
-      USAGE_API_KEY_FILE: file(`${KEY}\n`),
-      DATABASE_URL_FILE: file("postgres://me:hunter2@host/db\r\n"),
+      USAGE_API_KEY_FILE: temporaryFile(`${KEY}\n`),
+      DATABASE_URL_FILE: temporaryFile("postgres://me:hunter2@host/db\r\n"),
     });
     expect(config.sources[0]?.apiKey.reveal()).toBe(KEY);
     expect(requireDatabaseUrl(config).reveal()).toBe("postgres://me:hunter2@host/db");
@@ -285,7 +275,7 @@ describe("secrets", () => {
   });
 
   test("are read again for each use, and keep their last value while the file has none that fits", () => {
-    const path = file("postgres://me:one@host/db");
+    const path = temporaryFile("postgres://me:one@host/db");
     const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path });
     if (databaseUrl === undefined) throw new Error("no address");
     const of = (content: string) => {
@@ -321,7 +311,10 @@ describe("secrets", () => {
 
 describe("several sources", () => {
   const read = (content: unknown, more: Record<string, string> = {}) => ({
-    USAGE_SOURCES_FILE: file(typeof content === "string" ? content : JSON.stringify(content), "sources.json"),
+    USAGE_SOURCES_FILE: temporaryFile(
+      typeof content === "string" ? content : JSON.stringify(content),
+      "sources.json",
+    ),
     ...more,
   });
   const eu = { slug: "eu", baseUrl: "https://eu.example.com", apiKey: KEY };
@@ -336,7 +329,9 @@ describe("several sources", () => {
   });
 
   test("read keys from files", () => {
-    const { sources } = readConfig(read([{ slug: "eu", baseUrl: eu.baseUrl, apiKeyFile: file(`${KEY}\n`) }]));
+    const { sources } = readConfig(
+      read([{ slug: "eu", baseUrl: eu.baseUrl, apiKeyFile: temporaryFile(`${KEY}\n`) }]),
+    );
     expect(sources[0]?.apiKey.reveal()).toBe(KEY);
   });
 

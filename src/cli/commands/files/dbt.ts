@@ -6,6 +6,8 @@ import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { keyOf, listViews, timeColumnOf, type View, type ViewColumn } from "../../../store/export/views.ts";
 import { inSession, type Session } from "../../session/session.ts";
 
+/** Files for a dbt project, made from the views: their sources with comments and tests, and a test of their keys. */
+
 const FILES = { sources: dbtSources, keys: dbtKeyTest };
 
 export function define(command: Command): void {

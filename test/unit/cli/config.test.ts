@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { describeConfig } from "../../../src/cli/commands/config.ts";
+import { temporaryFile } from "../../support/temporary.ts";
 
 /** Settings as they were given, and nothing that is secret. */
 
@@ -10,14 +8,6 @@ const shown = (name: string, environment: Record<string, string>) => {
   const found = describeConfig(environment).find(({ setting }) => setting === name);
   return [found?.value, found?.from];
 };
-
-function fileWith(content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-config-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, "file");
-  writeFileSync(path, content);
-  return path;
-}
 
 test.each([
   [
@@ -43,7 +33,7 @@ test.each([
 });
 
 test("defaults, files, and what is not set", () => {
-  const key = fileWith("secret");
+  const key = temporaryFile("secret");
   expect(shown("USAGE_API_KEY", { USAGE_API_KEY_FILE: key })).toEqual(["[redacted]", "file"]);
   expect(shown("USAGE_API_KEY", { USAGE_API_KEY_FILE: "secret" })).toEqual(["(not valid)", "file"]);
   expect(shown("USAGE_SOURCES_FILE", { USAGE_SOURCES_FILE: key })).toEqual([key, "environment"]);
