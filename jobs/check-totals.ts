@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
+import { REACHES } from "../src/domain/planning/windows.ts";
+import { checkTotals } from "../src/pipeline/proof/check-totals.ts";
 import { asRun, END_OF_SKIPPED, endOfTotals, SKIPPED } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 

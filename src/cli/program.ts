@@ -29,32 +29,35 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     "update schema and views; safe if started several times at once",
     () => import("./commands/migrate.ts"),
   ],
-  plan: ["show the windows and requests of a range without sending any", () => import("./commands/plan.ts")],
-  sync: ["fetch whatever is missing or not final", () => import("./commands/sync.ts")],
+  plan: [
+    "show the windows and requests of a range without sending any",
+    () => import("./commands/load/plan.ts"),
+  ],
+  sync: ["fetch whatever is missing or not final", () => import("./commands/load/sync.ts")],
   backfill: [
     "load a range, by default through the queue until it is done",
-    () => import("./commands/backfill.ts"),
+    () => import("./commands/load/backfill.ts"),
   ],
   reconcile: [
     "compare final buckets in Postgres with the platform's CSV export",
-    () => import("./commands/reconcile.ts"),
+    () => import("./commands/proof/reconcile.ts"),
   ],
   totals: [
     "check final days against totals of weeks, months and years, and dimensions against workspaces",
-    () => import("./commands/totals.ts"),
+    () => import("./commands/proof/totals.ts"),
   ],
   close: [
     "close a month such as 2026-03: record its totals once every day is final and reconciled",
-    () => import("./commands/close.ts"),
+    () => import("./commands/proof/close.ts"),
   ],
   coverage: [
     "show which days are loaded and final, by dimension and stride",
-    () => import("./commands/coverage.ts"),
+    () => import("./commands/load/coverage.ts"),
   ],
   status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
   runs: [
     "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
-    () => import("./commands/runs.ts"),
+    () => import("./commands/load/runs.ts"),
   ],
   config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
   doctor: [
@@ -76,28 +79,31 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
   ],
   export: [
     "write the rows of a reporting view to a file, in constant memory",
-    () => import("./commands/export.ts"),
+    () => import("./commands/files/export.ts"),
   ],
   files: [
     "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
-    () => import("./commands/files.ts"),
+    () => import("./commands/files/files.ts"),
   ],
   dbt: [
     "print a file for a dbt project, made from the views in this database",
-    () => import("./commands/dbt.ts"),
+    () => import("./commands/files/dbt.ts"),
   ],
-  prices: ["manage the unit prices that costs are estimated from", () => import("./commands/prices.ts")],
+  prices: [
+    "manage the unit prices that costs are estimated from",
+    () => import("./commands/files/prices.ts"),
+  ],
   prune: [
     "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
     () => import("./commands/prune.ts"),
   ],
   probe: [
     "send a few known traces and check that exactly those are billed; they cost money",
-    () => import("./commands/probe.ts"),
+    () => import("./commands/proof/probe.ts"),
   ],
   platform: [
     "manage templates and deployments, run assistants, send agent-to-agent messages",
-    () => import("./commands/platform/platform.ts"),
+    () => import("./commands/platform.ts"),
   ],
 };
 

@@ -1,12 +1,11 @@
+import "../validation.ts";
+import { createHash } from "node:crypto";
+import { z } from "zod";
 import { UsageError } from "../errors.ts";
-import type { RedisServer } from "../redis-server.ts";
-import { redisFrom } from "./redis.ts";
-import type { Secret } from "./secret.ts";
-import { readSources, type SourceConfig } from "./sources.ts";
+import { type RedisServer, redisServerOf } from "../redis-server.ts";
+import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
+import { bearerToken, sourceSchema } from "./settings.ts";
 import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
-
-export { Secret } from "./secret.ts";
-export { configurationDigest, keyDigest, type SourceConfig } from "./sources.ts";
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
 /** Hosts and key for the platform's other calls. */
@@ -177,4 +176,181 @@ export function requireSources(config: Config): readonly SourceConfig[] {
 export function requireDatabaseUrl(config: Config): Secret {
   if (config.databaseUrl !== undefined) return config.databaseUrl;
   throw new UsageError(DATABASE_MISSING);
+}
+
+/** The Redis of the settings; undefined if none is named. Adds to `problems` what contradicts itself. */
+function redisFrom(values: Values, problems: string[]): RedisServer | undefined {
+  const { REDIS_URL, REDIS_SENTINELS: sentinels, REDIS_CLUSTER: cluster, REDIS_CA_FILE: caFile } = values;
+  // Undefined where the setting has a problem of its own.
+  if (REDIS_URL === undefined && (sentinels ?? []).length === 0) return undefined;
+  const ca = caFile === undefined ? undefined : readSecretFile(caFile, "REDIS_CA_FILE", problems);
+  const read = () => ({
+    url: REDIS_URL?.reveal(),
+    isCluster: cluster === undefined ? undefined : cluster === "on",
+    sentinels,
+    primary: values.REDIS_SENTINEL_NAME,
+    prefix: values.REDIS_PREFIX,
+    username: values.REDIS_USERNAME?.reveal(),
+    password: values.REDIS_PASSWORD?.reveal(),
+    sentinelUsername: values.REDIS_SENTINEL_USERNAME?.reveal(),
+    sentinelPassword: values.REDIS_SENTINEL_PASSWORD?.reveal(),
+    isEncrypted: values.REDIS_TLS === undefined ? undefined : values.REDIS_TLS === "on",
+    ca,
+  });
+  const server = redisServerOf(read(), read);
+  if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
+    problems.push("REDIS_CA_FILE holds no certificate in PEM form");
+  }
+  if (ca !== undefined && server.access().tls === undefined) {
+    problems.push("REDIS_CA_FILE is for TLS, which is off: use rediss:// or REDIS_TLS=on");
+  }
+  if (server.kind === "sentinel" && (REDIS_URL !== undefined || cluster === "on")) {
+    problems.push("REDIS_SENTINELS says where Redis is; leave REDIS_URL and REDIS_CLUSTER out");
+  }
+  if (server.kind === "single" && server.hosts.length > 1) {
+    problems.push("REDIS_URL names several hosts, and REDIS_CLUSTER is off; name one");
+  }
+  if (server.kind === "cluster" && server.database !== 0) {
+    problems.push("REDIS_URL names a database, and a cluster has only database 0");
+  }
+  return server;
+}
+
+/** The Redis of an environment. Error: `configuration_invalid`. */
+export function readRedis(environment: Environment): RedisServer | undefined {
+  const problems: string[] = [];
+  const server = redisFrom(readVariables(environment, problems), problems);
+  refuse(problems.filter((problem) => problem.startsWith("REDIS_")));
+  return server;
+}
+
+/** The secrets that come from files, by the name of what names the file. */
+export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
+  const { databaseUrl, databaseReadUrl, redisSecrets, sources } = config;
+  const all: [name: string, secret: Secret | undefined][] = [
+    ["DATABASE_URL_FILE", databaseUrl],
+    ["DATABASE_READ_URL_FILE", databaseReadUrl],
+    ...Object.entries(redisSecrets).map(([name, secret]): [string, Secret | undefined] => [
+      `${name}_FILE`,
+      secret,
+    ]),
+    ...sources.flatMap(({ slug, apiKey, bearerToken }): [string, Secret | undefined][] => [
+      [`API key file of source ${slug}`, apiKey],
+      [`bearer token file of source ${slug}`, bearerToken],
+    ]),
+  ];
+  return new Map(all.flatMap(([name, secret]) => (secret?.isFromFile() ? [[name, secret]] : [])));
+}
+
+type SourceFields = Omit<
+  z.output<typeof sourceSchema>,
+  "apiKey" | "apiKeyFile" | "bearerToken" | "bearerTokenFile"
+>;
+
+export interface SourceConfig extends Readonly<SourceFields> {
+  readonly apiKey: Secret;
+  readonly bearerToken?: Secret | undefined;
+}
+
+/** The source of the environment, named `default`, or those of `USAGE_SOURCES_FILE`. */
+function readSources(values: Values, problems: string[]): SourceConfig[] {
+  const { USAGE_SOURCES_FILE: file, USAGE_BASE_URL: baseUrl, USAGE_API_KEY: apiKey } = values;
+  if (file !== undefined) {
+    if (baseUrl !== undefined || apiKey !== undefined) {
+      problems.push("USAGE_SOURCES_FILE replaces USAGE_BASE_URL and USAGE_API_KEY; keep one of them");
+    }
+    return readSourcesFile(file, problems);
+  }
+  if (baseUrl === undefined || apiKey === undefined) return [];
+  return [
+    {
+      slug: "default",
+      baseUrl,
+      apiKey,
+      organizationId: values.USAGE_ORGANIZATION_ID,
+      workspaceIds: values.USAGE_WORKSPACE_IDS,
+      dataStart: values.USAGE_DATA_START,
+      rateLimit: values.USAGE_RATE_LIMIT,
+      answerLimit: values.USAGE_ANSWER_LIMIT,
+      controlPlaneUrl: values.USAGE_CONTROL_PLANE_URL,
+      deploymentUrl: values.USAGE_DEPLOYMENT_URL,
+      workspaceId: values.USAGE_WORKSPACE_ID,
+      bearerToken: values.USAGE_BEARER_TOKEN,
+      probeProject: values.USAGE_PROBE_PROJECT,
+      probeUser: values.USAGE_PROBE_USER,
+      probeShortKey: values.USAGE_PROBE_SHORT_KEY,
+      providerName: values.USAGE_PROVIDER_NAME,
+      invoiceIssuerName: values.USAGE_INVOICE_ISSUER_NAME,
+    },
+  ];
+}
+
+function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
+  const text = readSecretFile(file, "USAGE_SOURCES_FILE", problems);
+  if (text === undefined) return [];
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    // The parser's message repeats parts of the file, which may hold a key.
+    problems.push(`USAGE_SOURCES_FILE ${file} is not JSON`);
+    return [];
+  }
+  const parsed = z.array(sourceSchema).min(1, "holds no source").safeParse(json);
+  if (!parsed.success) {
+    problems.push(...parsed.error.issues.map((issue) => `${file}: ${issue.path.join(".")} ${issue.message}`));
+    return [];
+  }
+  const slugs = parsed.data.map((source) => source.slug);
+  for (const slug of new Set(slugs.filter((slug, i) => slugs.indexOf(slug) !== i))) {
+    problems.push(`${file}: slug ${slug} is used twice`);
+  }
+  return parsed.data.flatMap(({ apiKey, apiKeyFile, bearerToken: token, bearerTokenFile, ...source }) => {
+    const at = `${file}: source ${source.slug}`;
+    if (source.workspaceId !== undefined && source.controlPlaneUrl === undefined) {
+      problems.push(
+        `${at} has a workspaceId, which is for its controlPlaneUrl; those to load are workspaceIds`,
+      );
+    }
+    if (token !== undefined && bearerTokenFile !== undefined) {
+      problems.push(`${at} has bearerToken and bearerTokenFile; keep one`);
+    }
+    if ((apiKey === undefined) === (apiKeyFile === undefined)) {
+      problems.push(`${at} needs apiKey or apiKeyFile, one of them`);
+      return [];
+    }
+    const secretOf = (
+      name: string,
+      given: string | undefined,
+      path: string | undefined,
+      schema: z.ZodString,
+    ) => {
+      if (path === undefined) return given === undefined ? undefined : new Secret(given);
+      const where = `${file}: ${name}File of ${source.slug}`;
+      return secretFromFile(path, where, problems, (text) => {
+        return schema.safeParse(text).error?.issues.map(({ message }) => `${where} ${message}`) ?? [];
+      });
+    };
+    const bearer = secretOf("bearerToken", token, bearerTokenFile, bearerToken);
+    const key = secretOf("apiKey", apiKey, apiKeyFile, z.string());
+    return key === undefined ? [] : [{ ...source, apiKey: key, bearerToken: bearer }];
+  });
+}
+
+/** When it changes, stored failures are retried at once. It depends on the key but does not reveal it. */
+export function configurationDigest(source: SourceConfig): string {
+  const { baseUrl, organizationId, workspaceIds, dataStart, answerLimit } = source;
+  const key = source.apiKey.reveal();
+  // The limit at the end and only if it is set, so that a release without it has the same digest.
+  const limit = answerLimit === undefined ? [] : [answerLimit];
+  return digestOf([baseUrl, organizationId, workspaceIds, dataStart, key, ...limit]);
+}
+
+/** By it another key is told, without revealing any. */
+export function keyDigest({ slug, apiKey }: Pick<SourceConfig, "slug" | "apiKey">): string {
+  return digestOf(["key", slug, apiKey.reveal()]);
+}
+
+function digestOf(values: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, 32);
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { UsageError } from "../errors.ts";
-import { SETTINGS, type Setting } from "./settings.ts";
+import { isSecret, SETTINGS } from "./settings.ts";
 import type { Environment } from "./variables.ts";
 
 /** Read where `USAGE_ENV_FILE` is not set, from the working folder, if it is there. `usage-etl init` writes it. */
@@ -15,16 +15,16 @@ export const ENV_FILE = "usage-etl.env";
 export function withEnvFile(environment: Environment): Environment {
   const found = envFileOf(environment);
   const merged: Record<string, string | undefined> = { ...environment };
-  for (const [name, value] of found === undefined ? [] : Object.entries(readEnvFile(found))) {
+  for (const [name, value] of Object.entries(found === undefined ? {} : readEnvFile(found))) {
     const setting = name.replace(/_FILE$/, "");
     const twins = isSecret(setting) ? [setting, `${setting}_FILE`] : [name];
     const isSetting = name.startsWith("USAGE_") || name in SETTINGS || isSecret(setting);
     if (isSetting && twins.every((twin) => isBlank(environment[twin]))) merged[name] = value;
   }
   const { CREDENTIALS_DIRECTORY: folder } = environment;
-  for (const name of folder === undefined ? [] : Object.keys(SETTINGS).filter(isSecret)) {
+  for (const name of Object.keys(SETTINGS).filter(isSecret)) {
     const credential = join(folder ?? "", name);
-    if (!existsSync(credential)) continue;
+    if (folder === undefined || !existsSync(credential)) continue;
     delete merged[name];
     merged[`${name}_FILE`] = credential;
   }
@@ -70,10 +70,6 @@ export function toEnvFile(values: Readonly<Record<string, string>>, head: string
 /** Whether `toEnvFile` can write the value. */
 export function fitsEnvFile(value: string): boolean {
   return !/['\r\n\0]/.test(value);
-}
-
-export function isSecret(name: string): boolean {
-  return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
 }
 
 function isBlank(value: string | undefined): boolean {

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
+
 /** What the file of a secret holds now, or what is wrong with it. */
-export type SecretReading = { readonly value: string } | { readonly problem: string };
+type SecretReading = { readonly value: string } | { readonly problem: string };
 
 /** A value that is never shown in a log, an error or a page. */
 export class Secret {
@@ -44,4 +46,41 @@ export class Secret {
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return "[redacted]";
   }
+}
+
+/**
+ * The secret in a file, which is read again whenever it is revealed. `problemsOf` says what is wrong with a content.
+ * Undefined if there is none now: see `problems`.
+ */
+export function secretFromFile(
+  file: string,
+  where: string,
+  problems: string[],
+  problemsOf: (content: string) => readonly string[] = () => [],
+): Secret | undefined {
+  const read = (): SecretReading => {
+    const found: string[] = [];
+    const value = readSecretFile(file, where, found);
+    if (value !== undefined) found.push(...problemsOf(value));
+    return value !== undefined && found.length === 0 ? { value } : { problem: found.join("; ") };
+  };
+  const first = read();
+  if ("value" in first) return new Secret(first.value, read);
+  problems.push(first.problem);
+  return undefined;
+}
+
+export function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    if (text !== "") return text;
+    problems.push(`${where} ${file} is empty`);
+  } catch (error) {
+    // Not its message, which repeats the path. Who sets the secret itself in place of its file must not find it in a log.
+    const isPath = file.includes("/") && !file.includes("://");
+    const { code } = error as NodeJS.ErrnoException;
+    const what = isPath ? `${file} cannot be read` : "is not the path of a file that can be read";
+    problems.push(`${where} ${what}: ${code}`);
+  }
+  return undefined;
 }

@@ -1,25 +1,101 @@
 import { z } from "zod";
+import { DateTime, Duration } from "../luxon.ts";
+import { parseHost, parseRedisUrl } from "../redis-server.ts";
 import { Secret } from "./secret.ts";
-import {
-  answerLimit,
-  bearerToken,
-  DAY_MS,
-  day,
-  displayName,
-  duration,
-  httpUrl,
-  listOf,
-  onOrOff,
-  organizationId,
-  postgresUrl,
-  rateLimit,
-  redisHosts,
-  redisUrl,
-  serverUrl,
-  webToken,
-  wholeNumber,
-  workspaceId,
-} from "./value-schemas.ts";
+
+/** What values of settings may be, with messages that say what is wrong. */
+
+const DAY_MS = 86_400_000;
+/** Beyond it a date cannot be told, or a plan does not end. */
+const LONGEST_MS = 36_525 * DAY_MS;
+/** Days and instants of settings and options lie between these. */
+export const FIRST_DAY = "1970-01-01";
+export const LAST_DAY = "2100-01-01";
+
+const duration = z.string().transform((text, context) => {
+  const value = Duration.fromISO(text);
+  const ms = value.isValid ? value.toMillis() : Number.NaN;
+  if (ms >= 0 && ms <= LONGEST_MS) return ms;
+  const message =
+    ms > LONGEST_MS ? "must be 100 years or less" : "is not an ISO 8601 duration such as P3D or PT15M";
+  context.issues.push({ code: "custom", input: text, message });
+  return z.NEVER;
+});
+const day = z
+  .string()
+  .refine((text) => DateTime.fromFormat(text, "yyyy-MM-dd").isValid, {
+    error: "is not a day such as 2026-01-05",
+    abort: true,
+  })
+  .refine((text) => text >= FIRST_DAY && text <= LAST_DAY, `must be between ${FIRST_DAY} and ${LAST_DAY}`);
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: "is not an http or https URL" })
+  // The command `config` and error messages show it.
+  .refine((text) => !URL.canParse(text) || new URL(text).password === "", "holds a password");
+/** The message does not repeat the value, which may hold a password. */
+const serverUrl = (form: string, protocols: readonly string[]) =>
+  z
+    .string()
+    .refine(
+      (text) => URL.canParse(text) && protocols.includes(new URL(text).protocol),
+      `is not of the form ${form}`,
+    );
+const parses = (parse: () => unknown) => {
+  try {
+    parse();
+    return true;
+  } catch {
+    return false;
+  }
+};
+const postgresUrl = serverUrl("postgresql://user:password@host:5432/database", ["postgresql:", "postgres:"]);
+const redisUrl = z
+  .string()
+  .refine((text) => parses(() => parseRedisUrl(text)), "is not of the form redis://host:6379");
+const listed = (text: string) => text.split(",").flatMap((word) => word.trim() || []);
+/** Words, comma-separated; none by default. */
+const commaList = z.string().default("").transform(listed);
+const redisHosts = z
+  .string()
+  .transform(listed)
+  .refine(
+    (hosts) => hosts.every((host) => parses(() => parseHost(host))),
+    "is not of the form host:26379,host:26379",
+  )
+  .transform((hosts) => hosts.map((host) => parseHost(host, 26_379)));
+const onOrOff = z.enum(["on", "off"], { error: "must be on or off" });
+// Any hexadecimal digits in UUID form: Postgres and Python accept such ids, whatever variant RFC 9562 requires.
+// The message does not repeat the value: who pastes the key in the wrong place must not find it in a log.
+const workspaceId = z
+  .guid({ error: "is not a UUID such as 4340c6dc-954e-4ef4-a1e8-f73cc1826017" })
+  .transform((id) => id.toLowerCase());
+const wholeNumber = z.coerce.number({ error: "is not a number" }).int("is not a whole number");
+const rateLimit = wholeNumber.min(1, "must be at least 1").max(1_000_000, "must be 1000000 or less");
+// undici takes a header with anything else for a failed request.
+const organizationId = z
+  .string()
+  .regex(/^[\x21-\x7e]*$/, "has a space, a line end or a character beyond ASCII");
+export const bearerToken = z
+  .string()
+  .regex(/^[\x21-\x7e]+$/, "has a space, a line end or a character beyond ASCII: give the token alone")
+  .min(8, "must have 8 characters or more");
+/** A name that readers of views see. */
+const displayName = z
+  .string()
+  .trim()
+  .min(1, "is blank")
+  .max(200, "must have 200 characters or less")
+  .regex(/^\P{Cc}*$/u, "has a control character");
+/** Words of a list, comma-separated. One of them cannot be left out: everything else is compared with it. */
+const listOf = <const W extends string>(words: readonly W[], required: NoInfer<W>) =>
+  z
+    .string()
+    .default(words.join())
+    .transform(listed)
+    .pipe(z.array(z.enum(words, { error: `is not one of ${words.join(", ")}` })))
+    .refine((given) => given.includes(required), `must name ${required}`);
+const webToken = z.string().min(16, "must have 16 characters or more");
+const answerLimit = wholeNumber.min(1, "must be at least 1").max(1_048_576, "must be 1048576 or less");
 
 export interface Setting {
   readonly schema: z.ZodType;
@@ -144,11 +220,7 @@ export const SETTINGS = {
   ),
   USAGE_API_KEY: secret(z.string(), "API key of the platform with organization:read."),
   USAGE_WORKSPACE_IDS: setting(
-    z
-      .string()
-      .default("")
-      .transform((text) => text.split(",").flatMap((id) => id.trim() || []))
-      .pipe(z.array(workspaceId)),
+    commaList.pipe(z.array(workspaceId)),
     "Ids of the workspaces to load, comma-separated. Empty: all that the platform lists.",
   ),
   USAGE_WORKSPACE_ID: setting(
@@ -206,11 +278,7 @@ export const SETTINGS = {
     "Folder, or s3://bucket/prefix, for Parquet files that a warehouse reads. The service writes them nightly. Unset: none are written.",
   ),
   USAGE_EXPORT_VIEWS: setting(
-    z
-      .string()
-      .default("")
-      .transform((text) => text.split(",").flatMap((name) => name.trim() || []))
-      .pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
+    commaList.pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
     "Views that files are written of, comma-separated. Empty: the daily facts and their dimensions.",
   ),
   USAGE_EXPORT_KEEP: setting(
@@ -234,7 +302,7 @@ export const SETTINGS = {
     "Port where the service serves health, metrics and pages.",
   ),
   USAGE_BULL_BOARD_TOKEN: secret(
-    z.string().min(16, "must have 16 characters or more"),
+    webToken,
     "Password of the page /queues (bull-board), 16 characters or more. Unset: the page is not served.",
   ),
   USAGE_WEB_TOKEN: secret(
@@ -319,8 +387,6 @@ export const sourceSchema = z.strictObject({
   invoiceIssuerName: displayName.optional(),
 });
 
-export function describeSettings(): { name: string; about: string; secret: boolean }[] {
-  return Object.entries(SETTINGS).map(([name, { about, secret = false }]: [string, Setting]) => {
-    return { name, about, secret };
-  });
+export function isSecret(name: string): boolean {
+  return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
 }

@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { UsageError } from "../errors.ts";
-import { Secret, type SecretReading } from "./secret.ts";
-import { SETTINGS, type Setting } from "./settings.ts";
+import { secretFromFile } from "./secret.ts";
+import { isSecret, SETTINGS, type Setting } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 import "../validation.ts";
 
@@ -33,61 +32,21 @@ export function readVariable(environment: Environment, name: SettingName, proble
   if (text !== undefined && file !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set; keep one`);
   }
-  const parse = (content: string | undefined, found: string[]) => {
-    const parsed = schema.safeParse(content);
-    found.push(
-      ...(parsed.error?.issues.map(({ message, path: [index] }) =>
-        typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
-      ) ?? []),
-    );
-    return parsed.data;
-  };
-  if (file === undefined) return parse(text, problems);
-  const addProblems = (content: string, found: string[]) => void parse(content, found);
-  return secretFromFile(file, `${name}_FILE`, { problems, addProblems });
-}
-
-/** The secret in a file, which is read again whenever it is revealed. Undefined if there is none now: see `problems`. */
-export function secretFromFile(
-  file: string,
-  where: string,
-  of: { problems: string[]; addProblems?: (content: string, problems: string[]) => void },
-): Secret | undefined {
-  const read = (): SecretReading => {
-    const problems: string[] = [];
-    const value = readSecretFile(file, where, problems);
-    if (value !== undefined) of.addProblems?.(value, problems);
-    return value !== undefined && problems.length === 0 ? { value } : { problem: problems.join("; ") };
-  };
-  const first = read();
-  if ("value" in first) return new Secret(first.value, read);
-  of.problems.push(first.problem);
-  return undefined;
-}
-
-export function readSecretFile(file: string, where: string, problems: string[]): string | undefined {
-  try {
-    const text = readFileSync(file, "utf8").trim();
-    if (text !== "") return text;
-    problems.push(`${where} ${file} is empty`);
-  } catch (error) {
-    // Not its message, which repeats the path. Who sets the secret itself in place of its file must not find it in a log.
-    const isPath = file.includes("/") && !file.includes("://");
-    const { code } = error as NodeJS.ErrnoException;
-    problems.push(
-      isPath
-        ? `${where} ${file} cannot be read: ${code}`
-        : `${where} is not the path of a file that can be read: ${code}`,
-    );
+  const problemsOf = ({ error }: z.ZodSafeParseResult<unknown>) =>
+    error?.issues.map(({ message, path: [index] }) =>
+      typeof index === "number" ? `${name}: entry ${index + 1} ${message}` : `${name} ${message}`,
+    ) ?? [];
+  if (file !== undefined) {
+    return secretFromFile(file, `${name}_FILE`, problems, (content) => problemsOf(schema.safeParse(content)));
   }
-  return undefined;
+  const parsed = schema.safeParse(text);
+  problems.push(...problemsOf(parsed));
+  return parsed.data;
 }
 
 /** Variables that start with `USAGE_` and are not settings. */
 export function unknownVariables(environment: Environment): string[] {
-  const known = Object.entries(SETTINGS).flatMap(([name, { secret }]: [string, Setting]) =>
-    secret ? [name, `${name}_FILE`] : [name],
-  );
+  const known = Object.keys(SETTINGS).flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
   return Object.keys(environment)
     .filter((name) => name.startsWith("USAGE_") && !known.includes(name))
     .map((name) => {

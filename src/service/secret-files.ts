@@ -1,4 +1,4 @@
-import type { Secret } from "../config/config.ts";
+import type { Secret } from "../config/secret.ts";
 import type { Logger } from "../log.ts";
 
 const LOOK_EVERY_MS = 5_000;

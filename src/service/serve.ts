@@ -1,7 +1,6 @@
 import { startClockGuard } from "../../jobs/clock-guard.ts";
 import { systemClock } from "../clock.ts";
-import { type Config, requireSources } from "../config/config.ts";
-import { secretFilesOf } from "../config/secret-files.ts";
+import { type Config, requireSources, secretFilesOf } from "../config/config.ts";
 import { EtlError } from "../errors.ts";
 import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";

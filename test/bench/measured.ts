@@ -1,5 +1,6 @@
 import { createOutput } from "../../src/cli/report/output.ts";
 import { createSession } from "../../src/cli/session/session.ts";
+import { eachSource } from "../../src/cli/session/sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { answer, takeTask } from "./harness.ts";
@@ -134,7 +135,7 @@ async function withSource(
     signal: new AbortController().signal,
     onClose: (close) => void closers.push(close),
   });
-  await session.eachSource(async (source) => {
+  await eachSource(session, async (source) => {
     await work(source);
     return 0;
   });

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import PQueue from "p-queue";
 import { createOutput } from "../../src/cli/report/output.ts";
-import { sourceDepsOf } from "../../src/cli/session/source.ts";
+import { sourceDepsOf } from "../../src/cli/session/sources.ts";
 import { readConfig, requireSources, type SourceConfig } from "../../src/config/config.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { startStandin } from "../../src/local/standin/server.ts";

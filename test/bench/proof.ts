@@ -4,7 +4,7 @@ import pg from "pg";
 import { pino } from "pino";
 import { table } from "../../src/cli/report/output.ts";
 import { systemClock } from "../../src/clock.ts";
-import { Secret } from "../../src/config/config.ts";
+import { Secret } from "../../src/config/secret.ts";
 import { DAY_MS, floorToGrid } from "../../src/domain/time/stride.ts";
 import { type Standin, startStandin } from "../../src/local/standin/server.ts";
 import { runInline } from "../../src/pipeline/extract/run-inline.ts";

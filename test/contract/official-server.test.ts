@@ -12,7 +12,7 @@ import {
   validateVersion,
 } from "a2a-sdk-1/server";
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../src/config/config.ts";
+import { Secret } from "../../src/config/secret.ts";
 import { PlatformError } from "../../src/errors.ts";
 import { deploymentClientsOf } from "../../src/platform/clients.ts";
 

@@ -1,8 +1,8 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { usageEtl } from "../support/cli.ts";
-import { farFromTheNextHour, setup } from "../support/source.ts";
+import { farFromTheNextHour } from "../support/source.ts";
+import { bench, document, endOf, envOf, run } from "./program.ts";
 
 test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", {
   timeout: 120_000,
@@ -14,28 +14,19 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
     .startOf("month")
     .minus({ months: 1 });
   const lastDays = month.plus({ months: 1 }).toMillis() - 6 * DAY_MS;
-  const bench = await setup({
-    ...{ now, days: (today - lastDays) / DAY_MS, workspaces: [1, 2], hourlyForMs: HOUR_MS },
-  });
-  const [kept = "", left = ""] = bench.workspaceIds;
-  const env = {
-    DATABASE_URL: bench.databaseUrl,
-    USAGE_BASE_URL: bench.standin.url,
-    USAGE_API_KEY: bench.standin.apiKey,
-    USAGE_WORKSPACE_IDS: kept,
-    USAGE_DATA_START: new Date(lastDays).toISOString().slice(0, 10),
-    USAGE_HOURLY_FOR: "PT1H",
-    USAGE_RATE_LIMIT: "1000",
-  };
+  const days = (today - lastDays) / DAY_MS;
+  const made = await bench({ now, days, workspaces: [1, 2], hourlyForMs: HOUR_MS });
+  const [kept = "", left = ""] = made.workspaceIds;
+  const env = { ...envOf(made), USAGE_WORKSPACE_IDS: kept, USAGE_HOURLY_FOR: "PT1H" };
   const name = month.toFormat("yyyy-MM");
-  const close = (...args: string[]) => usageEtl(["close", ...args], env);
-  expect(await close(name)).toMatchObject({ code: 2, stderr: expect.stringContaining("[source_unloaded]") });
+  const close = (...args: string[]) => run(["close", ...args], env);
+  expect(endOf(await close(name))).toEqual([2, "source_unloaded"]);
   // One day of a workspace that the configuration does not name afterwards.
   const oneDay = { start: lastDays, end: lastDays + DAY_MS };
-  await bench.fetch({ wanted: [{ stride: "day", range: oneDay }], reprocess: "missing" });
-  await bench.sync({ config: { workspaceIds: [kept] } });
+  await made.fetch({ wanted: [{ stride: "day", range: oneDay }], reprocess: "missing" });
+  await made.sync({ config: { workspaceIds: [kept] } });
   // A source that was only tried does not block the close.
-  await bench.sql(
+  await made.sql(
     "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('tried', 'http://localhost', '2026-01-05', 1, '')",
   );
 
@@ -52,25 +43,23 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   );
   // Each command is run as it is printed.
   const [reconcile = "", load = "", closeWithout = ""] = commandsIn(open.stdout);
-  expect(await usageEtl(reconcile.split(" "), env)).toMatchObject({ code: 0 });
+  expect(await run(reconcile.split(" "), env)).toMatchObject({ code: 0 });
   expect((await close(name)).code).toBe(4);
-  expect(await close(name, "--without", "nobody")).toMatchObject({
-    ...{ code: 2, stderr: expect.stringContaining("[workspace_unknown]") },
-  });
+  expect(endOf(await close(name, "--without", "nobody"))).toEqual([2, "workspace_unknown"]);
   const both = { ...env, USAGE_WORKSPACE_IDS: `${kept},${left}` };
-  expect(await usageEtl(load.split(" "), both)).toMatchObject({ code: 0 });
+  expect(await run(load.split(" "), both)).toMatchObject({ code: 0 });
   // A price that begins later leaves all usage without one: a warning, no failure.
-  await bench.sql(
+  await made.sql(
     "WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') RETURNING sku_id) INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', '9000-01-01' FROM k",
   );
-  const doctor = await usageEtl(["doctor"], env);
+  const doctor = await run(["doctor"], env);
   expect([doctor.code, doctor.stdout.replaceAll(/\s+/g, " ")]).toEqual([
     0,
     expect.stringMatching(/warn costs \d+ days with [\d,]+ traces .* have no price, .* \[usage_unpriced\]/),
   ]);
   // The command that accepts a contradiction accepts nothing that is found after it was printed.
   const find = (id: string) =>
-    bench.sql(
+    made.sql(
       `INSERT INTO usage.control_difference
          (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
        SELECT c.scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
@@ -79,20 +68,18 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
       [new Date(oneDay.start), new Date(oneDay.end), id, kept],
     );
   await find("p");
-  const [accept = ""] = commandsIn((await usageEtl(closeWithout.split(" "), env)).stdout);
+  const [accept = ""] = commandsIn((await run(closeWithout.split(" "), env)).stdout);
   expect(accept).toMatch(
     new RegExp(`^close ${name} --accept-disagreements --without ${left} --expect \\w{64}$`),
   );
   await find("q");
-  expect(await usageEtl(accept.split(" "), env)).toMatchObject({
-    ...{ code: 2, stderr: expect.stringContaining("[month_changed]") },
-  });
-  await bench.sql("DELETE FROM usage.control_difference");
-  const closed = await usageEtl([...closeWithout.split(" "), "--json"], env);
-  expect(closed).toMatchObject({ code: 0 });
+  expect(endOf(await run(accept.split(" "), env))).toEqual([2, "month_changed"]);
+  await made.sql("DELETE FROM usage.control_difference");
+  const closed = await run([...closeWithout.split(" "), "--json"], env);
   const settleAfterSeconds = 3 * 86_400;
-  expect(JSON.parse(closed.stdout)).toMatchObject([
-    { source: "default", state: "closed", accepted: 0, without: [left], settleAfterSeconds },
+  expect([closed.code, document(closed)]).toMatchObject([
+    0,
+    [{ source: "default", state: "closed", accepted: 0, without: [left], settleAfterSeconds }],
   ]);
   const again = await close(name, "--without", left);
   expect([again.code, again.stdout]).toEqual([
@@ -110,15 +97,17 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
     close(DateTime.utc().plus({ days: 1 }).toFormat("yyyy-MM")),
     close("2019-12"),
   ]);
-  expect(refused.map(({ code, stderr }) => [code, /\[(\w+)\]/.exec(stderr)?.[1]])).toEqual([
+  expect(refused.map(endOf)).toEqual([
     [2, "month_invalid"],
     [2, "month_not_over"],
     [2, "month_before_data"],
   ]);
 
-  const totals = await usageEtl(["totals", "--json"], env);
-  expect(totals.code).toBe(0);
-  expect(JSON.parse(totals.stdout)).toMatchObject([{ source: "default", differences: 0, findings: [] }]);
+  const totals = await run(["totals", "--json"], env);
+  expect([totals.code, document(totals)]).toMatchObject([
+    0,
+    [{ source: "default", differences: 0, findings: [] }],
+  ]);
 });
 
 function commandsIn(text: string): string[] {

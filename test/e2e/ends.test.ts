@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { poll } from "../support/poll.ts";
-import { bench, envOf, run } from "./program.ts";
+import { bench, dayOf, envOf, run } from "./program.ts";
 
 /** Commands end: when a server is away, and when whoever started them ends. */
 
@@ -26,7 +26,7 @@ test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing
 }, async () => {
   const made = await bench({ workspaces: [0] });
   const silent = await silentServer();
-  const range = ["--from", new Date(made.dataStart).toISOString().slice(0, 10), "--to", "2090-01-01"];
+  const range = ["--from", dayOf(made.dataStart), "--to", "2090-01-01"];
   const cases = [
     [["sync"], "127.0.0.1:1"],
     [["backfill", ...range], "127.0.0.1:1"],

@@ -1,26 +1,22 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { setup } from "../support/source.ts";
+import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
 import { onTerminal } from "../support/terminal.ts";
-import { envOf, KEY, run } from "./program.ts";
+import { dayOf, envOf, KEY, run } from "./program.ts";
 
 const NOWHERE = "http://127.0.0.1:9";
 const PASSWORD = "hunter2-typed-by-hand";
-
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "usage-etl-init-"));
-  onTestFinished(() => rmSync(made, { recursive: true }));
-  return made;
-}
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test("init asks on a terminal until each server works, shows no secret, and the next two commands load", async () => {
   const { standin, databaseUrl, dataStart } = await setup({ standin: { apiKey: KEY } });
-  const start = new Date(dataStart).toISOString().slice(0, 10);
-  const [file, set] = [join(folder(), "my.env"), [`USAGE_DATA_START=${start}`, "USAGE_HOURLY_FOR=PT24H"]];
+  const [file, set] = [
+    join(temporaryFolder(), "my.env"),
+    [`USAGE_DATA_START=${dayOf(dataStart)}`, "USAGE_HOURLY_FOR=PT24H"],
+  ];
   const terminal = onTerminal(["init", "--file", file, ...set.flatMap((one) => ["--set", one])]);
   const answer = async (question: string, text: string) => {
     await terminal.shows(question);
@@ -65,7 +61,7 @@ test("init asks on a terminal until each server works, shows no secret, and the 
 });
 
 test("Ctrl-C at a question ends init, and nothing is written", async () => {
-  const file = join(folder(), "my.env");
+  const file = join(temporaryFolder(), "my.env");
   const terminal = onTerminal(["init", "--file", file]);
   await terminal.shows("? Billing host of the platform");
   terminal.type("\u0003");
@@ -76,7 +72,7 @@ test("Ctrl-C at a question ends init, and nothing is written", async () => {
 
 test("without a terminal init asks nothing, tries everything, and writes only if all of it works", async () => {
   const bench = await setup({ standin: { apiKey: KEY } });
-  const cwd = folder();
+  const cwd = temporaryFolder();
   const { DATABASE_URL, USAGE_BASE_URL } = envOf(bench) as Record<string, string>;
   const lacking = await run(["init"], {}, { cwd });
   expect([lacking.code, lacking.stdout]).toEqual([2, ""]);
@@ -92,8 +88,7 @@ test("without a terminal init asks nothing, tries everything, and writes only if
   );
   expect(readdirSync(cwd)).toEqual([]);
 
-  const key = join(folder(), "key");
-  writeFileSync(key, `${KEY}\n`);
+  const key = temporaryFile(`${KEY}\n`);
   const secrets = join(cwd, "secrets");
   const given = ["init", "--api-key-file", key, "--secrets", secrets, "--json"];
   const written = await run(given, { DATABASE_URL, USAGE_BASE_URL } as Record<string, string>, { cwd });

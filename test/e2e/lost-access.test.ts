@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { startProxy } from "../support/proxy.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, document, envOf, routine, run } from "./program.ts";
+import { bench, dayOf, document, envOf, routine, run } from "./program.ts";
 
 test("a sync whose key loses a workspace shows no zero; status says which, and the next sync after its return loads it", async () => {
   const made = await bench({ workspaces: [0, 1, 4] });
@@ -25,7 +25,6 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   expect(shown).toEqual([{ traces: null, coverage_status: "unverified" }]);
   expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
 
-  const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const status = await run(["status", "--json"], env);
   expect([status.code, document(status)]).toMatchObject([
     3,
@@ -35,7 +34,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
         withdrawnZeros: [
           {
             ...{ workspaceId: lost, zeros: 7 * 4, closedMonths: [] },
-            ...{ firstDay: day(made.dataStart), lastDay: day(made.dataStart + 6 * DAY_MS) },
+            ...{ firstDay: dayOf(made.dataStart), lastDay: dayOf(made.dataStart + 6 * DAY_MS) },
           },
         ],
         listedOnly: [{ workspaceId: unused, zeros: 7 * 4 }],

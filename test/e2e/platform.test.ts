@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
 import { usageEtl } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
 import { setupMigrated } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 async function setup() {
   const standin = await startStandin();
@@ -26,8 +26,7 @@ async function setup() {
 
 test("platform commands print data, show each status and set their exit code", async () => {
   const { run, json, standin } = await setup();
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-platform-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const body = (image: string, created: object = { name: "d", source: "external_docker" }) => {
     const file = join(folder, `${image}-${Object.keys(created).length}.json`);
     writeFileSync(file, JSON.stringify({ ...created, source_revision_config: { image_uri: image } }));
@@ -81,15 +80,19 @@ test("platform commands print data, show each status and set their exit code", a
   expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("answer_cut")]);
 }, 120_000);
 
-test("probe asks first, matches what was billed, and ends with 4 on a difference", async () => {
-  const { standin, json, run } = await setup();
-  const { url } = await setupMigrated();
+async function setupProbe() {
+  const made = await setup();
   const own = {
-    DATABASE_URL: url,
-    USAGE_BASE_URL: standin.url,
+    DATABASE_URL: (await setupMigrated()).url,
+    USAGE_BASE_URL: made.standin.url,
     USAGE_PROBE_PROJECT: "agent-server",
     USAGE_PROBE_SETTLE_FOR: "PT1S",
   };
+  return { ...made, own };
+}
+
+test("probe asks first, matches what was billed, and ends with 4 on a difference", async () => {
+  const { standin, json, run, own } = await setupProbe();
   const unasked = await run(["probe"], own);
   expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("probe_unconfirmed")]);
   const unconfigured = await run(["probe", "--yes"], { ...own, USAGE_PROBE_PROJECT: "" });
@@ -117,14 +120,7 @@ test("probe asks first, matches what was billed, and ends with 4 on a difference
 }, 120_000);
 
 test("probe ends with 4 where traces are billed to another user, or late", async () => {
-  const { standin, json, run } = await setup();
-  const { url } = await setupMigrated();
-  const own = {
-    DATABASE_URL: url,
-    USAGE_BASE_URL: standin.url,
-    USAGE_PROBE_PROJECT: "agent-server",
-    USAGE_PROBE_SETTLE_FOR: "PT1S",
-  };
+  const { standin, json, run, own } = await setupProbe();
   standin.faults.set({ metering: [{ fault: { kind: "user" }, times: 6 }] });
   const misbilled = await run(["probe", "--yes"], own);
   const user = standin.organisation.users[0]?.id;

@@ -34,7 +34,7 @@ export function envOf({ databaseUrl, standin, dataStart, workspaceIds }: Bench):
     USAGE_BASE_URL: standin.url,
     USAGE_API_KEY: standin.apiKey,
     USAGE_WORKSPACE_IDS: workspaceIds.join(","),
-    USAGE_DATA_START: new Date(dataStart).toISOString().slice(0, 10),
+    USAGE_DATA_START: dayOf(dataStart),
     USAGE_HOURLY_FOR: "PT24H",
     USAGE_RATE_LIMIT: "1000",
   };
@@ -49,6 +49,16 @@ export const routine = ({ standin, dataStart, today, workspaceIds }: Bench) =>
       workspaceIds,
     }),
   );
+
+/** Such as `2026-03-01`. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** Exit code, and the code of the error that was printed. */
+export function endOf({ code, stderr }: Ended): [exit: number | null, error: string | undefined] {
+  return [code, /\[(\w+)\]/.exec(stderr)?.[1]];
+}
 
 /** Exactly one JSON document. */
 export function document({ stdout }: Ended): unknown {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bench, document, envOf, run } from "./program.ts";
+import { bench, dayOf, document, envOf, run } from "./program.ts";
 
 interface Run {
   readonly runId: number;
@@ -19,8 +19,7 @@ test("runs shows what each command did, with its requests and the reason where i
 }, async () => {
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
-  const day = (at: number) => new Date(at).toISOString().slice(0, 10);
-  const range = ["--from", day(made.dataStart), "--to", day(made.dataStart + 3 * 86_400_000)];
+  const range = ["--from", dayOf(made.dataStart), "--to", dayOf(made.dataStart + 3 * 86_400_000)];
   const none = await run(["runs"], env);
   expect([none.code, none.stdout]).toEqual([0, expect.stringContaining("Nothing ran yet")]);
 

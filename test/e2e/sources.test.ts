@@ -1,28 +1,19 @@
-import { writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore, together } from "../support/tables.ts";
-import { bench, document, KEY, routine, run } from "./program.ts";
+import { temporaryFile } from "../support/temporary.ts";
+import { bench, dayOf, document, KEY, routine, run } from "./program.ts";
 
 describe("several sources", () => {
-  async function several(made: Bench, sources: object[]) {
-    const dir = await mkdtemp(join(tmpdir(), "usage-etl-sources-"));
-    onTestFinished(() => rm(dir, { recursive: true }));
-    const path = join(dir, "sources.json");
-    const dataStart = new Date(made.dataStart).toISOString().slice(0, 10);
-    writeFileSync(path, JSON.stringify(sources.map((source) => ({ dataStart, rateLimit: 1000, ...source }))));
+  function several(made: Bench, sources: object[]) {
+    const common = { dataStart: dayOf(made.dataStart), rateLimit: 1000 };
+    const path = temporaryFile(JSON.stringify(sources.map((source) => ({ ...common, ...source }))));
     return { DATABASE_URL: made.databaseUrl, USAGE_SOURCES_FILE: path, USAGE_HOURLY_FOR: "PT24H" };
   }
   async function second(made: Bench) {
     const standin = await startStandin({
-      seed: 2,
-      apiKey: KEY,
-      now: () => made.now,
-      dataStart: new Date(made.dataStart).toISOString().slice(0, 10),
+      ...{ seed: 2, apiKey: KEY, now: () => made.now, dataStart: dayOf(made.dataStart) },
     });
     onTestFinished(() => standin.close());
     return standin;
@@ -40,7 +31,7 @@ describe("several sources", () => {
   test("are loaded independently", async () => {
     const made = await bench();
     const other = await second(made);
-    const env = await several(made, [sourceOf("eu", made.standin), sourceOf("us", other)]);
+    const env = several(made, [sourceOf("eu", made.standin), sourceOf("us", other)]);
     const ended = await run(["sync", "--inline", "--json"], env);
     expect([ended.code, ended.stderr]).toEqual([0, ""]);
     expect(document(ended)).toMatchObject([{ source: "eu" }, { source: "us" }]);
@@ -52,7 +43,7 @@ describe("several sources", () => {
     // A third one is configured, and nobody has contacted it yet: what is missing of it is said.
     expect((await run(["status"], env)).code).toBe(0);
     const third = { ...sourceOf("new", other), workspaceIds: [] };
-    const more = await several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
+    const more = several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
     const status = await run(["status"], more);
     expect([status.code, status.stderr]).toEqual([3, expect.stringContaining("Source new was never opened")]);
   });
@@ -60,7 +51,7 @@ describe("several sources", () => {
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {
     const made = await bench();
     const other = await second(made);
-    const env = await several(made, [
+    const env = several(made, [
       { ...sourceOf("gone", made.standin), baseUrl: "http://127.0.0.1:1" },
       { ...sourceOf("refused", made.standin), apiKey: `${KEY}wrong` },
       sourceOf("us", other),
@@ -84,7 +75,7 @@ describe("several sources", () => {
 
   test("may not share a workspace: the second is refused with 2, the first is loaded", async () => {
     const made = await bench();
-    const env = await several(made, [sourceOf("one", made.standin), sourceOf("two", made.standin)]);
+    const env = several(made, [sourceOf("one", made.standin), sourceOf("two", made.standin)]);
     const ended = await run(["sync", "--inline", "--json"], env);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain('"code":"workspace_shared"');

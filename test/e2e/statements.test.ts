@@ -1,19 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
+import type { Bench } from "../support/source.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, document, envOf, routine, run } from "./program.ts";
+import { bench, dayOf, document, envOf, routine, run } from "./program.ts";
 
 /** What sync, backfill and status say about the range that was asked for, against the tables. */
 
-const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 interface Loaded {
-  readonly range: readonly {
-    status: string;
-    code: string | null;
-    buckets: number;
-    nextRetry: string | null;
-  }[];
+  readonly range: readonly { status: string }[];
+}
+
+/** So many answers by a dimension are 404. */
+function refuse({ standin }: Bench, groupBy: string, times: number): void {
+  const match = { path: "granular-usage", query: { group_by: groupBy } };
+  standin.faults.script({ fault: { kind: "status", status: 404 }, times, match });
 }
 
 /** The statuses of the range that a command reported. */
@@ -23,13 +24,9 @@ const statuses = (ended: Parameters<typeof document>[0]) =>
 test("a backfill after a failure fetches the failed part at once and ends with 0 only then", async () => {
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
-  const range = ["--from", day(made.dataStart), "--to", day(made.today)];
+  const range = ["--from", dayOf(made.dataStart), "--to", dayOf(made.today)];
   const backfill = ["backfill", ...range, "--inline", "--json"];
-  made.standin.faults.script({
-    fault: { kind: "status", status: 404 },
-    times: 2,
-    match: { path: "granular-usage", query: { group_by: "user" } },
-  });
+  refuse(made, "user", 2);
   const failed = await run(backfill, env);
   expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final", "provisional"])]);
   const [first] = document(failed) as [Loaded];
@@ -61,12 +58,8 @@ test("a failure over final days is shown, and heals with the next sync after its
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
   expect((await run(["sync", "--inline"], env)).code).toBe(0);
-  made.standin.faults.script({
-    fault: { kind: "status", status: 404 },
-    times: 1,
-    match: { path: "granular-usage", query: { group_by: "user" } },
-  });
-  const range = ["--from", day(made.dataStart), "--to", day(made.dataStart + 2 * DAY_MS)];
+  refuse(made, "user", 1);
+  const range = ["--from", dayOf(made.dataStart), "--to", dayOf(made.dataStart + 2 * DAY_MS)];
   const all = await run(["backfill", ...range, "--reprocess", "all", "--inline", "--json"], env);
   expect([all.code, statuses(all)]).toEqual([3, new Set(["failed", "final"])]);
   expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
@@ -89,12 +82,15 @@ test("a failure outside of what a sync keeps is asked about when it is due", asy
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
   expect((await run(["sync", "--inline"], env)).code).toBe(0);
-  made.standin.faults.script({
-    fault: { kind: "status", status: 404 },
-    times: 1,
-    match: { path: "granular-usage", query: { group_by: "api_key" } },
-  });
-  const hours = ["--from", day(made.dataStart), "--to", `${day(made.dataStart)}T10:00`, "--stride", "hour"];
+  refuse(made, "api_key", 1);
+  const hours = [
+    "--from",
+    dayOf(made.dataStart),
+    "--to",
+    `${dayOf(made.dataStart)}T10:00`,
+    "--stride",
+    "hour",
+  ];
   const failed = await run(["backfill", ...hours, "--inline", "--json"], env);
   expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final"])]);
   await made.passTime();

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { dbtKeyTest, dbtSources } from "../../src/cli/export/dbt-files.ts";
+import { dbtKeyTest, dbtSources } from "../../src/cli/commands/files/dbt.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";

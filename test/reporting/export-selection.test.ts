@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { type SelectionOptions, selectionOf } from "../../src/cli/export/selection.ts";
+import { type SelectionOptions, selectionOf } from "../../src/cli/commands/files/selection.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readPriceFile } from "../../src/cli/prices/price-file.ts";
+import { readPriceFile } from "../../src/cli/commands/files/price-file.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { listPrices } from "../../src/store/bill/prices.ts";
 import type { Store } from "../../src/store/db/database.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { notesOf } from "../../src/cli/prices/import-notes.ts";
+import { notesOf } from "../../src/cli/commands/files/prices.ts";
 import { describeCosts } from "../../src/domain/bill/price.ts";
 import { listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
 import { enterMonths, enterPrices } from "../support/charges.ts";

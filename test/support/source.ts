@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import { type EmailPolicy, Secret, type SourceConfig } from "../../src/config/config.ts";
+import type { EmailPolicy, SourceConfig } from "../../src/config/config.ts";
+import { Secret } from "../../src/config/secret.ts";
 import type { UsageRequest } from "../../src/domain/planning/request.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";

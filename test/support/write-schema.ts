@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
-import { dbtKeyTest, dbtSources } from "../../src/cli/export/dbt-files.ts";
+import { dbtKeyTest, dbtSources } from "../../src/cli/commands/files/dbt.ts";
 import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";

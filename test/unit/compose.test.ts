@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
-import { describeSettings } from "../../src/config/settings.ts";
+import { isSecret, SETTINGS } from "../../src/config/settings.ts";
 import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
 
 /** The files for containers fit the program; no container engine and no cluster is needed. */
@@ -37,7 +37,8 @@ const compose = parse(read("docker-compose.yml"), { merge: true }) as {
 const services = Object.entries(compose.services);
 const ours = services.filter(([, service]) => service.build !== undefined);
 
-const SETTINGS = describeSettings().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]));
+const NAMES = Object.keys(SETTINGS);
+const VARIABLES = NAMES.flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
 
 /** Compose's `${NAME:-default}` and `$$`, which are all that the file uses. */
 function interpolate(text: string, given: Record<string, string> = {}): string {
@@ -69,7 +70,7 @@ describe("docker-compose.yml", () => {
     const settable = Object.keys(environmentOf("worker"));
     // Its Redis is its own: one server without a password.
     const isOfRedis = (name: string) => name.startsWith("REDIS_") && name !== "REDIS_URL";
-    const names = describeSettings().flatMap(({ name }) => (isOfRedis(name) ? [] : [name]));
+    const names = NAMES.filter((name) => !isOfRedis(name));
     expect(names.filter((name) => !settable.includes(name))).toEqual([
       "USAGE_SOURCES_FILE",
       "USAGE_ENV_FILE",
@@ -205,7 +206,7 @@ describe("Dockerfile", () => {
     expect(lines.findLast((line) => line.startsWith("USER "))).toBe("USER 1000:1000");
     const set = lines.filter((line) => line.startsWith("ENV ")).flatMap((line) => line.split(/\s+/).slice(1));
     const names = set.map((pair) => pair.split("=")[0]);
-    expect(names.filter((name) => name !== "NODE_ENV" && !SETTINGS.includes(name ?? ""))).toEqual([]);
+    expect(names.filter((name) => name !== "NODE_ENV" && !VARIABLES.includes(name ?? ""))).toEqual([]);
   });
 });
 
@@ -244,10 +245,9 @@ describe("Kubernetes", () => {
 
   test("the ConfigMap holds only settings that the program knows, and no secret", () => {
     const data = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
-    expect(Object.keys(data).filter((name) => !SETTINGS.includes(name))).toEqual([]);
+    expect(Object.keys(data).filter((name) => !VARIABLES.includes(name))).toEqual([]);
     // Secrets come as files only.
-    const secret = describeSettings().filter((setting) => setting.secret);
-    expect(secret.map(({ name }) => name).filter((name) => name in data)).toEqual([]);
+    expect(NAMES.filter((name) => isSecret(name) && name in data)).toEqual([]);
   });
 
   test("scheduler and worker run after a migration, with health probes, not as root, without service links", () => {

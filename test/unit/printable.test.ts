@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { Writable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { openStdoutTarget } from "../../src/cli/export/target.ts";
+import { openStdoutTarget } from "../../src/cli/commands/files/target.ts";
 import { printable, printableLine } from "../../src/printable.ts";
 import { controlsIn } from "../support/controls.ts";
 
@@ -44,7 +44,7 @@ test("a value is one line", () => {
 
 test("log lines control no terminal", () => {
   const script = `
-    const { createLogger } = await import("./src/log.ts");
+    const { createLogger } = await import("../../src/log.ts");
     createLogger("info", "stdout").info({ name: "\\u009b2J\\u202e" }, "said");
   `;
   const written = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });

@@ -1,5 +1,5 @@
 import { EtlError } from "../../errors.ts";
-import { wrapped } from "../report/wrap.ts";
+import { wrapped } from "../report/output.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 
 /** `skip`: not checked, because something that it needs is missing. */
@@ -43,8 +43,13 @@ export function notesOf(checks: Check[], source: string | null): Notes {
     exit: number = EXIT.done,
   ) =>
     void checks.push({
-      ...{ source, check, status, finding },
-      ...{ code: problem?.code ?? null, hint: problem?.next ?? null, exit },
+      source,
+      check,
+      status,
+      finding,
+      code: problem?.code ?? null,
+      hint: problem?.next ?? null,
+      exit,
     });
   return {
     pass: (check, finding) => add(check, "pass", finding),

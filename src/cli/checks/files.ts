@@ -1,10 +1,15 @@
+import { statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import type { Config } from "../../config/config.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { foreignFiles, isForeign, readManifest } from "../../pipeline/export/manifest.ts";
 import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
 import { openPlace } from "../../warehouse/place.ts";
+import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
+
+/** Checks of places for files: room for exports on this host, and the files for a warehouse. */
 
 /** They are written nightly. */
 const LATE_AFTER_MS = 1.5 * DAY_MS;
@@ -34,5 +39,27 @@ export async function checkFilesPlace(
     }
   } catch (error) {
     notes.fail("files", problemOf(error));
+  }
+}
+
+/** An export of a million rows takes about 120 MB there (docs/operate.md). */
+const LEAST_FREE_BYTES = 256 * 1_048_576;
+
+/** Room in the folder for temporary files, where exports are kept while they are read. */
+export async function checkDisk(notes: Notes): Promise<void> {
+  const folder = tmpdir();
+  const next = "Make room, or set TMPDIR to another folder.";
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    const shown = `${Math.floor(free / 1_048_576).toLocaleString("en-US")} MiB free in ${folder}`;
+    if (free >= LEAST_FREE_BYTES) {
+      notes.pass("disk", shown);
+      return;
+    }
+    notes.warn("disk", { code: "spool_failed", message: `Only ${shown}: a large export may not fit.`, next });
+  } catch (error) {
+    const message = `${folder} cannot be used for temporary files: ${(error as Error).message}.`;
+    notes.fail("disk", { code: "spool_failed", message, next }, EXIT.usage);
   }
 }

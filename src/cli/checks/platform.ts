@@ -52,12 +52,9 @@ export async function checkPlatform(
           "usage",
           asAbsent(billing.usage({ ...query, workspaceIds: [workspaceId] }, { ...io, onRecords: () => {} })),
         );
-  const calls: readonly Call<unknown>[] = [
-    info,
-    organization,
-    listing,
-    ...(usage === undefined ? [] : [usage]),
-  ];
+  const calls: readonly Call<unknown>[] = [info, organization, listing, usage].filter(
+    (one) => one !== undefined,
+  );
   signal.throwIfAborted();
   noteCalls(calls, { source, version: info.answer?.version ?? undefined }, notes);
   const isKeyAccepted = noteKey(calls, notes);
@@ -99,14 +96,13 @@ function noteCalls(
   const answered = named(({ answer }) => answer !== undefined);
   const absent = named(({ answer, error }) => answer === undefined && error === undefined);
   const failed = calls.filter(({ error }) => error !== undefined && !isKeyRefused(error));
+  const said = version === undefined ? "" : ` (version ${version})`;
   const parts = [
-    answered.length > 0
-      ? `answered: ${answered.join(", ")}${version === undefined ? "" : ` (version ${version})`}`
-      : "",
-    absent.length > 0 ? `not there (404): ${absent.join(", ")}` : "",
-    failed.length > 0 ? `failed: ${failed.map(({ name }) => name).join(", ")}` : "",
-  ].filter((part) => part !== "");
-  const summary = `${source.baseUrl}: ${parts.join("; ")}`;
+    answered.length > 0 && `answered: ${answered.join(", ")}${said}`,
+    absent.length > 0 && `not there (404): ${absent.join(", ")}`,
+    failed.length > 0 && `failed: ${failed.map(({ name }) => name).join(", ")}`,
+  ];
+  const summary = `${source.baseUrl}: ${parts.filter((part) => part !== false).join("; ")}`;
   const [first] = failed;
   if (first !== undefined) {
     const { code, message, next } = problemOf(first.error);
@@ -114,24 +110,19 @@ function noteCalls(
     notes.fail("platform", { code, message: `${summary}. ${message}`, next }, firstExit(exits));
     return;
   }
-  if (absent.length === calls.length || absent.includes("usage")) {
-    notes.fail(
-      "platform",
-      {
-        ...NOT_THE_PLATFORM,
-        message: `${summary}. ${absent.length === calls.length ? "No call of the platform's API is there." : "Usage cannot be read."}`,
-      },
-      EXIT.usage,
-    );
+  const isNothingThere = absent.length === calls.length;
+  if (!isNothingThere && !absent.includes("usage")) {
+    notes.pass("platform", summary);
     return;
   }
-  notes.pass("platform", summary);
+  const what = isNothingThere ? "No call of the platform's API is there." : "Usage cannot be read.";
+  const problem = {
+    code: "platform_not_found",
+    message: `${summary}. ${what}`,
+    next: "Check USAGE_BASE_URL: the host of the region, with the path prefix of a self-hosted platform.",
+  };
+  notes.fail("platform", problem, EXIT.usage);
 }
-
-const NOT_THE_PLATFORM = {
-  code: "platform_not_found",
-  next: "Check USAGE_BASE_URL: the host of the region, with the path prefix of a self-hosted platform.",
-};
 
 /** `info` needs no key, so its answer proves none. */
 function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {

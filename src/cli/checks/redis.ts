@@ -5,7 +5,7 @@ import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { schedulesFor } from "../../service/source.ts";
-import { counted } from "../report/output.ts";
+import { count, counted } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -46,7 +46,7 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
   const refused = evicts(policy);
   if (refused !== undefined) notes.fail("redis_eviction", refused);
   else if (appendsOnly) notes.pass("redis_eviction", "noeviction, and appendonly is on");
-  else notes.warn("redis_eviction", { code: "redis_settings", ...APPEND_NOTHING });
+  else notes.warn("redis_eviction", APPENDS_NOTHING);
   if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) {
     notes.pass("redis_clock", "is that of this host");
     return;
@@ -60,7 +60,7 @@ function noteCost(config: Config, notes: Notes): void {
   const commands = Math.round(idleCommandsPerHour(sources, config.syncEveryMs) / 100) * 100;
   notes.pass(
     "redis_cost",
-    `some ${commands.toLocaleString("en-US")} commands an hour from an idle service of one process (computed)`,
+    `some ${count(commands)} commands an hour from an idle service of one process (computed)`,
   );
 }
 
@@ -69,7 +69,8 @@ function placeOf(server: RedisServer): string {
   return place || `(${server.kind}): ${describeRedis(server)}`;
 }
 
-const APPEND_NOTHING = {
+const APPENDS_NOTHING = {
+  code: "redis_settings",
   message: `noeviction; ${NOT_APPENDING}.`,
   next: "Set appendonly yes.",
 };

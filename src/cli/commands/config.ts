@@ -1,7 +1,12 @@
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
+import type { z } from "zod";
 import { type Config, readConfig } from "../../config/config.ts";
-import { type DescribedSetting, describeConfig } from "../../config/describe.ts";
+import type { Secret } from "../../config/secret.ts";
+import { SETTINGS, type Setting } from "../../config/settings.ts";
+import { type Environment, readVariable, type SettingName } from "../../config/variables.ts";
 import { printableLine } from "../../printable.ts";
+import { describeRedis, redisServerOf } from "../../redis-server.ts";
 import { createOutput, table } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
@@ -67,4 +72,63 @@ function cut(text: string, width: number): string[] {
 /** What a setting means, in lines of whole words. */
 function indented(text: string): string[] {
   return (text.match(/.{1,76}(?= |$)/g) ?? []).map((line) => `    ${line.trim()}`);
+}
+
+export interface DescribedSetting {
+  readonly setting: SettingName;
+  /** As it was given, without secrets; null where it is not set and has no default. */
+  readonly value: string | null;
+  /** `file`: the file of a secret. */
+  readonly from: "environment" | "env file" | "file" | "default" | "unset";
+  readonly meaning: string;
+}
+
+const HIDDEN = "[redacted]";
+/** A value that is refused may be a secret in the wrong place. */
+const NOT_VALID = "(not valid)";
+
+/**
+ * Every setting with its value as it was given and where that comes from. Does not throw, whatever is set. `own` is the
+ * environment without the env file.
+ */
+export function describeConfig(environment: Environment, own = environment): DescribedSetting[] {
+  return (Object.entries(SETTINGS) as [SettingName, Setting][]).map(
+    ([setting, { schema, about, secret }]) => {
+      const given = (name: string, of = environment) => of[name]?.trim() || undefined;
+      const [text, file] = [given(setting), secret ? given(`${setting}_FILE`) : undefined];
+      const problems: string[] = [];
+      const parsed = readVariable(environment, setting, problems);
+      if (text === undefined && file === undefined) {
+        const value = defaultOf(schema) ?? null;
+        return { setting, value, from: value === null ? "unset" : "default", meaning: about };
+      }
+      const isOwn = given(setting, own) !== undefined;
+      const from = text === undefined ? "file" : isOwn ? "environment" : "env file";
+      // Who pastes the file's content in place of its path must not find the keys on the screen.
+      const isNoPath = setting === "USAGE_SOURCES_FILE" && !existsSync(text ?? "");
+      if (problems.length > 0 || isNoPath) return { setting, value: NOT_VALID, from, meaning: about };
+      const value = secret ? withoutSecret((parsed as Secret).reveal(), setting) : (text ?? null);
+      return { setting, value, from, meaning: about };
+    },
+  );
+}
+
+/** Where a server is may be seen; the path of a webhook is its password. */
+function withoutSecret(value: string, setting: SettingName): string {
+  if (setting === "REDIS_URL" && value.includes(",")) return describeRedis(redisServerOf({ url: value }));
+  if (!URL.canParse(value)) return HIDDEN;
+  const { protocol, username, password, host, pathname } = new URL(value);
+  if (host === "" || !setting.endsWith("_URL")) return HIDDEN;
+  if (setting === "USAGE_ALERT_WEBHOOK_URL") return `${protocol}//${host}/${HIDDEN}`;
+  // A user without a password may be a password in the wrong place.
+  const user = password !== "" ? `${username}:${HIDDEN}@` : username !== "" ? `${HIDDEN}@` : "";
+  return `${protocol}//${user}${host}${pathname}`;
+}
+
+/** The default as it would be given, such as `P45D`; undefined where there is none, or an empty one. */
+function defaultOf(schema: z.ZodType): string | undefined {
+  const def = schema.def as { defaultValue?: unknown; innerType?: z.ZodType; in?: z.ZodType };
+  if (def.defaultValue !== undefined) return String(def.defaultValue) || undefined;
+  const inner = def.innerType ?? def.in;
+  return inner === undefined ? undefined : defaultOf(inner);
 }

@@ -5,9 +5,8 @@ import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { type ListedSource, listSources } from "../../store/activity/overview.ts";
 import { moveDataStart } from "../../store/catalog/data-start.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
+import { linesOf, tableOf } from "../report/output.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
 
 export function define(command: Command): void {
   command
@@ -40,15 +39,10 @@ async function run(
     return { source, dataStart, configured, problem: problem ?? null };
   });
   session.output.data(shown, () =>
-    [
-      table(
-        ["source", "data start", "configured"],
-        shown.map((one) => [one.source, one.dataStart, one.configured]),
-      ),
-      ...shown.flatMap(({ problem }) =>
-        problem === null ? [] : [`${problem.message} ${problem.next} [${problem.code}]`],
-      ),
-    ].join("\n"),
+    linesOf(
+      tableOf(shown, { source: "source", "data start": "dataStart", configured: "configured" }),
+      shown.map(({ problem }) => problem !== null && `${problem.message} ${problem.next} [${problem.code}]`),
+    ),
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { type Config, Secret, type SourceConfig } from "../../config/config.ts";
+import { type Config, readRedis, type SourceConfig } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
-import { readRedis } from "../../config/redis.ts";
+import { Secret } from "../../config/secret.ts";
 import { UnreachableError } from "../../errors.ts";
 import { createLoader } from "../../local/demo/loader.ts";
 import { BILLED, checkAll, describePlanted, loadBill, plant, startBilled } from "../../local/demo/plant.ts";
@@ -18,7 +18,7 @@ import { migrate } from "../../store/db/migrate.ts";
 import { EXIT } from "../session/exit.ts";
 import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
-import { sourceDepsOf } from "../session/source.ts";
+import { sourceDepsOf } from "../session/sources.ts";
 
 /** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;
@@ -67,12 +67,17 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
       ? await servePages({ config, store, log })
       : await serve({ config, store, redis, role: "worker", servesPages: true, log });
   onClose(() => service.close());
+  const pages = `${service.url}/`;
   const announced = await announceDemo(dataDir, {
-    ...{ databaseUrl: postgres.url, redisUrl: found?.url, sources, pages: `${service.url}/` },
-    ...{ syncEvery: SYNC_EVERY.iso, environment: withEnvFile(process.env) },
+    databaseUrl: postgres.url,
+    redisUrl: found?.url,
+    sources,
+    pages,
+    syncEvery: SYNC_EVERY.iso,
+    environment: withEnvFile(process.env),
   });
   onClose(async () => announced?.withdraw());
-  output.note(`Pages: ${service.url}/`);
+  output.note(`Pages: ${pages}`);
   output.note(
     `Postgres: ${postgres.origin}. Queue: ${redis === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
   );
@@ -95,7 +100,6 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   const bill = await open(whole);
   const billText = await loadBill(bill, loader);
   opened.push(trouble, bill);
-  const pages = `${service.url}/`;
   output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(`\n${billText}`);
   output.note(
@@ -161,8 +165,13 @@ function billedSource(standin: Standin, { closed }: { closed: string }): SourceC
 
 function sourceOf(standin: Standin, slug: string) {
   return {
-    ...{ slug, baseUrl: standin.url, apiKey: new Secret(standin.apiKey), controlPlaneUrl: standin.url },
-    ...{ organizationId: undefined, workspaceIds: [], rateLimit: RATE_LIMIT },
+    slug,
+    baseUrl: standin.url,
+    apiKey: new Secret(standin.apiKey),
+    controlPlaneUrl: standin.url,
+    organizationId: undefined,
+    workspaceIds: [],
+    rateLimit: RATE_LIMIT,
   };
 }
 

@@ -24,14 +24,11 @@ import {
   notesOf,
   problemOf,
 } from "../checks/check.ts";
-import { checkFilesPlace } from "../checks/files.ts";
-import { checkDisk } from "../checks/host.ts";
+import { checkDisk, checkFilesPlace } from "../checks/files.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
-import { checkClock, checkPostgres } from "../checks/postgres.ts";
+import { checkClock, checkPostgres, checkReplica } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
-import { checkReplica } from "../checks/replica.ts";
-import { describeFinality, finalityOf } from "../report/lateness-report.ts";
-import { describeListedOnly } from "../report/zeros-report.ts";
+import { describeFinality, describeListedOnly, finalityOf } from "../report/status-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -81,14 +78,9 @@ async function checkSource(
   const known = store === undefined ? undefined : await knownOf(store, source);
   const billing = billingClientOf(source);
   session.onClose(() => billing.close());
-  const view = await checkPlatform(
-    billing,
-    {
-      ...{ source, signal: session.signal, now: Date.now() },
-      known: known?.workspaceIds ?? source.workspaceIds,
-    },
-    notes,
-  );
+  const workspaces = known?.workspaceIds ?? source.workspaceIds;
+  const given = { source, known: workspaces, now: Date.now(), signal: session.signal };
+  const view = await checkPlatform(billing, given, notes);
   checkWorkspaces(view, source, notes);
   if (store === undefined || known === undefined) {
     const why =
@@ -116,7 +108,7 @@ async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): 
   notes.fail("state", {
     code: "state_wrong",
     message: `${wrong} days and hours are not stored as the rules say. The first: workspace ${workspaceId} by ${groupBy} and ${stride}, ${at}: stored ${stored ?? "missing"}, by the rules ${byRules ?? "missing"}.`,
-    next: `Load them again: \`usage-etl backfill --stride ${stride} --from ${day} --reprocess all --inline\`. If somebody changed tables by hand, undo that first.`,
+    next: `If somebody changed tables by hand, undo that. Then load that time again: \`usage-etl backfill --from ${day} --reprocess all --inline\`, with --stride ${stride}.`,
   });
 }
 

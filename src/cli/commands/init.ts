@@ -1,20 +1,23 @@
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import input from "@inquirer/input";
+import password from "@inquirer/password";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "../../clock.ts";
-import { readConfig } from "../../config/config.ts";
-import { ENV_FILE, fitsEnvFile, withEnvFile } from "../../config/env-file.ts";
-import { readRedis } from "../../config/redis.ts";
-import { readSecretFile, readSetting, refuse } from "../../config/variables.ts";
+import { readConfig, readRedis } from "../../config/config.ts";
+import { ENV_FILE, fitsEnvFile, toEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { readSecretFile } from "../../config/secret.ts";
+import { isSecret } from "../../config/settings.ts";
+import { readSetting, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { PROGRAM } from "../../typed.ts";
+import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../checks/tries.ts";
+import { linesOf } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
-import { type Prompts, promptsFor } from "../setup/prompts.ts";
-import { type Answers, askFor, checkAnswers, type Name, QUESTIONS, unanswered } from "../setup/questions.ts";
-import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../setup/tries.ts";
-import { fileExists, writeSettings } from "../setup/write-settings.ts";
+
+/** Asks for the settings that nothing works without, tries each, and writes them to a file. */
 
 interface InitOptions {
   readonly baseUrl?: string;
@@ -98,12 +101,11 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
   const next = exit === 0 ? [...named, `${PROGRAM} migrate`, `${PROGRAM} sync --inline`] : [];
   output.data({ tried, written, next }, () =>
-    exit === 0
-      ? [
-          ...written.map((path) => `Wrote ${path} (mode 600). Next:`),
-          ...next.map((line) => `  ${line}`),
-        ].join("\n")
-      : "Nothing was written.",
+    linesOf(
+      exit !== 0 && "Nothing was written.",
+      written.map((path) => `Wrote ${path} (mode 600). Next:`),
+      next.map((line) => `  ${line}`),
+    ),
   );
   return exit;
 }
@@ -117,12 +119,11 @@ function begin(session: Session, options: InitOptions): Setup {
     DATABASE_URL: config.databaseUrl?.reveal() ?? "",
     REDIS_URL: config.redisUrl?.reveal() ?? "",
   };
-  const { baseUrl, apiKeyFile, databaseUrl, redisUrl } = options;
   const given: Partial<Record<Name, string | undefined>> = {
-    USAGE_BASE_URL: baseUrl,
-    USAGE_API_KEY: apiKeyFile && keyIn(apiKeyFile),
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl,
+    USAGE_BASE_URL: options.baseUrl,
+    USAGE_API_KEY: options.apiKeyFile && keyIn(options.apiKeyFile),
+    DATABASE_URL: options.databaseUrl,
+    REDIS_URL: options.redisUrl,
   };
   const flags = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   checkSet(options.set, { ...kept, ...flags });
@@ -217,4 +218,160 @@ async function askAgain({ answers, kept, set, prompts }: Setup, names: readonly 
     if (name !== "USAGE_API_KEY") kept[name] = answers[name] ?? "";
     delete answers[name];
   }
+}
+
+export type Name = "USAGE_BASE_URL" | "USAGE_API_KEY" | "DATABASE_URL" | "REDIS_URL";
+export type Answers = Partial<Record<Name, string>>;
+
+interface Question {
+  readonly text: string;
+  readonly flag: string;
+  /** What Enter answers where nothing is set yet. */
+  readonly fallback?: string;
+  readonly isHidden?: true;
+  readonly isOptional?: true;
+}
+
+export const QUESTIONS: Readonly<Record<Name, Question>> = {
+  USAGE_BASE_URL: {
+    text: "Billing host of the platform",
+    flag: "--base-url",
+    fallback: "https://api.smith.langchain.com",
+  },
+  USAGE_API_KEY: { text: "API key with organization:read", flag: "--api-key-file", isHidden: true },
+  DATABASE_URL: {
+    text: "Postgres",
+    flag: "--database-url",
+    fallback: "postgres://usage:usage@127.0.0.1:5432/usage",
+  },
+  REDIS_URL: {
+    text: "Redis, such as redis://127.0.0.1:6379 (empty: none)",
+    flag: "--redis-url",
+    isOptional: true,
+  },
+};
+
+/** Asks for one answer. `kept` is the one before. */
+export function askFor(name: Name, prompts: Prompts, kept: string | undefined): Promise<string> {
+  const { text, fallback = "", isHidden } = QUESTIONS[name];
+  return isHidden ? prompts.secret(text, kept ?? "") : prompts.text(text, kept || fallback);
+}
+
+/** Names that have no answer and need one. */
+export function unanswered(answers: Answers): Name[] {
+  const names = Object.keys(QUESTIONS) as Name[];
+  return names.filter((name) => QUESTIONS[name].isOptional === undefined && !answers[name]);
+}
+
+/** Error: `configuration_invalid` for an answer that the setting does not take. */
+export function checkAnswers(answers: Answers, names: readonly Name[]): void {
+  const problems = names.flatMap((name) => {
+    const value = answers[name] ?? "";
+    if (value === "" && QUESTIONS[name].isOptional === undefined) return [`${name} is empty`];
+    return fitsEnvFile(value) ? [] : [`${name} has a ' or a line end, which an env file cannot hold`];
+  });
+  refuse(problems);
+  for (const name of names) readSetting({ [name]: answers[name] }, name);
+}
+
+/** Asks a person on a terminal. Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
+export interface Prompts {
+  /** Asks for a text. Enter keeps what is there. A URL's password is not shown, neither typed nor kept. */
+  text(message: string, kept: string): Promise<string>;
+  /** Asks for a secret, which is not shown. Enter keeps what is there. */
+  secret(message: string, kept: string): Promise<string>;
+}
+
+export function promptsFor(signal: AbortSignal): Prompts {
+  const context = { output: process.stderr, signal };
+  return {
+    text: async (message, kept) => {
+      const shown = maskPassword(kept, true);
+      const transformer = (value: string, { isFinal }: { isFinal: boolean }) => maskPassword(value, isFinal);
+      const answer = await ended(input({ message, default: shown, transformer }, context));
+      return answer === shown ? kept : answer.trim();
+    },
+    secret: async (message, kept) => {
+      const asked = `${message} (not shown${kept === "" ? "" : "; Enter keeps the present one"})`;
+      const answer = await ended(password({ message: asked, mask: false, toggleMask: false }, context));
+      return answer.trim() || kept;
+    },
+  };
+
+  /** A prompt reads Ctrl-C as a key, so no signal comes: the session gets one. */
+  async function ended<T>(prompt: Promise<T>): Promise<T> {
+    try {
+      return await prompt;
+    } catch (error) {
+      if (!(error instanceof Error && /^(Exit|Abort)PromptError$/.test(error.name))) throw error;
+      process.emit("SIGINT");
+      throw signal.reason;
+    }
+  }
+}
+
+/** While the `@` is not typed yet, whatever stands after the user's name may be a password. */
+function maskPassword(url: string, isWhole: boolean): string {
+  const [, before = "", secret = "", after = ""] = /^(\w+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
+  return secret === "" || (isWhole && after === "") ? url : `${before}${"*".repeat(secret.length)}${after}`;
+}
+
+const HEAD = `# Settings of usage-etl, written by \`usage-etl init\`. docs/settings.md describes all of them.
+# What the environment sets goes before this file. It may hold secrets: keep its mode 600.
+`;
+
+interface Target {
+  readonly file: string;
+  /** Folder for secrets, a file each. Undefined: they stand in the file. */
+  readonly secrets: string | undefined;
+  readonly overwrite: boolean;
+}
+
+/** Writes each file whole, with mode 600, and returns their paths. Error: `env_file_exists`, unless `overwrite`. */
+export function writeSettings(settings: Readonly<Record<string, string>>, target: Target): string[] {
+  const { secrets, overwrite } = target;
+  const lines: Record<string, string> = {};
+  const files: [path: string, text: string][] = [];
+  for (const [name, value] of Object.entries(settings)) {
+    if (secrets === undefined || !isSecret(name)) {
+      lines[name] = value;
+      continue;
+    }
+    const path = join(resolve(secrets), name);
+    files.push([path, `${value}\n`]);
+    lines[`${name}_FILE`] = path;
+  }
+  if (secrets !== undefined) mkdirSync(secrets, { recursive: true, mode: 0o700 });
+  files.push([target.file, toEnvFile(lines, HEAD)]);
+  for (const [path, text] of files) writeWhole(path, text, overwrite);
+  return files.map(([path]) => path);
+}
+
+/** A reader sees the old file or the new one. */
+function writeWhole(path: string, text: string, overwrite: boolean): void {
+  const written = join(dirname(path), `.${basename(path)}.${process.pid}`);
+  try {
+    writeFileSync(written, text, { mode: 0o600, flag: "wx" });
+    if (overwrite) renameSync(written, path);
+    else linkSync(written, path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw fileExists(path);
+    throw new UsageError({
+      code: "env_file_unwritable",
+      message: `${path} cannot be written: ${code}.`,
+      next: "Create its folder, or name another place with --file and --secrets.",
+      cause,
+    });
+  } finally {
+    rmSync(written, { force: true });
+  }
+}
+
+export function fileExists(path: string): UsageError {
+  return new UsageError({
+    code: "env_file_exists",
+    message: `${path} is there already.`,
+    next: "Add --overwrite to replace it, or write elsewhere with --file.",
+  });
 }

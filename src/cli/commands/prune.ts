@@ -2,12 +2,8 @@ import type { Command } from "commander";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { pruneLedgers } from "../../pipeline/upkeep.ts";
 import { listSources } from "../../store/activity/overview.ts";
-import { withoutZeros } from "../report/fit.ts";
-import { rowsOf, table } from "../report/output.ts";
+import { cellsOf, table, withoutZeros } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
-
-const COLUMNS = ["source", "fetches", "tasks", "restatements", "fragments", "userNames", "hours"] as const;
-const HEAD = ["source", "requests", "fetch tasks", "restatements", "intervals merged", "user names", "hours"];
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
@@ -27,7 +23,16 @@ async function run({ config, output, ...session }: Session): Promise<undefined> 
     });
   }
   output.data(pruned, () => {
-    const [head, rows] = withoutZeros(HEAD, rowsOf(pruned, COLUMNS));
+    const cells = cellsOf(pruned, {
+      source: "source",
+      requests: "fetches",
+      "fetch tasks": "tasks",
+      restatements: "restatements",
+      "intervals merged": "fragments",
+      "user names": "userNames",
+      hours: "hours",
+    });
+    const [head, rows] = withoutZeros(...cells);
     return head.length > 1 ? `Removed:\n${table(head, rows)}` : "Nothing was old enough to be removed.";
   });
 }

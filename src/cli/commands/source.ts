@@ -1,14 +1,11 @@
 import type { Command } from "commander";
 import { UsageError } from "../../errors.ts";
-import { forgetSource } from "../../store/catalog/forget.ts";
+import { type Forgotten, forgetSource } from "../../store/catalog/forget.ts";
 import { listKnownSources } from "../../store/catalog/known.ts";
-import { describeForgotten } from "../report/forget-report.ts";
-import { instant, table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
-import { storedSource } from "../session/stored-source.ts";
+import { count, instant, tableOf } from "../report/output.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
 
-interface ForgetOptions {
+export interface ForgetOptions {
   readonly withRecords?: boolean;
   readonly dryRun?: boolean;
 }
@@ -39,13 +36,14 @@ async function list({ config, output, ...session }: Session): Promise<undefined>
   output.data(rows, () =>
     rows.length === 0
       ? "No source is stored. `usage-etl sync --inline` enters those that are configured."
-      : table(
-          ["source", "configured", "workspaces", "closed months", "data start", "last request"],
-          rows.map((one) => [
-            ...[one.source, one.configured ? "yes" : "no", one.workspaces, one.closedMonths, one.dataStart],
-            one.lastRequestAt === null ? null : instant(one.lastRequestAt),
-          ]),
-        ),
+      : tableOf(rows, {
+          source: "source",
+          configured: (one) => (one.configured ? "yes" : "no"),
+          workspaces: "workspaces",
+          "closed months": "closedMonths",
+          "data start": "dataStart",
+          "last request": ({ lastRequestAt }) => lastRequestAt && instant(lastRequestAt),
+        }),
   );
 }
 
@@ -63,4 +61,52 @@ async function forget(session: Session, options: ForgetOptions, slug: string): P
   const result = await forgetSource(store, { sourceId, slug, withRecords, dryRun, by: commandActor() });
   const again = `source forget ${slug}${withRecords ? " --with-records" : ""}`;
   session.output.data({ source: slug, ...result }, () => describeForgotten(`Source ${slug}`, result, again));
+}
+
+const PARTS = [
+  ["records", "records"],
+  ["restatements", "restatements"],
+  ["loadedIntervals", "loaded intervals"],
+  ["failures", "kept failures"],
+  ["differences", "differences"],
+  ["fetchTasks", "fetch tasks"],
+  ["prices", "prices"],
+] as const;
+
+/** What a workspace or a source held, and whether it is gone: `Workspace ... of source default is forgotten. ...`. */
+export function describeForgotten(what: string, { forgotten, held }: Forgotten, again: string): string {
+  const { leftOutMonths } = held;
+  const all = PARTS.filter(([key]) => held[key] > 0).map(([key, name]) => `${count(held[key])} ${name}`);
+  if (leftOutMonths.length > 0) all.push(`its mention as left out of ${leftOutMonths.join(", ")}`);
+  const isAlone = all.length === 0;
+  if (forgotten)
+    return `${what} is forgotten${isAlone ? ". Nothing else depended on it." : `, with ${all.join(", ")}.`}`;
+  const go = isAlone ? "Nothing else would go with it." : `With it would go: ${all.join(", ")}.`;
+  return `${what} was not forgotten, since --dry-run was given. ${go}\nTo forget it, run \`usage-etl ${again}\`.`;
+}
+
+interface Stored {
+  readonly source: string;
+}
+
+/** Those of these that are meant, at least one. Error: `source_unknown`. */
+export function storedSources<S extends Stored>(stored: readonly S[], slug: string | undefined): S[] {
+  const meant = stored.filter(({ source }) => slug === undefined || source === slug);
+  if (meant.length > 0) return meant;
+  throw new UsageError({
+    code: "source_unknown",
+    message: slug === undefined ? "No source is stored." : `Source ${slug} is not stored.`,
+    next: "Run `usage-etl source list` to see the stored sources.",
+  });
+}
+
+/** The one of these that is meant. Error: `source_unknown`, also where there are several and none is named. */
+export function storedSource<S extends Stored>(stored: readonly S[], slug: string | undefined): S {
+  const meant = storedSources(stored, slug);
+  if (meant.length === 1) return meant[0] as S;
+  throw new UsageError({
+    code: "source_unknown",
+    message: "Several sources are stored.",
+    next: `Name one with --source: ${meant.map(({ source }) => source).join(", ")}.`,
+  });
 }

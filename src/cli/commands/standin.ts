@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type FaultOptions, faultNames } from "../../local/standin/faults.ts";
+import { faultNames } from "../../local/standin/faults.ts";
 import { type StandinOptions, startStandin } from "../../local/standin/server.ts";
 import { unavailable } from "../../service/http/server.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -75,12 +75,11 @@ export function define(command: Command): void {
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
   const { fault, sendZero, ...options } = flags;
-  const faults: FaultOptions | undefined = fault && { seed: flags.seed, rates: fault };
-  const omitZero = sendZero !== true;
   const { host, port } = options;
   const { url, apiKey, close } = await startStandin({
     ...options,
-    ...{ omitZero, ...(faults && { faults }) },
+    omitZero: sendZero !== true,
+    ...(fault && { faults: { seed: flags.seed, rates: fault } }),
   }).catch((cause) => {
     if (cause?.syscall !== "listen" && cause?.syscall !== "getaddrinfo") throw cause;
     const next = "Choose another address with --host and --port; --port 0 takes any free one.";

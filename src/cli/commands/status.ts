@@ -19,8 +19,7 @@ import { type SourceTrust, trustOfSources } from "../../store/coverage/trust.ts"
 import { listedOnly, withdrawnZeros } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { finalityOf } from "../report/lateness-report.ts";
-import { describeStatus, exitOfStatus, type ShownStatus } from "../report/status-report.ts";
+import { describeStatus, exitOfStatus, finalityOf, type ShownStatus } from "../report/status-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 

@@ -4,19 +4,12 @@ import { UsageError } from "../../errors.ts";
 import { forgetWorkspace } from "../../store/catalog/forget.ts";
 import { type KnownWorkspace, listWorkspaces, type WorkspaceState } from "../../store/catalog/known.ts";
 import { capabilitiesOf } from "../../store/catalog/server-capabilities.ts";
-import { describeForgotten } from "../report/forget-report.ts";
-import { table } from "../report/output.ts";
-import { commandActor } from "../session/operator.ts";
-import { inSession, type Session } from "../session/session.ts";
-import { storedSource } from "../session/stored-source.ts";
-import { withForgetting } from "./source.ts";
+import { linesOf, tableOf } from "../report/output.ts";
+import { commandActor, inSession, type Session } from "../session/session.ts";
+import { describeForgotten, type ForgetOptions, storedSource, withForgetting } from "./source.ts";
 
 interface SourceOption {
   readonly source?: string;
-}
-interface ForgetOptions extends SourceOption {
-  readonly withRecords?: boolean;
-  readonly dryRun?: boolean;
 }
 
 const OF_SOURCE = ["--source <slug>", "of this source; needed if several are meant"] as const;
@@ -56,21 +49,21 @@ async function list(session: Session, { source }: SourceOption): Promise<undefin
   session.output.data(rows, () => {
     if (rows.length === 0)
       return "No workspace is known. `usage-etl sync --inline` finds those that the key reads.";
-    const shown = table(
-      [...(isSeveral ? ["source"] : []), "workspace", "access", "traces", "name"],
-      rows.map((one) => [
-        ...(isSeveral ? [one.source] : []),
-        ...[one.workspaceId, STATES[one.state], one.traces, one.name],
-      ]),
+    const ghosts = rows.filter(({ state }) => state === "never_shown");
+    return linesOf(
+      tableOf(rows, {
+        source: isSeveral && "source",
+        workspace: "workspaceId",
+        access: ({ state }) => STATES[state],
+        traces: "traces",
+        name: "name",
+      }),
+      ghosts.map(
+        (one) =>
+          `No listing and no answer ever named ${one.workspaceId}. If it is a mistake, take it out of USAGE_WORKSPACE_IDS and ` +
+          `run \`usage-etl workspace forget ${one.workspaceId} --source ${one.source}\`.`,
+      ),
     );
-    const ghosts = rows
-      .filter(({ state }) => state === "never_shown")
-      .map(
-        ({ source, workspaceId }) =>
-          `No listing and no answer ever named ${workspaceId}. If it is a mistake, take it out of USAGE_WORKSPACE_IDS and ` +
-          `run \`usage-etl workspace forget ${workspaceId} --source ${source}\`.`,
-      );
-    return [shown, ...ghosts].join("\n");
   });
 }
 
@@ -84,23 +77,26 @@ async function add(
   const configs = requireSources(config).map((one) => ({ ...one, source: one.slug }));
   const source = storedSource(configs, options.source);
   const { addWorkspaces } = await import("../../pipeline/source/open-source.ts");
-  const { sourceDepsOf } = await import("../session/source.ts");
+  const { sourceDepsOf } = await import("../session/sources.ts");
   const store = await session.migratedStore();
   const deps = sourceDepsOf(source, { config, store, signal, onClose, output });
   await addWorkspaces(deps, { workspaceIds: ids, isForced: options.force ?? false, by: commandActor() });
   const unnamed =
     source.workspaceIds.length === 0 ? [] : ids.filter((id) => !source.workspaceIds.includes(id));
   output.data({ source: source.slug, added: ids }, () =>
-    [
+    linesOf(
       `Source ${source.slug} knows ${ids.join(", ")} now. The next sync of it loads what it may read.`,
-      ...(unnamed.length === 0
-        ? []
-        : [`Only named workspaces are loaded: add ${unnamed.join(", ")} to USAGE_WORKSPACE_IDS.`]),
-    ].join("\n"),
+      unnamed.length > 0 &&
+        `Only named workspaces are loaded: add ${unnamed.join(", ")} to USAGE_WORKSPACE_IDS.`,
+    ),
   );
 }
 
-async function forget(session: Session, options: ForgetOptions, text: string): Promise<undefined> {
+async function forget(
+  session: Session,
+  options: SourceOption & ForgetOptions,
+  text: string,
+): Promise<undefined> {
   const workspaceId = parseId(text);
   const store = await session.migratedStore();
   const known = (await listWorkspaces(store.db)).filter((one) => one.workspaceId === workspaceId);
@@ -117,13 +113,8 @@ async function forget(session: Session, options: ForgetOptions, text: string): P
   const isListed = !learned.some(({ capability }) => capability === "no_listing");
   refuseIfLoaded(session, workspace, isListed);
   const { withRecords = false, dryRun = false } = options;
-  const result = await forgetWorkspace(store, {
-    sourceId,
-    workspaceId,
-    withRecords,
-    dryRun,
-    by: commandActor(),
-  });
+  const order = { sourceId, workspaceId, withRecords, dryRun, by: commandActor() };
+  const result = await forgetWorkspace(store, order);
   const again = `workspace forget ${workspaceId} --source ${source}${withRecords ? " --with-records" : ""}`;
   session.output.data({ source, workspaceId, ...result }, () =>
     describeForgotten(`Workspace ${workspaceId} of source ${source}`, result, again),

@@ -3,13 +3,10 @@ import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/proof/probe.ts";
 import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
-import { describeProbe } from "../commands/probe.ts";
-import { describeReconcile } from "../commands/reconcile.ts";
-import { counted, rowsOf, table } from "./output.ts";
-import { describeRange } from "./range-report.ts";
-import { dimensionText } from "./run-report.ts";
-
-const EXTRACTED = ["dimension", "stride", "windows", "requests", "fewest", "records", "traces"] as const;
+import { describeProbe } from "../commands/proof/probe.ts";
+import { describeReconcile } from "../commands/proof/reconcile.ts";
+import { describeRange, dimensionText } from "./load-report.ts";
+import { counted, linesOf, tableOf } from "./output.ts";
 
 export function describeDemo(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
@@ -19,24 +16,25 @@ export function describeDemo(shown: {
   probe: ProbeResult;
   seconds: number;
 }): string {
-  const extracted = table(
-    ["dimension", "stride", "windows", "requests", "fewest possible", "records stored", "traces"],
-    rowsOf(
-      shown.extracted.map((one) => ({ ...one, dimension: dimensionText(one.meter, one.groupBy) })),
-      EXTRACTED,
-    ),
-  );
-  const totals = table(
-    ["workspace", "days loaded", "traces", "last 7 days"],
-    rowsOf(shown.totals, ["workspace", "days", "traces", "lastWeek"]),
-  );
+  const extracted = tableOf(shown.extracted, {
+    dimension: ({ meter, groupBy }) => dimensionText(meter, groupBy),
+    stride: "stride",
+    windows: "windows",
+    requests: "requests",
+    "fewest possible": "fewest",
+    "records stored": "records",
+    traces: "traces",
+  });
   return [
-    ...[
-      [extracted, ...unevenStrides(shown.extracted, shown.loaded), describeRange(shown.loaded)].join("\n"),
-      describeReconcile(shown.proof),
-      totals,
-      describeProbe(shown.probe),
-    ],
+    linesOf(extracted, unevenStrides(shown.extracted, shown.loaded), describeRange(shown.loaded)),
+    describeReconcile(shown.proof),
+    tableOf(shown.totals, {
+      workspace: "workspace",
+      "days loaded": "days",
+      traces: "traces",
+      "last 7 days": "lastWeek",
+    }),
+    describeProbe(shown.probe),
     `${shown.seconds.toFixed(1)} s`,
   ].join("\n\n");
 }

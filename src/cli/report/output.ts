@@ -3,10 +3,7 @@ import { shortInstant } from "../../domain/time/days.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
 import { asTyped } from "../../typed.ts";
-import { toDocument } from "./document.ts";
-import { describeError, factsOf } from "./error-report.ts";
-import { asLines, type Cell, fitted } from "./fit.ts";
-import { describeLogLine } from "./log-line.ts";
+import { describeError, factsOf } from "../session/exit.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
@@ -14,7 +11,7 @@ export interface Output {
   /** Whether `--json` was given. */
   readonly json: boolean;
   /** Writes one JSON document, or the text that `text` returns. */
-  data<T>(value: T, text: (value: T) => string): void;
+  data<T>(value: T, text: (value: T) => string): undefined;
   /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
@@ -49,12 +46,24 @@ export function createOutput({ json }: { json: boolean }): Output {
 const EDGES = ["top", "bottom"].flatMap((edge) => [edge, `${edge}-mid`, `${edge}-left`, `${edge}-right`]);
 const LINES = [...EDGES, "left", "left-mid", "mid", "mid-mid", "right", "right-mid"];
 
-/** Rows of a table: these properties of every item. */
-export function rowsOf<K extends string>(
-  items: readonly Readonly<Record<K, Cell>>[],
-  keys: readonly K[],
-): Cell[][] {
-  return items.map((item) => keys.map((key) => item[key]));
+/** Columns by their titles: a property of each item, or what is made of the item. A column that is false is left out. */
+type Columns<T> = Readonly<Record<string, CellKey<T> | ((item: T) => Cell) | false>>;
+type CellKey<T> = { [K in keyof T]-?: T[K] extends Cell ? K : never }[keyof T];
+
+/** A table of items: a row each. */
+export function tableOf<T>(items: readonly T[], columns: Columns<T>): string {
+  return table(...cellsOf(items, columns));
+}
+
+/** Title and cells of each column that is not left out. */
+export function cellsOf<T>(items: readonly T[], columns: Columns<T>): [head: string[], rows: Cell[][]] {
+  const shown = Object.entries(columns).filter(([, column]) => column !== false);
+  const cellOf = (item: T, column: Columns<T>[string]) =>
+    typeof column === "function" ? column(item) : (item[column as keyof T] as Cell);
+  return [
+    shown.map(([title]) => title),
+    items.map((item) => shown.map(([, column]) => cellOf(item, column))),
+  ];
 }
 
 /** A table without lines, as wide as its content but no wider than a terminal; numbers to the right. One row that is wider: a list. */
@@ -77,13 +86,145 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
 }
 
 function shownCell(cell: Cell): string {
-  if (typeof cell === "number") return cell.toLocaleString("en-US");
+  if (typeof cell === "number") return count(cell);
   return cell === null ? "-" : printableLine(cell);
 }
 
 export const instant = shortInstant;
 
+/** `2026-03-01 05:00:12`, UTC. */
+export function second(instant: string): string {
+  return instant.slice(0, 19).replace("T", " ");
+}
+
+/** A number with its digits in groups, such as `1,204`. */
+export function count(number: number): string {
+  return number.toLocaleString("en-US");
+}
+
 /** Such as `1 worker` and `2 workers`. */
-export function counted(count: number, thing: string): string {
-  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+export function counted(number: number, thing: string): string {
+  return `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+type Line = string | false | undefined;
+
+/** A text of these lines. What is false or undefined is left out. */
+export function linesOf(...lines: readonly (Line | readonly Line[])[]): string {
+  return lines
+    .flat()
+    .filter((line) => line !== false && line !== undefined)
+    .join("\n");
+}
+
+/** A value as one JSON document on one line. */
+function toDocument(value: unknown): string {
+  return printable(JSON.stringify(value, asEverywhere));
+}
+
+/** Keys that hold an instant: epoch milliseconds in the code, or a text in a shorter form. */
+const INSTANTS = new Set(["start", "end", "from", "to", "bucketStart"]);
+const DAY_OR_INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?Z)?$/;
+
+/** Instants look alike whichever command prints them. */
+function asEverywhere(this: unknown, key: string, value: unknown): unknown {
+  // A Date is a text already here.
+  const isDate = (this as Record<string, unknown>)[key] instanceof Date;
+  if (isDate || (INSTANTS.has(key) && isInstant(value))) return isoInstant(value as string | number);
+  return value;
+}
+
+function isInstant(value: unknown): boolean {
+  return typeof value === "number" || (typeof value === "string" && DAY_OR_INSTANT.test(value));
+}
+
+/** Such as `2026-03-01T05:00:00Z`. */
+function isoInstant(value: string | number): string {
+  return new Date(value).toISOString().replace(/\.\d{3}Z$/, "Z");
+}
+
+/** Fields of a log line that a person at a terminal needs no more than once, or not at all. */
+const LEFT_OUT = new Set(["level", "time", "msg", "code", "reason", "source"]);
+const LEVELS: Readonly<Record<number, string>> = { 10: "trace", 20: "debug", 30: "info", 40: "warning" };
+
+/** A JSON line of the log as a sentence, such as `warning: default: held back: GET ... answered 429. [rate_limited]`. */
+function describeLogLine(json: string): string {
+  const line = JSON.parse(json) as Record<string, unknown>;
+  const { level, msg, code, reason, source } = line;
+  const said = [source, msg, reason].filter((one) => one !== undefined).map(printableLine);
+  const rest = Object.entries(line)
+    .filter(([name]) => !LEFT_OUT.has(name))
+    .map(([name, value]) => ` ${name}=${printableLine(value)}`);
+  const end = code === undefined || code === "" ? "" : ` [${printableLine(code)}]`;
+  return `${LEVELS[Number(level)] ?? "error"}: ${said.join(": ")}${rest.join("")}${end}`;
+}
+
+export type Cell = string | number | null;
+type Rows = readonly (readonly Cell[])[];
+
+/** Without the columns in which nothing but zero, or nothing at all, stands. */
+export function withoutZeros(head: readonly string[], rows: Rows): [head: string[], rows: Cell[][]] {
+  const isKept = head.map((_, at) => rows.some((row) => ![0, null, "-"].includes(row[at] ?? null)));
+  const kept = <T>(row: readonly T[]) => row.filter((_, at) => isKept[at]);
+  return [kept(head), rows.map(kept)];
+}
+
+/** Between two columns. */
+const GAP = 2;
+/** A text that is cut shorter names nothing. */
+const LEAST = 8;
+
+/**
+ * Cuts the longest texts of a table, such as ids, until it is as wide as a terminal. A terminal that breaks lines shows no
+ * table at all. Pipes, files and `--json` get all of them.
+ */
+export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
+  const widths = widthsOf(rows);
+  const isTooWide = () => widthOf(widths) > (columns ?? Infinity);
+  for (let widest = Math.max(...widths); isTooWide() && widest > LEAST; widest = Math.max(...widths))
+    widths[widths.indexOf(widest)] = widest - 1;
+  return rows.map((row) =>
+    row.map((text, at) => {
+      const width = widths[at] ?? text.length;
+      return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+    }),
+  );
+}
+
+/**
+ * The only row of a table that no terminal is wide enough for: a line for each column, since a person copies ids from it.
+ * Undefined if it fits, or if there are more rows.
+ */
+function asLines([head = [], ...rows]: readonly string[][], columns = Infinity): string | undefined {
+  const [row] = rows;
+  if (row === undefined || rows.length > 1 || widthOf(widthsOf([head, row])) <= columns) return undefined;
+  const width = Math.max(...head.map((name) => name.length)) + GAP;
+  return head.map((name, at) => name.padEnd(width) + row[at]).join("\n");
+}
+
+function widthsOf(rows: readonly string[][]): number[] {
+  return (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+}
+
+function widthOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP, -GAP);
+}
+
+/** Columns of text for people: a table of a terminal that nobody has widened. */
+const COLUMNS = 80;
+
+/** Text behind a label, its commands as they can be typed, wrapped between words; further lines begin below the text. A longer word is cut. */
+export function wrapped(label: string, text: string, columns = COLUMNS): string {
+  const room = columns - label.length;
+  const lines: string[] = [];
+  const words = asTyped(text)
+    .split(" ")
+    .flatMap((word) => word.match(new RegExp(`.{1,${room}}`, "gu")) ?? []);
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= room)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return label + lines.join(`\n${" ".repeat(label.length)}`);
 }

@@ -2,7 +2,8 @@ import { describeDuration } from "../../clock.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
-import type { Finality } from "../../domain/proof/lateness.ts";
+import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Advice } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
@@ -12,12 +13,10 @@ import type { SourceProgress, SourceStatus } from "../../store/activity/overview
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/open-days.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
+import type { Database } from "../../store/db/database.ts";
+import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { describeFinality } from "./lateness-report.ts";
-import { counted, instant } from "./output.ts";
-import { second } from "./runs-report.ts";
-import { wrapped } from "./wrap.ts";
-import { describeListedOnly, describeWithdrawn, firstLines } from "./zeros-report.ts";
+import { count, counted, instant, linesOf, second, wrapped } from "./output.ts";
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
@@ -77,47 +76,40 @@ const WIDTH = "differences  ".length;
 
 export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
-  const lines = [
+  const problems = [status.rounds?.problem, status.dataStartProblem].filter((one) => one !== undefined);
+  const unlisted = status.unlistedWorkspaces.map(
+    (id) => `Workspace ${id} is no longer listed, but not deleted.`,
+  );
+  const moreLimits = status.limits.length - MOST_LIMITS;
+  return linesOf(
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
-    ...(status.advice === null ? [] : [line("to do", describeAdvice(status.advice))]),
+    status.advice !== null && line("to do", describeAdvice(status.advice)),
     line("organization", status.organizationId ?? "not known"),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),
     line("service", describeService(status)),
     line("requests", describeRequests(status)),
     line("fetch tasks", describeTasks(status)),
-    ...status.days.map((days) => line(days.stride === "day" ? "days" : "hours", describeDays(days))),
-    ...freshnessOf(status).map((text) => line("loaded", text)),
+    status.days.map((days) => line(days.stride === "day" ? "days" : "hours", describeDays(days))),
+    freshnessOf(status).map((text) => line("loaded", text)),
     line(
       "differences",
       `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts${describeOtherDifferences(status.otherDifferences)}`,
     ),
     line("compared", describeCompared(status)),
     line("costs", describeCosts(status.costs)),
-    ...status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
-    ...(status.limits.length > MOST_LIMITS
-      ? [line("limit", `${status.limits.length - MOST_LIMITS} more in reporting.usage_limit`)]
-      : []),
-    ...(status.alerts.length === 0
-      ? [line("alerts", "none")]
-      : status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`))),
-  ];
-  if (status.refused !== null) lines.push(line("KEY", `The platform refuses the key: ${status.refused}`));
-  for (const problem of [status.rounds?.problem, status.dataStartProblem]) {
-    if (problem !== undefined)
-      lines.push(line("WARNING", `${problem.message} ${problem.next} [${problem.code}]`));
-  }
-  lines.push(...status.failures.map((failures) => line("FAILED", describeFailures(failures))));
-  const unlisted = status.unlistedWorkspaces.map(
-    (id) => `Workspace ${id} is no longer listed, but not deleted.`,
+    status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
+    moreLimits > 0 && line("limit", `${moreLimits} more in reporting.usage_limit`),
+    status.alerts.length === 0 && line("alerts", "none"),
+    status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`)),
+    status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
+    problems.map(({ message, next, code }) => line("WARNING", `${message} ${next} [${code}]`)),
+    status.failures.map((failures) => line("FAILED", describeFailures(failures))),
+    firstLines(unlisted, "workspaces that are no longer listed").map((text) => line("WARNING", text)),
+    describeWithdrawn(status.withdrawnZeros).map((text) => line("WARNING", text)),
+    describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
+    describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
   );
-  lines.push(
-    ...firstLines(unlisted, "workspaces that are no longer listed").map((text) => line("WARNING", text)),
-    ...describeWithdrawn(status.withdrawnZeros).map((text) => line("WARNING", text)),
-    ...describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
-    ...describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
-  );
-  return lines.join("\n");
 }
 
 function describeAdvice({ sentence, command }: Advice): string {
@@ -158,18 +150,17 @@ function describeService({ redis, workers, schedulers }: ShownStatus): string {
 
 function describeRequests({ rounds }: ShownStatus): string {
   if (rounds === null) return "not known: the source is not configured here";
-  const [needed, allowed] = [rounds.needed, rounds.allowed].map((count) => count.toLocaleString("en-US"));
-  return `a sync needs ${needed}; the rate limit allows ${allowed} until the next`;
+  return `a sync needs ${count(rounds.needed)}; the rate limit allows ${count(rounds.allowed)} until the next`;
 }
 
 function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {
   if (oldestSeconds === null) return "none waits";
-  return `${waiting.toLocaleString("en-US")} wait, ${queued.toLocaleString("en-US")} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
+  return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
 }
 
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
   const counts = { missing, failed, unverified, "not final": provisional, final };
-  const parts = Object.entries(counts).map(([name, count]) => `${count.toLocaleString("en-US")} ${name}`);
+  const parts = Object.entries(counts).map(([name, days]) => `${count(days)} ${name}`);
   return `${parts.join(", ")} (ended days x workspaces x dimensions${stride === "day" ? "" : ", by hour"})`;
 }
 
@@ -201,12 +192,74 @@ function describeFailures({ state, code, parts, due, notAsked, nextRetry }: Show
   const later = parts - due - notAsked;
   return [
     `${parts} ranges are ${state} with ${code}.`,
-    due > 0 ? `${due} of them are fetched again with the next sync.` : "",
-    later > 0 ? `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.` : "",
-    notAsked > 0
-      ? `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`
-      : "",
+    due > 0 && `${due} of them are fetched again with the next sync.`,
+    later > 0 && `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.`,
+    notAsked > 0 &&
+      `${notAsked} of them are not fetched again: the server does not answer in their stride, or the configuration no longer names their workspace.`,
   ]
-    .filter((sentence) => sentence !== "")
+    .filter((sentence) => sentence !== false)
     .join(" ");
+}
+
+const LOOK_BACK_DAYS = 90;
+
+export async function finalityOf(
+  db: Database,
+  { sourceId, settleAfterMs }: { sourceId: number; settleAfterMs: number },
+): Promise<Finality> {
+  return judgeFinality(await latenessOf(db, { sourceId, days: LOOK_BACK_DAYS }), settleAfterMs);
+}
+
+/** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
+export function describeFinality(finality: Finality, settleAfterMs: number): string[] {
+  const { changes, finalChanges, nearlyAllWithinHours, adviseDays, verdict } = finality;
+  const setting = `USAGE_SETTLE_AFTER is ${settleAfterMs / DAY_MS} days`;
+  const seen = `99.9 % of late traces arrived within ${nearlyAllWithinHours} h`;
+  const advice = {
+    unknown: `${setting}. ${changes} late changes in ${LOOK_BACK_DAYS} days are too few to check it.`,
+    enough: `${seen}. ${setting}, which is enough.`,
+    raise: `${seen}. ${setting}: raise it to P${adviseDays}D.`,
+    lower: `${seen}. ${setting}: P${adviseDays}D is enough.`,
+  };
+  if (finalChanges === 0) return [advice[verdict]];
+  return [
+    advice[verdict],
+    `WARNING: ${finalChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
+  ];
+}
+
+/** Workspaces that a person is shown by name. A large customer may have a thousand. */
+const MOST_NAMED = 10;
+
+/** These lines, or the first of them and how many were left out. */
+export function firstLines(lines: readonly string[], ofWhat: string): string[] {
+  const left = lines.length - MOST_NAMED;
+  return left <= 0
+    ? [...lines]
+    : [...lines.slice(0, MOST_NAMED), `And ${left} more ${ofWhat}, which --json shows.`];
+}
+
+/** A line for each workspace: what was withdrawn, and what that leaves open. */
+export function describeWithdrawn(all: readonly WithdrawnZeros[]): string[] {
+  const lines = all.map(({ workspaceId, zeros, firstDay, lastDay, closedMonths }) => {
+    const closed =
+      closedMonths.length === 0 ? "" : ` Closed months with such days: ${closedMonths.join(", ")}.`;
+    return `${zeros} zeros (days x dimensions) of workspace ${workspaceId} were withdrawn, ${firstDay} to ${lastDay}: the key had lost access. They are fetched again when access is proven.${closed}`;
+  });
+  return firstLines(lines, "workspaces with withdrawn zeros");
+}
+
+/** One line, or none. */
+export function describeListedOnly(all: readonly ListedOnly[]): string[] {
+  if (all.length === 0) return [];
+  const named = all.slice(0, MOST_NAMED).map(({ workspaceId, zeros }) => `${zeros} of ${workspaceId}`);
+  const left = all.slice(MOST_NAMED);
+  const zerosLeft = left.reduce((sum, { zeros }) => sum + zeros, 0);
+  const rest =
+    left.length === 0
+      ? ""
+      : `, and ${zerosLeft} of ${left.length} more workspaces, which status --json shows`;
+  return [
+    `Zeros (days x dimensions) that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
+  ];
 }

@@ -4,6 +4,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter, meterOf as meterOfTerms } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
+import { Duration } from "../../luxon.ts";
 import { readInstant } from "../../pipeline/backfill/wish.ts";
 
 export interface RangeOptions {
@@ -42,26 +43,21 @@ export function withGrouping(command: Command): Command {
   return command.addOption(new Option("--group-by <dimension>", "only this dimension").choices(GROUPINGS));
 }
 
-/** `--kind` and `--tier`: what is counted, by the platform's words. */
-export function withMeter(command: Command): Command {
-  const [kind, tier] = meterOptions();
-  return command.addOption(kind.default("traces")).addOption(tier.default("all"));
-}
-
-/** The same without a default: where neither is given, it is whatever is loaded. */
-export function withAnyMeter(command: Command): Command {
-  const [kind, tier] = meterOptions();
-  return command.addOption(kind).addOption(tier);
-}
-
-function meterOptions(): [kind: Option, tier: Option] {
-  const terms = Object.values(METER);
-  return [
-    new Option("--kind <kind>", "kind of usage").choices([...new Set(terms.map(({ kind }) => kind))]),
-    new Option("--tier <tier>", "retention tier of traces").choices([
-      ...new Set(terms.map(({ tier }) => tier)),
-    ]),
+/**
+ * `--kind` and `--tier`: what is counted, by the platform's words. Without a default it is whatever is loaded, where neither
+ * is given.
+ */
+export function withMeter(command: Command, byDefault: Partial<MeterOptions> = METER.traces): Command {
+  const wordsOf = (name: keyof MeterOptions) => [
+    ...new Set(Object.values(METER).map((terms) => terms[name])),
   ];
+  return command
+    .addOption(new Option("--kind <kind>", "kind of usage").choices(wordsOf("kind")).default(byDefault.kind))
+    .addOption(
+      new Option("--tier <tier>", "retention tier of traces")
+        .choices(wordsOf("tier"))
+        .default(byDefault.tier),
+    );
 }
 
 /** What was asked for; undefined for whatever is loaded. Error: `tier_unknown`. */
@@ -111,4 +107,28 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
 
 export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly GroupBy[] {
   return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
+}
+
+/** The number of a run or a backfill, which is a Postgres integer. Errors: `run_unknown`, `backfill_unknown`. */
+export function numberOf(what: "run" | "backfill", text: string): number {
+  const id = Number(text);
+  if (Number.isSafeInteger(id) && id > 0 && id < 2 ** 31) return id;
+  throw new UsageError({
+    code: `${what}_unknown`,
+    message: `${text} is not the number of a ${what}.`,
+    next: `Run \`usage-etl ${what === "run" ? "runs" : "backfill"} list\` to see their numbers.`,
+  });
+}
+
+/** A timer takes no more. */
+const LONGEST_MS = 20 * 86_400_000;
+
+/** Milliseconds of an ISO 8601 duration. */
+export function parseDuration(text: string): number {
+  const value = Duration.fromISO(text);
+  const ms = value.isValid ? value.toMillis() : Number.NaN;
+  if (ms > 0 && ms <= LONGEST_MS) return ms;
+  throw new InvalidArgumentError(
+    ms > LONGEST_MS ? "It is more than 20 days." : "It is not an ISO 8601 duration such as PT30M.",
+  );
 }

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import type { SourceConfig } from "../../config/config.ts";
-import { isConfigured, isSecret, toEnvFile, withEnvFile } from "../../config/env-file.ts";
-import { SETTINGS } from "../../config/settings.ts";
+import { isConfigured, toEnvFile, withEnvFile } from "../../config/env-file.ts";
+import { isSecret, SETTINGS } from "../../config/settings.ts";
 import type { Environment } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { DATA_DIR } from "../../root.ts";
@@ -69,25 +69,24 @@ export async function announceDemo(
 
 /** Of the environment if it names a Redis, else of the demo's own. */
 function redisSettings(environment: Environment, url: string): Record<string, string> {
-  const given = Object.entries(environment).filter(([name]) => name.startsWith("REDIS_"));
-  const isNamed = given.some(
-    ([name, value]) => /^REDIS_(URL|URL_FILE|SENTINELS)$/.test(name) && value?.trim(),
+  const isNamed = ["REDIS_URL", "REDIS_URL_FILE", "REDIS_SENTINELS"].some((name) =>
+    environment[name]?.trim(),
   );
-  if (!isNamed) return { REDIS_URL: url };
-  return Object.fromEntries(
-    given.flatMap(([name, value = ""]) => (value.trim() === "" ? [] : [[name, value]])),
-  );
+  return isNamed ? settingsIn(environment, (name) => name.startsWith("REDIS_")) : { REDIS_URL: url };
 }
 
 /** Settings of the demo's environment that are neither secret nor about its servers, sources and files. */
 function sharedSettings(environment: Environment): Record<string, string> {
   const own = /^(HTTP_|REDIS_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
-  const names = Object.keys(SETTINGS).filter((name) => !isSecret(name) && !own.test(name));
+  return settingsIn(environment, (name) => name in SETTINGS && !isSecret(name) && !own.test(name));
+}
+
+/** Those of an environment that are set. */
+function settingsIn(environment: Environment, isWanted: (name: string) => boolean): Record<string, string> {
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = environment[name]?.trim();
-      return value === undefined || value === "" ? [] : [[name, value]];
-    }),
+    Object.entries(environment).flatMap(([name, value = ""]) =>
+      isWanted(name) && value.trim() !== "" ? [[name, value]] : [],
+    ),
   );
 }
 
@@ -141,7 +140,9 @@ export function withEndedDemo(error: unknown): unknown {
     return error;
   const { code, message, next } = error;
   return new UsageError({
-    ...{ code, next: `${next} \`usage-etl demo\` starts the demo again.`, cause: error },
+    code,
     message: `${message} No demo runs: the last one was killed.`,
+    next: `${next} \`usage-etl demo\` starts the demo again.`,
+    cause: error,
   });
 }

@@ -1,18 +1,11 @@
+import { userInfo } from "node:os";
 import type { Command } from "commander";
-import {
-  type Config,
-  readConfig,
-  requireDatabaseUrl,
-  requireSources,
-  type SourceConfig,
-} from "../../config/config.ts";
+import { type Config, readConfig, requireDatabaseUrl } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
 import { EtlError, UsageError } from "../../errors.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
 import type { Store, StoreOptions } from "../../store/db/database.ts";
-import type { RunKind } from "../../store/work/runs.ts";
+import type { Actor } from "../../store/work/operator-actions.ts";
 import { createOutput, type Output } from "../report/output.ts";
-import { exitCodeOf, firstExit } from "./exit.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
 /** What a command works with. Everything it opens is closed when the command ends, last first. */
@@ -26,11 +19,6 @@ export interface Session {
   storeToMigrate(): Promise<Store>;
   /** The store, once its schema is known to be new enough. Error: `schema_outdated`. */
   migratedStore(): Promise<Store>;
-  /**
-   * Runs `work` for every source after first contact. Returns the first exit code that applies. If one of several
-   * sources fails, its error is printed and the others still run. A kind makes the work of each source one run of the history.
-   */
-  eachSource(work: (source: OpenSource) => Promise<number>, kind?: RunKind): Promise<number>;
   onClose(close: () => Promise<void>): void;
 }
 
@@ -45,19 +33,20 @@ export function inSession<O extends object>(
   return async (...given) => {
     const command = given.at(-1) as Command;
     const options = command.optsWithGlobals() as O & { json?: boolean };
-    const operands = command.args;
     const closers: (() => Promise<void>)[] = [];
     const output = createOutput({ json: options.json ?? false });
     const abort = new AbortController();
     const stop = () => {
-      abort.abort(new Interrupted());
+      abort.abort(interrupted());
       endInTime(output);
     };
     for (const signal of STOPS) process.once(signal, stop);
     const unwatch = watchNpm(stop);
     let demo: CommandEnvironment["demo"];
     try {
-      const found = await environmentFor({ alone });
+      const found: CommandEnvironment = alone
+        ? { environment: withEnvFile(process.env), demo: undefined }
+        : await commandEnvironment(process.env);
       demo = found.demo;
       if (found.note !== undefined) output.note(found.note);
       const session = createSession({
@@ -66,7 +55,7 @@ export function inSession<O extends object>(
         signal: abort.signal,
         onClose: (close) => void closers.push(close),
       });
-      process.exitCode = (await action(session, options, ...operands)) ?? 0;
+      process.exitCode = (await action(session, options, ...command.args)) ?? 0;
     } catch (error) {
       throw demo === "ended" ? withEndedDemo(error) : error;
     } finally {
@@ -75,12 +64,6 @@ export function inSession<O extends object>(
       for (const signal of STOPS) process.off(signal, stop);
     }
   };
-}
-
-async function environmentFor({ alone }: { alone: boolean }): Promise<CommandEnvironment> {
-  return alone
-    ? { environment: withEnvFile(process.env), demo: undefined }
-    : await commandEnvironment(process.env);
 }
 
 /** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */
@@ -108,14 +91,12 @@ function watchNpm(stop: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-class Interrupted extends EtlError {
-  constructor() {
-    super({
-      code: "interrupted",
-      message: "Interrupted.",
-      next: "Run it again to continue. What was loaded stays.",
-    });
-  }
+function interrupted(): EtlError {
+  return new EtlError({
+    code: "interrupted",
+    message: "Interrupted.",
+    next: "Run it again to continue. What was loaded stays.",
+  });
 }
 
 export function createSession(given: Pick<Session, "config" | "output" | "signal" | "onClose">): Session {
@@ -125,50 +106,21 @@ export function createSession(given: Pick<Session, "config" | "output" | "signal
     opened ??= openChecked({ url: requireDatabaseUrl(config), ...config.pool }, onClose);
     return opened;
   };
-  const storeToMigrate = () => {
-    const { databaseMigrateUrl: url, pool } = config;
-    return url === undefined
-      ? store()
-      : openChecked({ url, variable: "DATABASE_MIGRATE_URL", ...pool }, onClose);
-  };
-  const migratedStore = async () => {
-    const ready = await store();
-    await requireSchema(ready);
-    return ready;
-  };
   return {
     ...given,
     store,
-    storeToMigrate,
-    migratedStore,
-    eachSource: async (work, kind) => {
-      const configs = requireSources(config);
-      const ready = await migratedStore();
-      const exits: number[] = [];
-      for (const source of configs) {
-        try {
-          exits.push(await workOn(source, { ready, kind, work }));
-        } catch (error) {
-          if (configs.length === 1 || error instanceof Interrupted) throw error;
-          given.output.error(error, source.slug);
-          exits.push(exitCodeOf(error));
-        }
-      }
-      return firstExit(exits);
+    storeToMigrate: () => {
+      const { databaseMigrateUrl: url, pool } = config;
+      return url === undefined
+        ? store()
+        : openChecked({ url, variable: "DATABASE_MIGRATE_URL", ...pool }, onClose);
+    },
+    migratedStore: async () => {
+      const ready = await store();
+      await requireSchema(ready);
+      return ready;
     },
   };
-
-  async function workOn(
-    source: SourceConfig,
-    {
-      ready,
-      work,
-      ...of
-    }: { ready: Store; kind: RunKind | undefined; work: (source: OpenSource) => Promise<number> },
-  ): Promise<number> {
-    const { workOnSource } = await import("./source.ts");
-    return workOnSource(source, { ...given, ...of, store: ready }, work);
-  }
 }
 
 async function openChecked(options: StoreOptions, onClose: Session["onClose"]): Promise<Store> {
@@ -193,4 +145,18 @@ export async function requireSchema(store: Store): Promise<void> {
     message: `The database lacks ${pending.length} migration${pending.length > 1 ? "s" : ""}: ${pending.join(", ")}.`,
     next: "Run `usage-etl migrate`, then this command again.",
   });
+}
+
+/** Who types commands here: the user's name by the operating system. A container's user may have none. */
+export function commandActor(): Actor {
+  return { name: userName(), role: "operator", via: "command" };
+}
+
+function userName(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    // Nobody entered the user's number in the list of users.
+    return null;
+  }
 }

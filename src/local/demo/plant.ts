@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { readPriceFile } from "../../cli/prices/price-file.ts";
-import { describeBill } from "../../cli/report/bill-report.ts";
+import { readPriceFile } from "../../cli/commands/files/price-file.ts";
+import { describeBill } from "../../cli/commands/proof/totals.ts";
 import { monthAt, monthBefore } from "../../domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";

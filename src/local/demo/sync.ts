@@ -1,7 +1,7 @@
-import { exitOfProbe } from "../../cli/commands/probe.ts";
+import { exitOfProbe } from "../../cli/commands/proof/probe.ts";
 import { describeDemo } from "../../cli/report/demo-report.ts";
+import { exitOfRange, rangeToData } from "../../cli/report/load-report.ts";
 import type { Output } from "../../cli/report/output.ts";
-import { exitOfRange, rangeToData } from "../../cli/report/range-report.ts";
 import { EXIT } from "../../cli/session/exit.ts";
 import { fewestRequests } from "../../domain/planning/request.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/proof/probe.ts";

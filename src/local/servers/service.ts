@@ -1,5 +1,5 @@
 import pg from "pg";
-import { readRedis } from "../../config/redis.ts";
+import { readRedis } from "../../config/config.ts";
 import { readSetting } from "../../config/variables.ts";
 import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import { askRedis } from "../../redis-connect.ts";

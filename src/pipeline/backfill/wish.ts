@@ -1,4 +1,4 @@
-import { FIRST_DAY, LAST_DAY } from "../../config/value-schemas.ts";
+import { FIRST_DAY, LAST_DAY } from "../../config/settings.ts";
 import { shortInstant } from "../../domain/time/days.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";

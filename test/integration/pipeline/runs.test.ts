@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeBackfills } from "../../../src/cli/report/backfill-report.ts";
+import { describeBackfills } from "../../../src/cli/commands/load/backfill.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { asRun } from "../../../src/pipeline/runs.ts";

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { checkRedis } from "../../../jobs/queues.ts";
-import { readRedis } from "../../../src/config/redis.ts";
+import { readRedis } from "../../../src/config/config.ts";
 import type { EtlError } from "../../../src/errors.ts";
 import type { RedisServer } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";

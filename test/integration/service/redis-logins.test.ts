@@ -3,7 +3,7 @@ import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { checkRedis, openQueue, producerConnection, workerConnection } from "../../../jobs/queues.ts";
-import { readRedis } from "../../../src/config/redis.ts";
+import { readRedis } from "../../../src/config/config.ts";
 import { messageOf } from "../../../src/redis-connect.ts";
 import type { RedisServer } from "../../../src/redis-server.ts";
 import { poll } from "../../support/poll.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Secret } from "../../../src/config/config.ts";
+import { Secret } from "../../../src/config/secret.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { asRun } from "../../../src/pipeline/runs.ts";
 import { TIMELINE_KINDS } from "../../../src/store/activity/timeline.ts";

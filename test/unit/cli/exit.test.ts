@@ -1,7 +1,6 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { describeError, factsOf } from "../../../src/cli/report/error-report.ts";
-import { EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
+import { describeError, EXIT, exitCodeOf, factsOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
 const facts = { code: "a_code", message: "It is wrong.", next: "Correct it." };

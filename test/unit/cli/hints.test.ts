@@ -30,9 +30,8 @@ test.each(
 )("usage-etl %s", async (hint) => {
   const [name = "", ...args] = hint.split(" ");
   const command = new Command(name);
-  const { define } = await (name === "platform"
-    ? import("../../../src/cli/commands/platform/platform.ts")
-    : import(`../../../src/cli/commands/${name}.ts`));
+  const [file = ""] = globSync(`src/cli/commands/**/${name}.ts`, { cwd: ROOT });
+  const { define } = await import(join(ROOT, file));
   define(command);
   expect(command.commands.length === 0 || args.length > 0 || name === "backfill").toBe(true);
   for (const one of [command, ...allUnder(command)]) {

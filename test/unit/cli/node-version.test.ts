@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../support/temporary.ts";
 
 const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const message = (version: string) =>
@@ -20,8 +20,7 @@ test.each(["12.22.12", "20.20.2", "24.11.1"])(
 );
 
 test("the package runs on an older Node than a clone does", () => {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-node-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   copyFileSync(at("src/cli.cjs"), join(folder, "cli.cjs"));
   const script = `Object.defineProperty(process, "versions", { value: { node: "22.18.0" } }); require("${folder}/cli.cjs");`;
   const { status, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });

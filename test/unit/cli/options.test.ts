@@ -1,7 +1,12 @@
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { groupingsOf, rangeOf, withRange, withSelection } from "../../../src/cli/session/options.ts";
-import { parseDuration } from "../../../src/cli/session/platform-access.ts";
+import {
+  groupingsOf,
+  parseDuration,
+  rangeOf,
+  withRange,
+  withSelection,
+} from "../../../src/cli/session/options.ts";
 import { workspacesOf } from "../../../src/pipeline/backfill/wish.ts";
 
 /** Parses the flags of a command. */

@@ -1,15 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { announceDemo, commandEnvironment, withEndedDemo } from "../../../src/cli/session/running-demo.ts";
-import { readConfig, requireDatabaseUrl, requireSources, Secret } from "../../../src/config/config.ts";
-
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "usage-etl-running-demo-"));
-  onTestFinished(() => rmSync(made, { recursive: true }));
-  return made;
-}
+import { readConfig, requireDatabaseUrl, requireSources } from "../../../src/config/config.ts";
+import { Secret } from "../../../src/config/secret.ts";
+import { temporaryFolder } from "../../support/temporary.ts";
 
 const DEMO = {
   databaseUrl: "postgresql://postgres:a-password@127.0.0.1:9/postgres",
@@ -30,7 +25,7 @@ const DEMO = {
 };
 
 test("where nothing is configured, a command has the servers, sources and settings of the demo that runs", async () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const announced = await announceDemo(dir, DEMO);
   for (const name of ["demo.env", "sources.json"]) {
     expect([name, (statSync(join(dir, name)).mode & 0o777).toString(8)]).toEqual([name, "600"]);
@@ -60,7 +55,7 @@ test("where nothing is configured, a command has the servers, sources and settin
 });
 
 test("a demo never stands in for anything that is configured", async () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const announced = await announceDemo(dir, DEMO);
   onTestFinished(() => announced?.withdraw());
   const envFile = join(dir, "usage-etl.env");
@@ -82,7 +77,7 @@ test("a demo never stands in for anything that is configured", async () => {
 });
 
 test("of a demo that was killed nothing is used, and an error about a missing setting says so", async () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   const announced = await announceDemo(dir, DEMO);
   announced?.withdraw();
   // What a kill leaves: the files, without the lock.

@@ -1,12 +1,34 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import {
   configurationDigest,
   readConfig,
   requireDatabaseUrl,
   requireSources,
+  secretFilesOf,
 } from "../../../src/config/config.ts";
-import { describeSettings } from "../../../src/config/settings.ts";
-import { file, ID, KEY, problemsOf, SOURCE } from "./settings.ts";
+import { SETTINGS, type Setting } from "../../../src/config/settings.ts";
+import { UsageError } from "../../../src/errors.ts";
+import { temporaryFile } from "../../support/temporary.ts";
+
+const KEY = "lsv2_sk_do_not_show";
+const ID = "11111111-2222-3333-4444-555555555555";
+const SOURCE = { USAGE_BASE_URL: "https://api.example.com", USAGE_API_KEY: KEY };
+
+/** The problems that an environment is refused with. */
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    expect(error.code).toBe("configuration_invalid");
+    const [head, ...lines] = error.message.split("\n  ");
+    expect(head).toBe(`The configuration has ${lines.length} problem${lines.length > 1 ? "s" : ""}:`);
+    return lines;
+  }
+  throw new Error("the environment was accepted");
+}
 
 describe("defaults", () => {
   test("match the documentation", () => {
@@ -30,7 +52,7 @@ describe("defaults", () => {
   });
 
   test("every setting has a sentence", () => {
-    for (const { name, about } of describeSettings())
+    for (const [name, { about }] of Object.entries<Setting>(SETTINGS))
       expect([name, about]).toEqual([name, expect.stringMatching(/\.$/)]);
   });
 
@@ -99,19 +121,19 @@ describe("readConfig refuses", () => {
 
   test.each(["DATABASE_URL", "REDIS_URL", "USAGE_API_KEY"])("%s if its file is set too", (name) => {
     const value = name === "REDIS_URL" ? "redis://x" : "postgres://x";
-    expect(problemsOf({ [name]: value, [`${name}_FILE`]: file(value) })).toEqual([
+    expect(problemsOf({ [name]: value, [`${name}_FILE`]: temporaryFile(value) })).toEqual([
       `${name} and ${name}_FILE are both set; keep one`,
     ]);
   });
 
   test("a NAME_FILE of a setting that is not a secret", () => {
-    expect(problemsOf({ USAGE_BASE_URL_FILE: file("https://x.example") })).toEqual([
+    expect(problemsOf({ USAGE_BASE_URL_FILE: temporaryFile("https://x.example") })).toEqual([
       expect.stringMatching(/^USAGE_BASE_URL_FILE is not a setting/),
     ]);
   });
 
   test("a secret file that is missing or empty", () => {
-    const empty = file("\n");
+    const empty = temporaryFile("\n");
     expect(problemsOf({ DATABASE_URL_FILE: empty, USAGE_API_KEY_FILE: "/nowhere/key" })).toEqual([
       `DATABASE_URL_FILE ${empty} is empty`,
       expect.stringMatching(/^USAGE_API_KEY_FILE \/nowhere\/key cannot be read: ENOENT/),
@@ -130,14 +152,14 @@ describe("readConfig refuses", () => {
   test("a bearer token that no header can carry, without repeating it, and one given twice", () => {
     const problem = "has a space, a line end or a character beyond ASCII: give the token alone";
     expect(problemsOf({ USAGE_BEARER_TOKEN: `Bearer ${KEY}` })).toEqual([`USAGE_BEARER_TOKEN ${problem}`]);
-    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: file(`first\nsecond`) })).toEqual([
+    expect(problemsOf({ USAGE_BEARER_TOKEN_FILE: temporaryFile(`first\nsecond`) })).toEqual([
       `USAGE_BEARER_TOKEN ${problem}`,
     ]);
     // A redactor would hide a short one in every word.
     expect(problemsOf({ USAGE_BEARER_TOKEN: "sevenxx" })).toEqual([
       "USAGE_BEARER_TOKEN must have 8 characters or more",
     ]);
-    const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: file(KEY) };
+    const both = { USAGE_BEARER_TOKEN: KEY, USAGE_BEARER_TOKEN_FILE: temporaryFile(KEY) };
     expect(problemsOf(both)).toEqual([
       "USAGE_BEARER_TOKEN and USAGE_BEARER_TOKEN_FILE are both set; keep one",
     ]);
@@ -153,7 +175,7 @@ describe("readConfig refuses", () => {
       USAGE_WORKSPACE_ID: ID.toUpperCase(),
       USAGE_CONTROL_PLANE_URL: "https://plane.example.com",
     };
-    const config = readConfig({ ...SOURCE, ...access, USAGE_BEARER_TOKEN_FILE: file(`${KEY}-b\n`) });
+    const config = readConfig({ ...SOURCE, ...access, USAGE_BEARER_TOKEN_FILE: temporaryFile(`${KEY}-b\n`) });
     for (const one of [config.platform, config.sources[0]]) {
       expect(one?.workspaceId).toBe(ID);
       expect(one?.bearerToken?.reveal()).toBe(`${KEY}-b`);
@@ -234,5 +256,109 @@ describe("missing settings", () => {
 
   test("half a source is no source", () => {
     expect(readConfig({ USAGE_BASE_URL: "https://api.example.com" }).sources).toEqual([]);
+  });
+});
+
+describe("secrets", () => {
+  test("are read from files without the line end and shown nowhere", () => {
+    const config = readConfig({
+      USAGE_BASE_URL: "https://api.example.com",
+      USAGE_API_KEY_FILE: temporaryFile(`${KEY}\n`),
+      DATABASE_URL_FILE: temporaryFile("postgres://me:hunter2@host/db\r\n"),
+    });
+    expect(config.sources[0]?.apiKey.reveal()).toBe(KEY);
+    expect(requireDatabaseUrl(config).reveal()).toBe("postgres://me:hunter2@host/db");
+    for (const shown of [JSON.stringify(config), inspect(config, { depth: 9 }), `${config.databaseUrl}`]) {
+      expect(shown).not.toContain(KEY);
+      expect(shown).not.toContain("hunter2");
+    }
+  });
+
+  test("are read again for each use, and keep their last value while the file has none that fits", () => {
+    const path = temporaryFile("postgres://me:one@host/db");
+    const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path });
+    if (databaseUrl === undefined) throw new Error("no address");
+    const of = (content: string) => {
+      writeFileSync(path, content);
+      return [databaseUrl.reveal(), databaseUrl.problem()];
+    };
+    expect(of("postgres://me:two@host/db\n")).toEqual(["postgres://me:two@host/db", undefined]);
+    for (const [content, problem] of [
+      ["", `DATABASE_URL_FILE ${path} is empty`],
+      ["hunter3", expect.stringMatching(/^DATABASE_URL is not of the form (?!.*hunter3)/)],
+    ] as const) {
+      expect(of(content)).toEqual(["postgres://me:two@host/db", problem]);
+    }
+    rmSync(path);
+    expect([databaseUrl.reveal(), databaseUrl.problem()]).toEqual([
+      "postgres://me:two@host/db",
+      `DATABASE_URL_FILE ${path} cannot be read: ENOENT`,
+    ]);
+    expect(of("postgres://me:four@host/db")).toEqual(["postgres://me:four@host/db", undefined]);
+    expect([...secretFilesOf(readConfig({ DATABASE_URL_FILE: path })).keys()]).toEqual(["DATABASE_URL_FILE"]);
+    expect(secretFilesOf(readConfig({ DATABASE_URL: "postgres://x" })).size).toBe(0);
+  });
+
+  test("change the digest, which does not contain them", () => {
+    const [one, other] = [KEY, `${KEY}2`].map(
+      (USAGE_API_KEY) => readConfig({ ...SOURCE, USAGE_API_KEY }).sources[0],
+    );
+    if (one === undefined || other === undefined) throw new Error("no source");
+    expect(configurationDigest(one)).toMatch(/^[0-9a-f]{32}$/);
+    expect(configurationDigest(one)).not.toBe(configurationDigest(other));
+  });
+});
+
+describe("several sources", () => {
+  const read = (content: unknown, more: Record<string, string> = {}) => ({
+    USAGE_SOURCES_FILE: temporaryFile(
+      typeof content === "string" ? content : JSON.stringify(content),
+      "sources.json",
+    ),
+    ...more,
+  });
+  const eu = { slug: "eu", baseUrl: "https://eu.example.com", apiKey: KEY };
+
+  test("have their own defaults, and ids in lower case", () => {
+    const upper = "AAAAAAAA-2222-3333-4444-555555555555";
+    const { sources } = readConfig(read([eu, { ...eu, slug: "us", workspaceIds: [upper], rateLimit: 5 }]));
+    expect(sources).toMatchObject([
+      { slug: "eu", dataStart: "2026-01-05", rateLimit: 200, workspaceIds: [] },
+      { slug: "us", rateLimit: 5, workspaceIds: [upper.toLowerCase()] },
+    ]);
+  });
+
+  test("read keys from files", () => {
+    const { sources } = readConfig(
+      read([{ slug: "eu", baseUrl: eu.baseUrl, apiKeyFile: temporaryFile(`${KEY}\n`) }]),
+    );
+    expect(sources[0]?.apiKey.reveal()).toBe(KEY);
+  });
+
+  test.each([
+    ["not JSON", "{", "is not JSON"],
+    ["an empty list", [], "holds no source"],
+    ["a slug twice", [eu, eu], "slug eu is used twice"],
+    ["a slug with capitals", [{ ...eu, slug: "EU" }], "must be lower-case"],
+    ["an unknown field", [{ ...eu, apikey: "x" }], "apikey"],
+    ["no key", [{ slug: "eu", baseUrl: eu.baseUrl }], "needs apiKey or apiKeyFile"],
+    ["two keys", [{ ...eu, apiKeyFile: "/x" }], "needs apiKey or apiKeyFile"],
+    ["no base URL", [{ slug: "eu", apiKey: KEY }], "baseUrl"],
+    ["an organization with a line end", [{ ...eu, organizationId: "a\nb" }], "organizationId has a space"],
+    ["a token with a space", [{ ...eu, bearerToken: "a b" }], "bearerToken has a space"],
+    [
+      "two tokens",
+      [{ ...eu, bearerToken: "abcdefgh", bearerTokenFile: "/b" }],
+      "has bearerToken and bearerTokenFile",
+    ],
+    ["a workspace of no control plane", [{ ...eu, workspaceId: ID }], "those to load are workspaceIds"],
+  ])("%s is refused", (_, content, text) => {
+    const problems = problemsOf(read(content)).join("\n");
+    expect(problems).toContain(text);
+    expect(problems).not.toContain(KEY);
+  });
+
+  test("and USAGE_BASE_URL together are refused", () => {
+    expect(problemsOf(read([eu], SOURCE)).join("\n")).toContain("keep one of them");
   });
 });

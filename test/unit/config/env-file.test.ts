@@ -1,23 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { readConfig } from "../../../src/config/config.ts";
 import { fitsEnvFile, toEnvFile, withEnvFile } from "../../../src/config/env-file.ts";
 import { UsageError } from "../../../src/errors.ts";
-
-function file(content: string, name = "usage-etl.env"): { folder: string; path: string } {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-env-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return { folder, path };
-}
+import { temporaryFile, temporaryFolder } from "../../support/temporary.ts";
 
 test("the environment goes before the env file, as NAME and as NAME_FILE, and a blank value counts as not set", () => {
-  const { path } = file(
+  const path = temporaryFile(
     "USAGE_API_KEY=a\nDATABASE_URL=b\nREDIS_URL_FILE=c\nUSAGE_SYNC_EVERY=PT5M\nUSAGE_RATE_LIMIT=7\n",
   );
   const environment = { USAGE_ENV_FILE: path, USAGE_API_KEY_FILE: "x", DATABASE_URL: " ", REDIS_URL: "y" };
@@ -30,20 +22,20 @@ test("the environment goes before the env file, as NAME and as NAME_FILE, and a 
 });
 
 test("of an env file only settings are read, and one that is misspelled is refused", () => {
-  const { path } = file("PATH=/nowhere\nPOSTGRES_PASSWORD=secret\nUSAGE_SYNC_EVRY=PT5M\n");
+  const path = temporaryFile("PATH=/nowhere\nPOSTGRES_PASSWORD=secret\nUSAGE_SYNC_EVRY=PT5M\n");
   const merged = withEnvFile({ USAGE_ENV_FILE: path, PATH: "" });
   expect(merged).toEqual({ USAGE_ENV_FILE: path, PATH: "", USAGE_SYNC_EVRY: "PT5M" });
   expect(() => readConfig(merged)).toThrow("did you mean USAGE_SYNC_EVERY?");
 });
 
 test("an env file that is named and cannot be read is an error, and none is needed", () => {
-  const { folder } = file("");
-  expect(() => withEnvFile({ USAGE_ENV_FILE: join(folder, "other.env") })).toThrow(UsageError);
+  expect(() => withEnvFile({ USAGE_ENV_FILE: join(temporaryFolder(), "other.env") })).toThrow(UsageError);
   expect(withEnvFile({ PATH: "/bin" })).toEqual({ PATH: "/bin" });
 });
 
 test("a systemd credential stands above the environment", () => {
-  const { folder, path } = file("key of the credential\n", "USAGE_API_KEY");
+  const path = temporaryFile("key of the credential\n", "USAGE_API_KEY");
+  const folder = dirname(path);
   writeFileSync(join(folder, "PATH"), "not a setting");
   const environment = {
     CREDENTIALS_DIRECTORY: folder,
@@ -63,7 +55,7 @@ test("Node and a shell read what is written", () => {
     ODD: 'a b#c $HOME `id` "quoted" \\n & ; ?x=1',
     EMPTY: "",
   };
-  const { path } = file(toEnvFile(values, "# head\n"));
+  const path = temporaryFile(toEnvFile(values, "# head\n"));
   expect(parseEnv(toEnvFile(values, "# head\n"))).toEqual(values);
   const names = Object.keys(values);
   const script = `set -a; . ${path}; printf '%s\\n' ${names.map((name) => `"$${name}"`).join(" ")}`;

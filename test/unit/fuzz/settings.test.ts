@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { JOBS } from "../../../jobs/registry.ts";
 import { configurationDigest, readConfig } from "../../../src/config/config.ts";
-import { describeSettings, SETTINGS } from "../../../src/config/settings.ts";
+import { isSecret, SETTINGS } from "../../../src/config/settings.ts";
 import { anyJson, holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";
 
 const text = fc.oneof(
@@ -57,7 +57,7 @@ const text = fc.oneof(
   fc.string({ maxLength: 20, unit: "binary" }),
 );
 const names = Object.keys(SETTINGS);
-const secrets = describeSettings().flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : []));
+const secrets = names.filter(isSecret).flatMap((name) => [name, `${name}_FILE`]);
 /** A secret stands where one belongs, in place of its file, or in an address. */
 const mayHoldKey = (name: string) => secrets.includes(name) || name.endsWith("_URL");
 const environment = fc

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../src/config/config.ts";
+import { Secret } from "../../../src/config/secret.ts";
 import { startStandin } from "../../../src/local/standin/server.ts";
 import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/proof/probe.ts";
 import { deploymentClientsOf } from "../../../src/platform/clients.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeBill } from "../../../../src/cli/report/bill-report.ts";
+import { describeBill } from "../../../../src/cli/commands/proof/totals.ts";
 import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";

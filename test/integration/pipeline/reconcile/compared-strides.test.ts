@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
+import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
 import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { senderOn, setup } from "../../../support/source.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/cli/commands/reconcile.ts";
+import { describeReconcile } from "../../../../src/cli/commands/proof/reconcile.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";

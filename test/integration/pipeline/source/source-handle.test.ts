@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Secret } from "../../../../src/config/config.ts";
+import { Secret } from "../../../../src/config/secret.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { isKeyRefused, isRefusedLately, keepRefusal } from "../../../../src/pipeline/source/ask.ts";
 import { statesOf } from "../../../../src/pipeline/source/source.ts";

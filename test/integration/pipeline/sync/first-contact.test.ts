@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../../src/config/config.ts";
+import { Secret } from "../../../../src/config/secret.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../../src/local/standin/server.ts";
 import { type Bench, setup } from "../../../support/source.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { describeTotals } from "../../../../src/cli/commands/totals.ts";
+import { describeTotals } from "../../../../src/cli/commands/proof/totals.ts";
 import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";

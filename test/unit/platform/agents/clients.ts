@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
-import { type PlatformAccess, Secret } from "../../../../src/config/config.ts";
+import type { PlatformAccess } from "../../../../src/config/config.ts";
+import { Secret } from "../../../../src/config/secret.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { type StandinOptions, startStandin } from "../../../../src/local/standin/server.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";

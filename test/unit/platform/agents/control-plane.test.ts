@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Secret } from "../../../../src/config/config.ts";
+import { Secret } from "../../../../src/config/secret.ts";
 import { DeadlineError, UsageError } from "../../../../src/errors.ts";
 import { createControlPlaneClient, hasFailed } from "../../../../src/platform/agents/control-plane.ts";
 import { controlPlaneClientOf, deploymentClientsOf } from "../../../../src/platform/clients.ts";

@@ -1,0 +1,199 @@
+import { Argument, type Command } from "commander";
+import { STRIDES } from "../../../domain/time/stride.ts";
+import { METER } from "../../../domain/usage/meter.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
+import { keyOf, listViews, timeColumnOf, type View, type ViewColumn } from "../../../store/export/views.ts";
+import { inSession, type Session } from "../../session/session.ts";
+
+/** Files for a dbt project, made from the views: their sources with comments and tests, and a test of their keys. */
+
+const FILES = { sources: dbtSources, keys: dbtKeyTest };
+
+export function define(command: Command): void {
+  command
+    .addArgument(
+      new Argument("<file>", "sources: models/sources.yml; keys: tests/usage_keys_are_unique.sql").choices(
+        Object.keys(FILES),
+      ),
+    )
+    .action(inSession(run));
+}
+
+async function run(session: Session, _: object, file = ""): Promise<undefined> {
+  const { db } = await session.store();
+  const views = (await listViews(db)).filter(({ isReadable }) => isReadable);
+  const text = FILES[file as keyof typeof FILES](views);
+  session.output.data({ text }, () => text.trimEnd());
+}
+
+/** By default a sync runs every 15 minutes. A day without one is an outage. */
+const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
+
+/**
+ * The constraints of the tables prove the key of a stored record: each names its series and bucket once, and no two loaded
+ * intervals of a scope overlap. Postgres needs minutes to see the same in millions of records.
+ */
+const PROVED = ["usage_record"];
+
+/** Of a view that is there itself: it has the same rows. A masked reader has the twin alone. */
+function isTwin({ name }: View, views: readonly View[]): boolean {
+  return views.some((view) => name === `${view.name}_masked`);
+}
+
+function isProved({ name }: View): boolean {
+  return PROVED.some((one) => name === one || name === `${one}_masked`);
+}
+
+/**
+ * dbt compares one time of a table with the clock. The newest of all would hide a source, or a dimension, that stalls while others
+ * go on: so it is the oldest of them. Days are asked for in every sync, other strides by some sources only.
+ */
+const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day'
+{%- if var('usage_etl_sources', []) | length > 0 %} and source_id in ('{{ var("usage_etl_sources") | join("', '") }}'){% endif %}`;
+
+/** `sources.yml` for dbt 1.12 or later: the views with their comments, tests and freshness. */
+export function dbtSources(views: readonly View[]): string {
+  const lines = [
+    "# Made by usage-etl dbt sources from the comments of the views.",
+    "version: 2",
+    "sources:",
+    "  - name: usage",
+    "    database: \"{{ var('usage_etl_database', target.database) }}\"",
+    "    schema: \"{{ var('usage_etl_schema', 'reporting') }}\"",
+    "    tables:",
+  ];
+  for (const view of views) {
+    lines.push(`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`);
+    if (view.name === "data_freshness") {
+      lines.push(
+        "        config:",
+        `          loaded_at_query: ${scalar(OLDEST_FETCH)}`,
+        `          freshness: ${FRESHNESS}`,
+      );
+    }
+    lines.push("        columns:");
+    for (const column of view.columns) {
+      const { name, type, comment } = column;
+      lines.push(`          - name: ${name}`);
+      // Postgres folds unquoted names to lower case.
+      if (name !== name.toLowerCase()) lines.push("            quote: true");
+      lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
+      const tests = dbtTestsOf(view, column).map((line) => `              ${line}`);
+      if (tests.length > 0) lines.push("            data_tests:", ...tests);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * A dbt test that every key is unique; its rows are the keys that occur twice. dbt's own `unique` tests one column, but
+ * these keys have several. Of large views it reads the newest time, since a key is made alike for all of it.
+ */
+export function dbtKeyTest(views: readonly View[]): string {
+  const selects = views
+    .filter((view) => keyOf(view).length > 1 && !isTwin(view, views) && !isProved(view))
+    .map((view) => {
+      const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
+      const newest = newestOf(view);
+      return [
+        `SELECT '${view.name}' AS view_name, count(*) AS rows_of_one_key`,
+        `FROM {{ source('usage', '${view.name}') }}`,
+        ...(newest === undefined ? [] : [`WHERE ${newest}`]),
+        `GROUP BY ${columns.join(", ")}`,
+        "HAVING count(*) > 1",
+      ].join("\n");
+    });
+  return `-- Made by usage-etl dbt keys from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
+}
+
+/** YAML's double-quoted scalars are JSON strings. */
+function scalar(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** These ids are null if a day or hour of the workspace is not loaded. */
+const NULL_WHERE_MISSING = [...Object.values(DIMENSIONS), DEPLOYMENT]
+  .map(({ id }) => id)
+  .filter((id) => id !== DIMENSIONS.workspace.id);
+
+const STATUSES = ["not_available", "failed", "missing", "unverified", "provisional", "empty", "ok"];
+const TIERS = ["longlived", "shortlived"];
+const FINDINGS = ["missing_in_store", "missing_in_export", "traces_differ", "bucket_end_differs"];
+const TOTALS = ["stride_total", "grouping_total", "provider_total"];
+/** Values of a column; a column of one view stands behind the view's name, that of all views by tier behind `by_tier`. */
+const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
+  coverage_status: STATUSES,
+  "by_tier.coverage_status": ["inconsistent", ...STATUSES],
+  trace_tier: TIERS,
+  "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
+  "usage_reconciliation.trace_tier": ["all", ...TIERS],
+  "usage_reconciliation_by_kind.trace_tier": ["all", ...TIERS],
+  "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
+  status: STATUSES,
+  group_by: GROUPINGS,
+  stride: STRIDES,
+  kind: [...FINDINGS, "name_differs", ...TOTALS],
+  "usage_reconciliation_by_kind.kind": [
+    ...[...FINDINGS, "name_differs", ...TOTALS],
+    ...["tier_total", "tier_exceeds"],
+  ],
+  "backfill_status.state": ["running", "paused", "cancelled", "done"],
+  "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
+};
+
+/** The part of a large view that is tested: its newest time. Others are tested whole. */
+const NEWEST: Readonly<Record<string, string>> = {
+  usage_date: "usage_date >= current_date - 45",
+  x_UsageDate: '"x_UsageDate" >= current_date - 45',
+  usage_hour: "usage_hour >= now() - interval '3 days'",
+  period_start: "period_start >= now() - interval '3 days'",
+};
+
+/**
+ * Tests of a column as lines of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
+ * again.
+ */
+export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
+  if (view.name.endsWith("_masked")) return [];
+  const key = keyOf(view);
+  const isFact = view.name.startsWith("fct_");
+  const tests: [name: string, given?: readonly string[]][] = [];
+  if (key.includes(name) && !(isFact && NULL_WHERE_MISSING.includes(name))) tests.push(["not_null"]);
+  if (key.length === 1 && key[0] === name) tests.push(["unique"]);
+  const accepted =
+    ACCEPTED[`${view.name}.${name}`] ??
+    (view.name.includes("_by_tier_") ? ACCEPTED[`by_tier.${name}`] : undefined) ??
+    ACCEPTED[name];
+  if (accepted !== undefined)
+    tests.push(["accepted_values", ["values:", ...accepted.map((value) => `  - ${value}`)]]);
+  const dimension = isFact ? parentOf(view, name) : undefined;
+  if (dimension !== undefined)
+    tests.push(["relationships", [`to: source('usage', '${dimension}')`, `field: ${name}`]]);
+  return tests.flatMap(([test, given]) => testItem(test, given, newestOf(view)));
+}
+
+/** The view with one row for each value of a column of facts. */
+function parentOf(view: View, column: string): string | undefined {
+  // Deployment usage may begin before the first day of dim_date.
+  const isOfDeployments = view.name.startsWith("fct_deployment_usage_");
+  if (column === "usage_date") return isOfDeployments ? undefined : "dim_date";
+  if (column === DEPLOYMENT.id) return "dim_deployment";
+  const groupBy = GROUPINGS.find((one) => DIMENSIONS[one].id === column);
+  return groupBy && `dim_${groupBy}`;
+}
+
+export function newestOf(view: View): string | undefined {
+  const time = timeColumnOf(view)?.name ?? "";
+  // Changes and differences are few, and of any age.
+  if (time === "period_start" && view.name !== "usage_record") return undefined;
+  return keyOf(view).includes(time) ? NEWEST[time] : undefined;
+}
+
+function testItem(name: string, given: readonly string[] = [], where: string | undefined): string[] {
+  const parts = [
+    ...(given.length === 0 ? [] : ["arguments:", ...given.map((line) => `  ${line}`)]),
+    ...(where === undefined ? [] : ["config:", `  where: ${where.startsWith('"') ? `'${where}'` : where}`]),
+  ];
+  return parts.length === 0 ? [`- ${name}`] : [`- ${name}:`, ...parts.map((line) => `    ${line}`)];
+}

@@ -1,0 +1,218 @@
+import "../../../validation.ts";
+import { readFile } from "node:fs/promises";
+import { CsvError, parse } from "csv-parse/sync";
+import { z } from "zod";
+import { nearest } from "../../../config/spelling.ts";
+import { COUNTED_OVER, PRICED_MEASURES, type PriceLine, parseUnitPrice } from "../../../domain/bill/price.ts";
+import { UsageError } from "../../../errors.ts";
+import { refuse } from "../../../pipeline/bill/import-prices.ts";
+
+/** One price as texts; absent or empty if not given. */
+interface RawPrice {
+  /** `line 3` of a CSV file, `item 2` of a JSON array. */
+  readonly where: string;
+  readonly cells: Readonly<Record<string, string>>;
+}
+
+const REQUIRED = ["sku", "unit_price", "currency", "valid_from"];
+const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity", "counted_over", "measure"];
+const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
+
+/**
+ * Reads prices of a CSV file with a header, or of a JSON array of objects (`.json`). Errors: `price_file_unreadable`;
+ * `price_file_invalid`, which names line and column of every problem.
+ */
+export async function readPriceFile(file: string): Promise<PriceLine[]> {
+  const text = await readText(file);
+  const raw = /\.json$/i.test(file) ? fromJson(file, text) : fromCsv(file, text);
+  const problems: string[] = [];
+  const lines = raw.flatMap(({ where, cells }) => {
+    const parsed = priceSchema.safeParse({ ...BLANK, ...cells });
+    if (parsed.success) return [{ where, price: parsed.data }];
+    for (const { path, message } of parsed.error.issues) {
+      const column = String(path[0]);
+      problems.push(`${where}, column "${column}": ${JSON.stringify(cells[column] ?? "")} ${message}`);
+    }
+    return [];
+  });
+  refuse(file, problems);
+  return lines;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(file));
+  } catch (cause) {
+    throw new UsageError({
+      code: "price_file_unreadable",
+      message: `${file} cannot be read: ${cause instanceof TypeError ? "it is not UTF-8" : (cause as Error).message}.`,
+      next: "Give a CSV or JSON file in UTF-8.",
+      cause,
+    });
+  }
+}
+
+function fromCsv(file: string, text: string): RawPrice[] {
+  let isEmpty = true;
+  const columns = (names: string[]) => {
+    isEmpty = false;
+    const header = names.map((name) => name.toLowerCase().replaceAll(/[ -]/g, "_"));
+    const missing = REQUIRED.filter((name) => !header.includes(name));
+    const twice = COLUMNS.filter((name) => header.indexOf(name) !== header.lastIndexOf(name));
+    const problems = [
+      ...unknownColumns(header),
+      ...missing.map((name) => `there is no column "${name}"`),
+      ...twice.map((name) => `there are two columns "${name}"`),
+    ];
+    refuse(
+      file,
+      problems.map((why) => `line 1: ${why}`),
+    );
+    return header;
+  };
+  try {
+    const options = { bom: true, columns, info: true, skip_empty_lines: true, trim: true };
+    const records: unknown = parse(text, options);
+    if (isEmpty) refuse(file, ["line 1: the file is empty"]);
+    return (records as { record: Record<string, string>; info: { lines: number } }[]).map(
+      ({ record, info }) => ({ where: `line ${info.lines}`, cells: record }),
+    );
+  } catch (error) {
+    if (error instanceof CsvError) refuse(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
+    throw error;
+  }
+}
+
+const jsonSchema = z.array(
+  z.record(z.string(), z.string("is not a text").trim().nullable(), "is not an object"),
+  "is not an array of prices",
+);
+
+function fromJson(file: string, text: string): RawPrice[] {
+  // A number keeps the text of the file: a float could not hold all its digits.
+  const keepSource = (_: string, value: unknown, context?: { source?: string }) =>
+    typeof value === "number" ? (context?.source ?? String(value)) : value;
+  let json: unknown;
+  try {
+    json = JSON.parse(text.replace(/^\uFEFF/, ""), keepSource);
+  } catch (error) {
+    // V8's message ends with line and column.
+    refuse(file, [`the file is not JSON: ${(error as Error).message}`]);
+  }
+  const { data = [], error } = jsonSchema.safeParse(json);
+  refuse(file, error?.issues.map(({ path, message }) => `${placeOf(path)} ${message}`) ?? []);
+  refuse(file, keysGivenAgain(text));
+  const unknown = data.map((item, at) =>
+    unknownColumns(Object.keys(item)).map((why) => `${placeOf([at])}: ${why}`),
+  );
+  refuse(file, unknown.flat());
+  return data.map((item, at) => ({
+    where: placeOf([at]),
+    cells: Object.fromEntries(Object.entries(item).map(([name, value]) => [name, value ?? ""])),
+  }));
+}
+
+/** Keys that an object has twice: JSON.parse keeps the last value of them and says nothing. The text is an array of flat objects. */
+function keysGivenAgain(text: string): string[] {
+  const problems: string[] = [];
+  const seen = new Set<unknown>();
+  let item = -1;
+  for (const { 0: token, 1: key, index } of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|\{/g)) {
+    if (token === "{") {
+      item++;
+      seen.clear();
+    }
+    if (key === undefined) continue;
+    const name: unknown = JSON.parse(key);
+    const line = text.slice(0, index).split("\n").length;
+    if (seen.has(name)) problems.push(`${placeOf([item, String(name)])} is given again in line ${line}`);
+    seen.add(name);
+  }
+  return problems;
+}
+
+function placeOf([item, column]: readonly PropertyKey[]): string {
+  if (item === undefined) return "the file";
+  return `item ${Number(item) + 1}${column === undefined ? "" : `, column "${String(column)}":`}`;
+}
+
+function unknownColumns(names: readonly string[]): string[] {
+  return names
+    .filter((name) => !COLUMNS.includes(name))
+    .map((name) => {
+      const near = nearest(name, COLUMNS);
+      const hint = near === undefined ? `columns are ${COLUMNS.join(", ")}` : `did you mean ${near}?`;
+      return `there is no column ${JSON.stringify(name)}; ${hint}`;
+    });
+}
+
+const CURRENCIES = Intl.supportedValuesOf("currency");
+
+const NOT_A_DAY = "is not a day such as 2026-03-01";
+// Years before 1000 are typing errors, and Postgres has no year 0.
+const day = z.iso.date({ error: NOT_A_DAY, abort: true }).refine((text) => text >= "1000", NOT_A_DAY);
+
+const unitPrice = z.string().transform((text, context) => {
+  const parsed = parseUnitPrice(text);
+  if ("price" in parsed) return parsed.price;
+  context.issues.push({ code: "custom", input: text, message: parsed.why });
+  return z.NEVER;
+});
+
+const orNull = z.string().transform((text) => (text === "" ? null : text));
+
+const NOT_A_QUANTITY = "is not a whole number of traces, at most 15 digits, such as 100000";
+const quantity = z
+  .string()
+  .regex(/^\d{0,15}$/, NOT_A_QUANTITY)
+  .transform(Number);
+
+const countedOver = orNull.pipe(z.enum(COUNTED_OVER, "is not source or workspace").nullable());
+
+const measure = z
+  .string()
+  .transform((text) => text || "traces")
+  .pipe(z.enum(PRICED_MEASURES, `is not one of ${PRICED_MEASURES.join(", ")}`));
+
+/** One line of a price file: texts, empty if not given. A message follows the column and its value. */
+const priceSchema = z
+  .object({
+    sku: z
+      .string()
+      .min(1, "is not a SKU")
+      .max(200, "has more than 200 characters")
+      .regex(/^\P{Cc}*$/u, "has a control character"),
+    unit_price: unitPrice,
+    currency: z
+      .string()
+      .refine((code) => CURRENCIES.includes(code), { error: ({ input }) => currencyProblem(String(input)) }),
+    valid_from: day,
+    valid_to: orNull.pipe(day.nullable()),
+    source: orNull,
+    workspace: orNull.transform((id) => id?.toLowerCase() ?? null),
+    from_quantity: quantity,
+    counted_over: countedOver,
+    measure,
+  })
+  .refine(({ valid_from, valid_to }) => valid_to === null || valid_to > valid_from, {
+    path: ["valid_to"],
+    error: "is not after valid_from (the end is not included)",
+    // Also beside problems of other columns.
+    when: ({ issues }) => issues.every(({ path }) => !String(path?.[0]).startsWith("valid_")),
+  })
+  .transform(
+    ({ unit_price, valid_from, valid_to, from_quantity, counted_over, ...named }): PriceLine["price"] => ({
+      ...named,
+      unitPrice: unit_price,
+      validFrom: valid_from,
+      validTo: valid_to,
+      fromQuantity: from_quantity,
+      countedOver: counted_over,
+    }),
+  );
+
+function currencyProblem(code: string): string {
+  const upper = code.toUpperCase();
+  const near = CURRENCIES.find((one) => one === upper) ?? CURRENCIES.find((one) => one === upper.slice(0, 3));
+  return `is not a currency of ISO 4217${near === undefined ? "" : `; did you mean ${near}?`}`;
+}

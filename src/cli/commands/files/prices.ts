@@ -1,0 +1,138 @@
+import type { Command } from "commander";
+import type { TieredPrice } from "../../../domain/bill/price.ts";
+import { describeUnpriced, isForSame, measureOf, overlaps, type Price } from "../../../domain/bill/price.ts";
+import { UsageError } from "../../../errors.ts";
+import { importPrices } from "../../../pipeline/bill/import-prices.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import {
+  adjustedCosts,
+  listPrices,
+  type PriceGap,
+  priceGaps,
+  unpricedUsage,
+} from "../../../store/bill/prices.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { tableOf } from "../../report/output.ts";
+import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { readPriceFile } from "./price-file.ts";
+
+export function define(prices: Command): void {
+  prices
+    .command("import <file>")
+    .description(
+      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure) or JSON array, all or none",
+    )
+    .option("--replace", "remove stored prices that the file does not hold", false)
+    .option("--yes", "remove all prices if the file holds none", false)
+    .action(inSession(importFile));
+  prices.command("list").description("show the stored prices").action(inSession(list));
+}
+
+async function importFile(
+  { output, ...session }: Session,
+  { replace, yes }: { replace: boolean; yes: boolean },
+  file = "",
+): Promise<undefined> {
+  const lines = await readPriceFile(file);
+  if (lines.length === 0 && !(replace && yes)) throw noPrices(file, replace);
+  const store = await session.migratedStore();
+  const { stored, ...counts } = await importPrices(store, { file, lines, replace, by: commandActor() });
+  output.data(
+    { ...counts, stored: stored.length },
+    ({ added, unchanged, removed }) =>
+      `${added} prices added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
+  );
+  for (const note of await notesOf(store.db, stored)) output.note(note);
+}
+
+/** A file that lost its lines would else remove every price, and so every cost. */
+function noPrices(file: string, replace: boolean): UsageError {
+  return new UsageError({
+    code: "price_file_empty",
+    message: `${file} holds no prices, only a header or an empty list. ${replace ? "With --replace it would remove every stored price." : "There is nothing to import."}`,
+    next: replace
+      ? "Nothing was changed. To remove all prices, so that no costs are estimated, add --yes."
+      : "Add prices to the file and import it again.",
+  });
+}
+
+async function list({ output, ...session }: Session): Promise<undefined> {
+  const { db } = await session.migratedStore();
+  const prices = (await listPrices(db)).map(({ priceId: _, ...price }) => price);
+  output.data(prices, describePrices);
+}
+
+/** A line for each volume tier, as in a price file. */
+function describePrices(prices: readonly TieredPrice[]): string {
+  if (prices.length === 0) {
+    return "No prices are stored, so no costs are estimated. Import some with `usage-etl prices import FILE`.";
+  }
+  const shown = prices.flatMap(({ tiers, unitPrice, ...price }) =>
+    [{ fromQuantity: 0, unitPrice }, ...tiers].map((tier) => ({
+      ...price,
+      ...tier,
+      countedOver: tiers.length === 0 ? null : price.countedOver,
+      measure: measureOf(price),
+    })),
+  );
+  // What nobody uses takes no room.
+  const hasTiers = prices.some(({ tiers }) => tiers.length > 0);
+  return tableOf(shown, {
+    sku: "sku",
+    "unit price": "unitPrice",
+    currency: "currency",
+    "valid from": "validFrom",
+    "valid to": "validTo",
+    source: ({ source }) => source ?? "(all)",
+    workspace: ({ workspace }) => workspace ?? "(all)",
+    "from quantity": hasTiers && "fromQuantity",
+    "counted over": hasTiers && "countedOver",
+    measure: shown.some(({ measure }) => measure !== "traces") && "measure",
+  });
+}
+
+/** What somebody who imported prices should know of them, read from the tables. `stored`: all stored prices. */
+export async function notesOf(db: Database, stored: readonly Price[]): Promise<string[]> {
+  const notes = (await priceGaps(db)).map(describeGap);
+  for (const { source, sourceId } of await listSources(db)) {
+    const unpriced = describeUnpriced(await unpricedUsage(db, sourceId));
+    if (unpriced !== undefined) notes.push(`Source ${source}: ${unpriced}`);
+  }
+  const together = sharedDays(stored);
+  if (together !== undefined) {
+    notes.push(
+      `${together} are valid on the same days. Each is charged for everything that it counts on those days.`,
+    );
+  }
+  if (stored.some((price) => measureOf(price) === "agent_uptime_seconds")) {
+    notes.push(
+      "Agent uptime is a raw sum over replicas, and the invoice counts deduplicated standby minutes. Their estimate is higher than the invoice.",
+    );
+  }
+  const adjusted = await adjustedCosts(db);
+  if (adjusted.length > 0) {
+    notes.push(
+      `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
+    );
+  }
+  return notes;
+}
+
+function describeGap({ sku, source, workspace, from, to }: PriceGap): string {
+  return `SKU ${sku} of ${workspace ?? source ?? "every source"} has no price from ${from} to ${to} (not included): one price ends and the next begins later.`;
+}
+
+/** Two SKUs valid on one day: right if one is charged on top of the other, wrong for two tiers of one price. */
+function sharedDays(prices: readonly Price[]): string | undefined {
+  for (const one of prices) {
+    const other = prices.find(
+      (price) =>
+        price.sku > one.sku &&
+        measureOf(price) === measureOf(one) &&
+        overlaps(one, price) &&
+        isForSame(one, price),
+    );
+    if (other !== undefined) return `The SKUs ${one.sku} and ${other.sku}`;
+  }
+  return undefined;
+}

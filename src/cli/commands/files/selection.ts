@@ -1,0 +1,204 @@
+import { nearest } from "../../../config/spelling.ts";
+import { UsageError } from "../../../errors.ts";
+import {
+  isValueOf,
+  type NamedWorkspace,
+  namedWorkspaces,
+  readerOf,
+} from "../../../store/activity/readers.ts";
+import type { Database } from "../../../store/db/database.ts";
+import {
+  type Condition,
+  listReporting,
+  type Selection,
+  timeColumnOf,
+  type View,
+  type ViewColumn,
+  workspaceColumnOf,
+} from "../../../store/export/views.ts";
+import { type RangeOptions, rangeOf } from "../../session/options.ts";
+
+/** A column and one value of it, as typed. */
+export type WhereOption = readonly [column: string, value: string];
+
+export interface SelectionOptions extends RangeOptions {
+  readonly view: string;
+  readonly columns?: string;
+  readonly where?: readonly WhereOption[];
+  readonly workspace?: readonly string[];
+  /** Epoch milliseconds. */
+  readonly asOf?: number;
+}
+
+/** Of more workspaces, an error names only the nearest. */
+const MOST_LISTED = 20;
+
+/** What the options ask for. Reads the schema reporting only, so that a reader's login is enough. */
+export async function selectionOf(db: Database, options: SelectionOptions): Promise<Selection> {
+  const view = await viewOf(db, options.view);
+  checkAsOf(view, options);
+  checkRange(view, options);
+  const where = [
+    ...(await conditionsOf(db, view, options.where ?? [])),
+    ...(await workspacesOf(db, view, options.workspace)),
+  ];
+  const { asOf } = options;
+  return {
+    view,
+    columns: columnsOf(view, options.columns),
+    range: options,
+    where,
+    ...(asOf === undefined ? {} : { asOf }),
+  };
+}
+
+async function viewOf(db: Database, asked: string): Promise<View> {
+  const name = asked.replace(/^reporting\./, "");
+  const all = await listReporting(db);
+  const found = all.find((view) => view.name === name);
+  if (found?.isReadable === true) return found;
+  const known = all.filter(({ isReadable }) => isReadable).map((view) => view.name);
+  if (all.length === 0) {
+    throw new UsageError({
+      code: "views_missing",
+      message: "This database has no views of usage-etl: its schema reporting is missing or empty.",
+      next: "Check the database in DATABASE_URL. Its administrator makes the views with `usage-etl migrate`.",
+    });
+  }
+  if (found === undefined && known.length > 0)
+    throw unknown({ code: "view_unknown", what: "view", name, known });
+  const reader = await readerOf(db);
+  const twin = `${name}_masked`;
+  throw new UsageError({
+    code: "view_denied",
+    message: `The login ${reader} may not read ${known.length === 0 ? "the schema reporting" : name}.`,
+    next: known.includes(twin)
+      ? `Export ${twin}: the same columns and rows without e-mail addresses.`
+      : `Ask the administrator of the database to run: GRANT usage_reader TO ${reader};`,
+  });
+}
+
+function checkAsOf({ name, isAsOf }: View, { asOf }: SelectionOptions): void {
+  if (isAsOf === (asOf !== undefined)) return;
+  throw new UsageError({
+    code: "as_of_misplaced",
+    message: isAsOf ? `${name} needs an instant.` : `${name} shows what is stored now, not as of an instant.`,
+    next: isAsOf
+      ? "Give it with --as-of, such as --as-of 2026-04-03T09:00."
+      : "Leave out --as-of, or export usage_workspace_daily_as_of or its like.",
+  });
+}
+
+function checkRange(view: View, { from, to }: RangeOptions): void {
+  if (from === undefined && to === undefined) return;
+  if (timeColumnOf(view) === undefined) {
+    throw new UsageError({
+      code: "view_without_time",
+      message: `${view.name} has no time column for --from and --to.`,
+      next: "Export the view without them.",
+    });
+  }
+  if (from !== undefined && to !== undefined) rangeOf({ from, to });
+}
+
+function columnsOf(view: View, asked: string | undefined): readonly ViewColumn[] {
+  if (asked === undefined) return view.columns;
+  const names = asked.split(",").map((text) => text.trim());
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) {
+    throw new UsageError({
+      code: "column_twice",
+      message: `${JSON.stringify(twice)} is named twice.`,
+      next: "Name each column once in --columns.",
+    });
+  }
+  return names.map((name) => columnOf(view, name));
+}
+
+function columnOf(view: View, name: string): ViewColumn {
+  const found = view.columns.find((column) => column.name === name);
+  if (found !== undefined) return found;
+  const known = view.columns.map((column) => column.name);
+  throw unknown({ code: "column_unknown", what: `column of ${view.name}`, name, known });
+}
+
+/** Values of one column are alternatives. */
+async function conditionsOf(db: Database, view: View, where: readonly WhereOption[]): Promise<Condition[]> {
+  const conditions: Condition[] = [];
+  for (const [name, pairs] of Map.groupBy(where, ([column]) => column)) {
+    const column = columnOf(view, name);
+    const values = pairs.map(([, value]) => value);
+    for (const value of values) {
+      if (await isValueOf(db, column, value)) continue;
+      throw new UsageError({
+        code: "where_value",
+        message: `${JSON.stringify(value)} cannot be a ${name}, which is of type ${column.type}.`,
+        next: `Give a value of that type, such as one that \`usage-etl export --view ${view.name} --columns ${name}\` shows.`,
+      });
+    }
+    conditions.push({ column, values });
+  }
+  return conditions;
+}
+
+async function workspacesOf(
+  db: Database,
+  view: View,
+  asked: readonly string[] | undefined,
+): Promise<Condition[]> {
+  if (asked === undefined) return [];
+  const column = workspaceColumnOf(view);
+  if (column === undefined) {
+    throw new UsageError({
+      code: "view_without_workspace",
+      message: `${view.name} has no workspaces for --workspace.`,
+      next: "Export the view without it.",
+    });
+  }
+  const known = await namedWorkspaces(db);
+  return [{ column, values: asked.map((one) => workspaceOf(known, one)) }];
+}
+
+/** Its id. A name is enough where one workspace has it. */
+function workspaceOf(known: readonly NamedWorkspace[], asked: string): string {
+  const byId = known.find(({ id }) => id === asked || id === asked.toLowerCase());
+  if (byId !== undefined) return byId.id;
+  const ids = [...new Set(known.filter(({ name }) => name === asked).map(({ id }) => id))];
+  if (ids.length === 0) {
+    const listed = known.map(({ id, name }) => name ?? id);
+    const next = "`usage-etl export --view dim_workspace` lists them.";
+    throw unknown({
+      code: "workspace_unknown",
+      what: "known workspace",
+      name: asked,
+      known: [...listed, ...known.map(({ id }) => id)],
+      next: listed.length > MOST_LISTED ? next : choice(listed),
+    });
+  }
+  if (ids.length === 1) return ids[0] as string;
+  throw new UsageError({
+    code: "workspace_ambiguous",
+    message: `${ids.length} workspaces are named ${JSON.stringify(asked)}.`,
+    next: `Name one by its id: ${ids.join(", ")}.`,
+  });
+}
+
+function unknown(given: {
+  code: string;
+  what: string;
+  name: string;
+  known: readonly string[];
+  next?: string;
+}): UsageError {
+  const { code, what, name, known, next = choice(known) } = given;
+  const near = nearest(name, known);
+  return new UsageError({
+    code,
+    message: `${JSON.stringify(name)} is not a ${what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
+    next,
+  });
+}
+
+function choice(known: readonly string[]): string {
+  return `Choose one of: ${known.join(", ")}.`;
+}

@@ -1,0 +1,90 @@
+import type { Command } from "commander";
+import { METER_NAME, type Meter } from "../../../domain/usage/meter.ts";
+import { type CoverageLine, coverageLines } from "../../../store/activity/overview.ts";
+import { table, withoutZeros } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import {
+  type MeterOptions,
+  meterOf,
+  type RangeOptions,
+  rangeOf,
+  withMeter,
+  withRange,
+} from "../../session/options.ts";
+import { inSession, type Session } from "../../session/session.ts";
+
+/** Days that lack a figure which can be trusted. */
+const GAPS = ["failed", "missing", "unverified"];
+
+export function define(command: Command): void {
+  withMeter(withRange(command))
+    .option("--days", "show every day, in place of their sum")
+    .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
+    .action(inSession(run));
+}
+
+interface CoverageOptions extends RangeOptions, MeterOptions {
+  readonly days?: boolean;
+  readonly failOnGaps?: boolean;
+}
+
+async function run(session: Session, options: CoverageOptions): Promise<number> {
+  const { db } = await session.migratedStore();
+  const isWhole = options.from === undefined && options.to === undefined;
+  const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
+  const { days: byDay = false } = options;
+  const meter = meterOf(options);
+  const lines = await coverageLines(db, { range, byDay, meter });
+  session.output.data(lines, () => describeCoverage(lines, byDay, meter));
+  const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
+  return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;
+}
+
+/** From the best to the worst. */
+const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
+
+/** A table for each source and stride: days x workspaces of each dimension, or of each day and dimension, by status. */
+export function describeCoverage(
+  lines: readonly CoverageLine[],
+  byDay: boolean,
+  meter: Meter = "traces",
+): string {
+  if (lines.length === 0) {
+    return "No usage is expected in that range, or no source is loaded yet. `usage-etl status` shows what is loaded.";
+  }
+  const groups = Map.groupBy(
+    lines,
+    ({ source, stride }) => `${source}, ${meter === "traces" ? "" : `${METER_NAME[meter]} `}by ${stride}`,
+  );
+  return [...groups].map(([name, group]) => describeGroup(name, group, byDay)).join("\n\n");
+}
+
+function describeGroup(name: string, lines: readonly CoverageLine[], byDay: boolean): string {
+  const first = lines.map((line) => line.firstDay).sort()[0];
+  const last = lines
+    .map((line) => line.lastDay)
+    .sort()
+    .at(-1);
+  const rows = [
+    ...Map.groupBy(lines, ({ firstDay, groupBy }) => (byDay ? `${firstDay} ${groupBy}` : groupBy)),
+  ];
+  const cells = rows.map(([row, counted]) => [
+    ...row.split(" "),
+    ...STATUSES.map((status) => counted.find((line) => line.status === status)?.days ?? 0),
+  ]);
+  const head = [
+    ...(byDay ? ["day"] : []),
+    "dimension",
+    ...STATUSES.map((status) => status.replace("_", " ")),
+  ];
+  const gaps = byDay ? [] : lines.filter(({ status }) => GAPS.includes(status)).map(describeGap);
+  return [
+    `${name}, ${first} to ${last}: days x workspaces`,
+    table(...withoutZeros(head, cells)),
+    ...gaps,
+  ].join("\n");
+}
+
+function describeGap({ status, groupBy, firstDay, lastDay }: CoverageLine): string {
+  return `${status}: ${groupBy}, ${firstDay === lastDay ? `on ${firstDay}` : `between ${firstDay} and ${lastDay}; --days shows each`}`;
+}

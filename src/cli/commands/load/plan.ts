@@ -1,0 +1,238 @@
+import type { Command } from "commander";
+import {
+  LEFT_OUT,
+  requestsByDimension,
+  requestsOfWindow,
+  windowsOf,
+} from "../../../domain/planning/planned-windows.ts";
+import { METER_NAME, type Meter, meterFlags } from "../../../domain/usage/meter.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import {
+  type BackfillBudget,
+  type BackfillPreview,
+  backfillBudget,
+  minutesOf,
+  type PreviewedSource,
+  planBackfill,
+  previewBackfill,
+  previewedSource,
+} from "../../../pipeline/backfill/plan-backfill.ts";
+import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "../../../pipeline/backfill/wish.ts";
+import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { rangeToData } from "../../report/load-report.ts";
+import { count, counted, instant, linesOf, table, tableOf, wrapped } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import {
+  groupingsOf,
+  meterOf,
+  type RangeOptions,
+  rangeOf,
+  type SelectionOptions,
+  withRange,
+  withSelection,
+} from "../../session/options.ts";
+import { inSession, type Session } from "../../session/session.ts";
+
+export function define(command: Command): void {
+  withSelection(withRange(command)).action(inSession(showPreview));
+}
+
+type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };
+
+/** Without any source the plan is that of a cloud organization. */
+const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], rateLimit: 200 };
+
+/** Shows what is loaded of a range and what would be asked for, of every source: `plan` and `backfill --dry-run`. */
+export async function showPreview(session: Session, options: Asked): Promise<number> {
+  const asked = rangeOf(options);
+  const { stride, reprocess = "missing" } = options;
+  const [meter, groupings] = [meterOf(options), groupingsOf(options)];
+  const wish = { meter, range: asked, stride, groupings, reprocess };
+  const { config: settings, output } = session;
+  const store = settings.databaseUrl === undefined ? undefined : await session.migratedStore();
+  const now = store === undefined ? Date.now() : await storeNow(store.db);
+  const planned: PlannedSource[] = [];
+  for (const config of settings.sources.length === 0 ? [NO_SOURCE] : settings.sources) {
+    const known = await previewedSource(config, store?.db);
+    refuseOutside(known, asked, now);
+    const isKnown = known.workspaceIds.length > 0;
+    const { workspace = [] } = options;
+    const workspaceIds = isKnown ? workspacesOf(options.workspace, known.workspaceIds) : workspace;
+    const chosen = { ...known, workspaceIds };
+    planned.push({
+      ...wish,
+      ...(await previewBackfill(chosen, wish, { now })),
+      beside: await besideOf(chosen, wish, { meters: settings.meters, now }),
+      source: chosen,
+      askedEnd: asked.end,
+      hasDatabase: store !== undefined,
+      rateLimit: config.rateLimit,
+      // What routine syncs need is that of all workspaces.
+      budget: isKnown ? backfillBudget(known, { config, settings, now }) : undefined,
+    });
+  }
+  output.data(planned.map(planToData), () => planned.map(describePlan).join("\n\n"));
+  return EXIT.done;
+}
+
+/** What syncs load of the same days beside traces of all tiers. */
+async function besideOf(
+  source: PreviewedSource,
+  wish: Wish,
+  { meters, now }: { meters: readonly Meter[]; now: number },
+): Promise<PlannedSource["beside"]> {
+  if (wish.meter !== "traces" || wish.stride !== "day") return [];
+  const others = meters.filter((meter) => meter !== "traces" && source.stored?.source.meters.has(meter));
+  const planned = await Promise.all(
+    others.map(async (meter) => {
+      const { tasks } = await planBackfill(source, { ...wish, meter }, now);
+      return { meter, requests: tasks.length };
+    }),
+  );
+  return planned.filter(({ requests }) => requests > 0);
+}
+
+/** A table is for people; `--json` has all windows. */
+const MOST_ROWS = 1000;
+
+interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
+  readonly source: PreviewedSource;
+  /** Requests for the same days of what syncs load beside traces of all tiers. */
+  readonly beside: readonly { readonly meter: Meter; readonly requests: number }[];
+  readonly askedEnd: number;
+  /** Without one nobody knows what is loaded. */
+  readonly hasDatabase: boolean;
+  /** Requests per 10 s. */
+  readonly rateLimit: number;
+  /** Undefined while no workspace is known. */
+  readonly budget: BackfillBudget | undefined;
+}
+
+/** What `--json` shows of a source. Instants are ISO texts in UTC. */
+function planToData(planned: PlannedSource) {
+  const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
+  const { leftOut, facts, budget, notSent, inFlight, digest } = planned;
+  const iso = (at: number) => new Date(at).toISOString();
+  return {
+    source: source.slug,
+    from: range === undefined ? null : iso(range.start),
+    to: range === undefined ? null : iso(range.end),
+    endsInFuture: range !== undefined && askedEnd > range.end,
+    workspaces: source.workspaceIds.length,
+    loaded: hasDatabase ? rangeToData(loaded) : null,
+    windows: windowsOf(tasks).map((window) => ({
+      stride: window.stride,
+      from: iso(window.start),
+      to: iso(window.end),
+      requests: requestsOfWindow(window),
+    })),
+    requests: requestsByDimension(tasks, groupings),
+    total: tasks.length,
+    beside: planned.beside,
+    seconds: secondsOf(tasks.length, rateLimit),
+    leftOut: leftOut.map(({ reason, first, end, buckets }) => {
+      return { reason, from: iso(first), to: iso(end), buckets };
+    }),
+    notSent,
+    inFlight,
+    recordsReplaced: facts?.records ?? null,
+    closedMonths: facts?.closedMonths ?? null,
+    minutes: budget === undefined ? null : minutesOf(tasks.length - notSent, budget),
+    requestsPerMinute: budget === undefined ? null : Math.floor(budget.leftPerMinute),
+    tasksWaiting: facts === undefined ? null : facts.routineTasks + facts.backfillTasks,
+    digest,
+  };
+}
+
+function describePlan(planned: PlannedSource): string {
+  const { source, range, stride, groupings, tasks, rateLimit, meter } = planned;
+  const known = source.workspaceIds.length;
+  const workspaces = known === 0 ? "each workspace" : `${known} workspace${known === 1 ? "" : "s"}`;
+  const what = meter === "traces" ? "" : `${METER_NAME[meter]}, `;
+  const windows = windowsOf(tasks);
+  const rows = windows
+    .slice(0, MOST_ROWS)
+    .map(({ requests, ...one }) => [
+      ...[one.stride, instant(one.start), instant(one.end)],
+      ...groupings.map((groupBy) => requests[GROUPINGS.indexOf(groupBy)] ?? 0),
+    ]);
+  const byDimension = requestsByDimension(tasks, groupings).map(
+    (one) => `${one.groupBy} ${count(one.requests)}`,
+  );
+  return linesOf(
+    range === undefined
+      ? `${source.slug}: the range lies in the future`
+      : `${source.slug}: ${what}${instant(range.start)} to ${instant(range.end)} by ${stride}, ${workspaces}`,
+    endsInFuture(planned.askedEnd, range?.end),
+    loadedText(planned),
+    tasks.length === 0
+      ? "Nothing would be asked for."
+      : [
+          "Would be asked for, in requests by dimension:",
+          table(["stride", "from", "to", ...groupings], rows),
+        ],
+    windows.length > MOST_ROWS && `and ${windows.length - MOST_ROWS} more, which --json shows`,
+    `Requests for ${workspaces}: ${byDimension.join(", ")}`,
+    `${counted(windows.length, "window")}, ${counted(tasks.length, "request")}, at least ${count(secondsOf(tasks.length, rateLimit))} s at the rate limit`,
+    factsOf(planned).map((fact) => wrapped("", fact)),
+  );
+}
+
+function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
+  if (!hasDatabase) return "What is loaded is not known: DATABASE_URL is not set.";
+  if (source.stored === undefined) return "Nothing is loaded: the source was never contacted.";
+  if (loaded.length === 0) return "No usage is expected in that range.";
+  return tableOf(loaded, {
+    dimension: "groupBy",
+    stride: "stride",
+    is: ({ status }) => status.replace("_", " "),
+    "buckets x\nworkspaces": "buckets",
+    from: ({ first }) => instant(first),
+    to: ({ end }) => instant(end),
+  });
+}
+
+/** What somebody should know before the plan is run, beside its requests. */
+function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
+  const areOf = (number: number) => (number === 1 ? "is" : "are");
+  const sent = tasks.length - notSent;
+  const lines = leftOut.map(
+    ({ reason, first, end, buckets }) =>
+      `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
+  );
+  for (const { meter, requests } of beside) {
+    const what = `${METER_NAME[meter]} of that time in ${counted(requests, "request")}`;
+    lines.push(`Beside it, syncs load ${what} (${meterFlags(meter)}).`);
+  }
+  if (inFlight > 0) {
+    lines.push(
+      `${counted(inFlight, "request")} ${areOf(inFlight)} under way already for a sync or another backfill. Nothing is fetched twice.`,
+    );
+  }
+  if (sent === 0) return lines;
+  if (facts !== undefined) {
+    const { records, closedMonths } = facts;
+    lines.push(`${counted(records, "stored record")} ${areOf(records)} fetched again and replaced.`);
+    if (closedMonths.length > 0) {
+      lines.push(
+        `Closed months in that time: ${closedMonths.join(", ")}. They stay as they were closed, and changes are adjustments.`,
+      );
+    }
+    const waiting = facts.routineTasks + facts.backfillTasks;
+    if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
+  }
+  if (budget !== undefined) {
+    const minutes = minutesOf(sent, budget);
+    const left = count(Math.floor(budget.leftPerMinute));
+    lines.push(
+      minutes === null
+        ? "Routine syncs need the whole rate limit, so a backfill advances only while no sync has work left."
+        : `About ${counted(minutes, "minute")} at the ${left} requests a minute that routine syncs leave.`,
+    );
+  }
+  return lines;
+}
+
+function secondsOf(requests: number, rateLimit: number): number {
+  return Math.ceil((requests / rateLimit) * 10);
+}

@@ -1,0 +1,121 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { describeDuration } from "../../../clock.ts";
+import { outcomeOf } from "../../../pipeline/runs.ts";
+import { listRuns, type Run, type RunOutcome, requestsOfRun, runOf } from "../../../store/activity/runs.ts";
+import { type FailedTask, failedTasks } from "../../../store/work/backfills.ts";
+import { RUN_KINDS, type RunKind } from "../../../store/work/runs.ts";
+import { count, instant, linesOf, second, tableOf, wrapped } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import { numberOf } from "../../session/options.ts";
+import { inSession, type Session } from "../../session/session.ts";
+
+interface ListOptions {
+  readonly kind?: RunKind;
+  readonly source?: string;
+  readonly limit: number;
+}
+
+export function define(runs: Command): void {
+  runs
+    .command("list", { isDefault: true })
+    .description("show the newest syncs, backfills, reconciliations, checks of totals, probes and files")
+    .addOption(new Option("--kind <kind>", "only runs of this kind").choices(RUN_KINDS))
+    .option("--source <slug>", "only runs of this source")
+    .option("--limit <count>", "how many", parseLimit, 20)
+    .action(inSession(list));
+  runs
+    .command("show <id>")
+    .description("show one run: its requests by dimension, and its reason")
+    .action(inSession((session: Session, _options: object, id: string) => show(session, id)));
+}
+
+async function list(session: Session, { kind, source, limit }: ListOptions): Promise<undefined> {
+  const { db } = await session.migratedStore();
+  session.output.data(await listRuns(db, { kind, source, most: limit }), describeRuns);
+}
+
+/** Ends with the exit code of the run: 3 where something failed, 4 where figures differ. */
+async function show(session: Session, id: string): Promise<number> {
+  const { db } = await session.migratedStore();
+  const run = await runOf(db, numberOf("run", id));
+  const requests = await requestsOfRun(db, run.runId);
+  const failed = run.backfillId === null ? [] : await failedTasks(db, run.backfillId);
+  session.output.data({ ...run, byRequest: requests, failedTasks: failed }, () =>
+    linesOf(
+      describeRun(run),
+      requests.length > 0 &&
+        tableOf(requests, {
+          dimension: "groupBy",
+          stride: "stride",
+          outcome: "outcome",
+          code: "code",
+          requests: "requests",
+          records: "records",
+        }),
+      failed.map(describeFailed),
+    ),
+  );
+  return exitOfOutcome(run.outcome);
+}
+
+const MOST = 1000;
+
+function parseLimit(text: string): number {
+  const most = Number(text);
+  if (Number.isSafeInteger(most) && most > 0 && most <= MOST) return most;
+  throw new InvalidArgumentError(`It is not a number from 1 to ${MOST}.`);
+}
+
+function describeRuns(runs: readonly Run[]): string {
+  if (runs.length === 0) return "Nothing ran yet. Run `usage-etl sync --inline`.";
+  const hasSources = new Set(runs.map(({ source }) => source)).size > 1;
+  const width = Math.max(...runs.map(({ runId }) => String(runId).length));
+  const reasons = runs
+    .filter(({ reason }) => reason !== null)
+    .map((run) => wrapped(`${String(run.runId).padStart(width)}  `, reasonOf(run)));
+  return linesOf(
+    tableOf(runs, {
+      run: "runId",
+      source: hasSources && "source",
+      kind: nameOf,
+      "started (UTC)": ({ startedAt }) => second(startedAt).slice(0, -":00".length),
+      took: ({ seconds }) => describeDuration(seconds * 1000),
+      requests: "requests",
+      outcome: outcomeOf,
+    }),
+    reasons.length > 0 && ["", ...reasons],
+  );
+}
+
+function reasonOf({ reason, code }: Run): string {
+  return `${reason ?? ""}${code === null ? "" : ` [${code}]`}`;
+}
+
+function describeRun(run: Run): string {
+  const { runId, source, startedAt, finishedAt, seconds, requests, reason } = run;
+  const took = describeDuration(seconds * 1000);
+  return linesOf(
+    `Run ${runId}: ${nameOf(run)} of source ${source}, ${outcomeOf(run)}`,
+    `started   ${second(startedAt)} UTC`,
+    finishedAt === null ? `running   for ${took}` : `finished  ${second(finishedAt)} UTC, after ${took}`,
+    `requests  ${requests === null ? "none, or not counted" : count(requests)}`,
+    reason !== null && wrapped("reason    ", reasonOf(run)),
+  );
+}
+
+function nameOf({ kind, backfillId }: Run): string {
+  return backfillId === null ? kind : `backfill ${backfillId}`;
+}
+
+/** The exit code of the command that ran, as far as the tables know it. */
+function exitOfOutcome(outcome: RunOutcome): number {
+  if (outcome === "differs") return EXIT.mismatch;
+  return ["failed", "partly_failed", "lost"].includes(outcome) ? EXIT.partlyFailed : EXIT.done;
+}
+
+/** A fetch task of a backfill that was given up. */
+export function describeFailed({ workspaceIds, from, to, ...task }: FailedTask): string {
+  const where = workspaceIds.length === 1 ? workspaceIds[0] : `${workspaceIds.length} workspaces`;
+  const what = `${task.groupBy} ${task.stride} ${instant(from)} to ${instant(to)}, ${where}`;
+  return wrapped("failed: ", `${what}: ${task.message} [${task.code}]`);
+}

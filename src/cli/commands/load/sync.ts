@@ -1,0 +1,65 @@
+import type { Command } from "commander";
+import { syncJob } from "../../../../jobs/sync.ts";
+import { requireSources } from "../../../config/config.ts";
+import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
+import { keptDemand, routineDemand } from "../../../pipeline/sync/plan.ts";
+import { planRoutine } from "../../../pipeline/sync/sync.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { retryNow } from "../../../store/load/failures.ts";
+import { recordAction } from "../../../store/work/operator-actions.ts";
+import { exitOfRange } from "../../report/load-report.ts";
+import { EXIT } from "../../session/exit.ts";
+import { addJob, askRedis, openSessionQueue } from "../../session/queue.ts";
+import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { loadInline } from "../../session/sources.ts";
+
+export function define(command: Command): void {
+  command.option("--inline", "run in this process, without Redis").action(inSession(run));
+}
+
+async function run(session: Session, options: { inline?: boolean }): Promise<number> {
+  if (options.inline !== true) return askService(session);
+  return loadInline(
+    session,
+    "sync",
+    async (source, now) => {
+      const order = { sourceId: source.sourceId, action: "sync.start", detail: "inline" };
+      await recordAction(source.store.db, commandActor(), order);
+      await retryNow(source.store.db, source.sourceId);
+      await learnMeters(source);
+      const wanted = routineDemand(source, now);
+      const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+      const asked = { wanted: keptDemand(source, now), workspaceIds };
+      return { asked, tasks: await planRoutine(source, { wanted }) };
+    },
+    // A stride that the server does not answer in is listed, but no sync can load it.
+    (lines) => exitOfRange(lines.filter(({ status }) => status !== "not_available")),
+  );
+}
+
+/** Asks the service to sync now instead of at its next scheduled time. */
+async function askService(session: Session): Promise<number> {
+  const redis = await askRedis(session);
+  const asked: string[] = [];
+  const { db } = await session.migratedStore();
+  const known = await listSources(db);
+  for (const { slug } of requireSources(session.config)) {
+    const source = known.find((one) => one.source === slug);
+    if (source !== undefined) await retryNow(db, source.sourceId);
+    const queue = await openSessionQueue(session, "control", { redis, slug });
+    const options = { ...syncJob.options, jobId: `asked-${Date.now()}` };
+    await addJob(queue, { redis, name: syncJob.name, options });
+    const order = {
+      sourceId: source?.sourceId ?? null,
+      action: "sync.start",
+      detail: `source ${slug}, by the service`,
+    };
+    await recordAction(db, commandActor(), order);
+    asked.push(slug);
+  }
+  session.output.data(
+    asked.map((source) => ({ source, asked: true })),
+    () => `The service was asked to sync ${asked.join(", ")}. \`usage-etl status\` shows the progress.`,
+  );
+  return EXIT.done;
+}

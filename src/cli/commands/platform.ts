@@ -1,0 +1,428 @@
+import { readFileSync } from "node:fs";
+import { type Command, Option } from "commander";
+import type { PlatformAccess } from "../../config/config.ts";
+import { UsageError } from "../../errors.ts";
+import { Duration } from "../../luxon.ts";
+import type { AgentCard, Task, TaskEvent } from "../../platform/agents/a2a-answers.ts";
+import {
+  type ControlPlaneClient,
+  type Deployment,
+  hasFailed,
+  type SandboxTemplate,
+} from "../../platform/agents/control-plane.ts";
+import { replyTo, STRATEGIES, type Strategy } from "../../platform/agents/threads.ts";
+import { controlPlaneClientOf, type DeploymentClients, deploymentClientsOf } from "../../platform/clients.ts";
+import { deadlineSignal } from "../../platform/http/poll.ts";
+import { printableLine } from "../../printable.ts";
+import { tableOf } from "../report/output.ts";
+import { EXIT } from "../session/exit.ts";
+import { parseDuration } from "../session/options.ts";
+import { inSession, type Session } from "../session/session.ts";
+
+/** The platform's other calls: templates and deployments of the control plane, runs and agent-to-agent messages of a deployment. */
+
+/** Cloud deployments take some minutes. */
+const DEPLOYED_WITHIN_MS = 30 * 60_000;
+/** People rarely wait longer for an assistant. */
+const REPLY_WITHIN_MS = 10 * 60_000;
+
+interface SourceOption {
+  readonly source?: string;
+}
+
+interface WaitOptions extends SourceOption {
+  /** Milliseconds. */
+  readonly within: number;
+}
+
+interface DeploymentOptions extends WaitOptions {
+  readonly body?: string;
+  readonly wait?: boolean;
+  readonly revision?: string;
+}
+
+interface AssistantOptions extends WaitOptions {
+  readonly assistant?: string;
+  readonly thread?: string;
+  readonly strategy?: Strategy;
+  readonly context?: string;
+  readonly task?: string;
+}
+
+export function define(platform: Command): void {
+  const template = platform.command("template").description("show and rename sandbox templates");
+  withSource(template.command("get <name>"))
+    .description("show one template")
+    .action(
+      onControlPlane(async (client, session, _options, name) =>
+        session.output.data(await client.template(name, session), describeTemplate),
+      ),
+    );
+  withSource(template.command("rename <name> <new-name>"))
+    .description("rename a template; the platform allows no other change")
+    .action(
+      onControlPlane(async (client, session, _options, name, to) =>
+        session.output.data(await client.renameTemplate({ name, to }, session), describeTemplate),
+      ),
+    );
+
+  const deployment = platform.command("deployment").description("manage deployments and their revisions");
+  withBody(deployment.command("create"))
+    .description("create a deployment; the body goes to the platform unchanged")
+    .action(
+      onControlPlane(async (client, session, options) =>
+        finish(session, client, options, await client.createDeployment(bodyOf(options), session)),
+      ),
+    );
+  withSource(deployment.command("get <id>"))
+    .description("show one deployment and the status of its latest revision")
+    .action(
+      onControlPlane(async (client, session, _options, deploymentId) => {
+        const found = await client.deployment(deploymentId, session);
+        const { latestRevisionId: revisionId } = found;
+        const revision = revisionId && (await client.revision({ deploymentId, revisionId }, session));
+        session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
+      }),
+    );
+  withBody(deployment.command("update <id>"))
+    .description("update a deployment; a changed source creates a revision")
+    .action(
+      onControlPlane(async (client, session, options, id) =>
+        finish(
+          session,
+          client,
+          options,
+          await client.updateDeployment({ id, body: bodyOf(options) }, session),
+        ),
+      ),
+    );
+  withWithin(withSource(deployment.command("wait <id>")), DEPLOYED_WITHIN_MS)
+    .description("wait until a revision is deployed; exit with 3 if it fails or takes too long")
+    .option("--revision <id>", "this revision instead of the latest")
+    .action(
+      onControlPlane(async (client, session, options, id) => {
+        const found = await client.deployment(id, session);
+        const latestRevisionId = options.revision ?? found.latestRevisionId;
+        return wait(session, client, options, { ...found, latestRevisionId });
+      }),
+    );
+
+  withWithin(withAssistant(platform.command("run <text>")), REPLY_WITHIN_MS)
+    .description("run an assistant on a thread and show its reply; this costs a trace")
+    .option("--thread <id>", "continue this thread instead of a new one")
+    .addOption(
+      new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
+        STRATEGIES,
+      ),
+    )
+    .action(onDeployment(run));
+
+  const a2a = platform.command("a2a").description("send agent-to-agent messages");
+  withConversation(a2a.command("send <text>"))
+    .description("send a message and show the reply; this costs a trace")
+    .action(
+      onDeployment(async (clients, session, options, text) =>
+        showTask(
+          session,
+          await clients.a2a.send(messageOf(session, options, text), waitingOf(session, options)),
+        ),
+      ),
+    );
+  withConversation(a2a.command("stream <text>"))
+    .description("send a message and show each event as it arrives; this costs a trace")
+    .action(onDeployment(stream));
+  withAssistant(a2a.command("task <id>"))
+    .description("show status and reply of a task")
+    .option("--context <id>", "conversation of the task; some servers require it")
+    .action(
+      onDeployment(async (clients, session, options, taskId) => {
+        const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
+        return showTask(session, await clients.a2a.task(of, session));
+      }),
+    );
+  withAssistant(a2a.command("card"))
+    .description("show the agent card of an assistant")
+    .action(
+      onDeployment(async (clients, session, options) =>
+        session.output.data(await clients.a2a.card(assistantOf(session, options), session), describeCard),
+      ),
+    );
+}
+
+function withSource(command: Command): Command {
+  return command.option(
+    "--source <slug>",
+    "use the hosts and the key of this source; needed if there are several",
+  );
+}
+
+function withWithin(command: Command, defaultMs: number): Command {
+  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
+  return command.addOption(
+    new Option("--within <duration>", "how long to wait").argParser(parseDuration).default(defaultMs, shown),
+  );
+}
+
+function withBody(command: Command): Command {
+  return withWithin(
+    withSource(command)
+      .option("--body <file>", "JSON file with the request body; - reads stdin")
+      .option("--wait", "wait until the revision is deployed"),
+    DEPLOYED_WITHIN_MS,
+  );
+}
+
+function withAssistant(command: Command): Command {
+  return withSource(command).option(
+    "--assistant <name or id>",
+    "the assistant; default USAGE_PROBE_ASSISTANT",
+  );
+}
+
+function withConversation(command: Command): Command {
+  return withWithin(withAssistant(command), REPLY_WITHIN_MS)
+    .option("--context <id>", "continue the conversation of an earlier answer")
+    .option("--task <id>", "also name the task of an earlier answer, for servers that ask for it");
+}
+
+/** What a command does with the clients of its source, and with what was typed after its name. */
+type Action<C, O> = (
+  clients: C,
+  session: Session,
+  options: O,
+  operand: string,
+  next: string,
+) => Promise<number | undefined>;
+
+function onControlPlane(action: Action<ControlPlaneClient, DeploymentOptions>) {
+  return withClients(controlPlaneClientOf, action);
+}
+
+function onDeployment(action: Action<DeploymentClients, AssistantOptions>) {
+  return withClients(deploymentClientsOf, action);
+}
+
+/** The clients are closed with the session. */
+function withClients<C extends { close(): Promise<void> }, O extends SourceOption>(
+  open: (access: PlatformAccess) => C,
+  action: Action<C, O>,
+) {
+  return inSession(async (session: Session, options: O, operand = "", next = "") => {
+    const clients = open(accessOf(session, options));
+    session.onClose(() => clients.close());
+    return (await action(clients, session, options, operand, next)) ?? EXIT.done;
+  });
+}
+
+function accessOf({ config }: Session, { source: slug }: SourceOption): PlatformAccess {
+  const { sources, platform } = config;
+  const found = slug === undefined ? sources : sources.filter((one) => one.slug === slug);
+  if (found.length === 1) return found[0] as PlatformAccess;
+  if (slug === undefined && sources.length === 0) return platform;
+  const known = sources.map((one) => one.slug).join(", ");
+  throw new UsageError({
+    code: "source_unknown",
+    message: slug === undefined ? "Several sources are configured." : `There is no source ${slug}.`,
+    next: `Choose one with --source. Configured: ${known || "none"}.`,
+  });
+}
+
+function assistantOf({ config }: Session, { assistant }: AssistantOptions): string {
+  return assistant ?? config.probeAssistant;
+}
+
+function describeTemplate(template: SandboxTemplate): string {
+  return tableOf([template], {
+    name: "name",
+    image: "image",
+    limits: ({ resources }) =>
+      Object.entries(resources)
+        .flatMap(([what, value]) => (value === null ? [] : [`${what} ${printableLine(value)}`]))
+        .join(", "),
+    volumes: ({ volumeMounts }) => volumeMounts.length,
+    "proxy rules": ({ proxyConfig }) => (proxyConfig?.rules as unknown[] | undefined)?.length ?? 0,
+    id: "id",
+  });
+}
+
+async function finish(
+  session: Session,
+  client: ControlPlaneClient,
+  options: DeploymentOptions,
+  deployment: Deployment,
+): Promise<number> {
+  if (options.wait === true) return wait(session, client, options, deployment);
+  session.output.data({ ...deployment, status: null }, describeDeployment);
+  return EXIT.done;
+}
+
+/** Prints each new status. A failed revision is data and an exit code, not an error. */
+async function wait(
+  { output, signal }: Session,
+  client: ControlPlaneClient,
+  { within: withinMs }: WaitOptions,
+  deployment: Deployment,
+): Promise<number> {
+  const { id: deploymentId, latestRevisionId: revisionId } = deployment;
+  let status: string | null = null;
+  const onStatus = (seen: string) => {
+    if (seen !== status) output.note(`${revisionId}: ${seen}`);
+    status = seen;
+  };
+  try {
+    if (revisionId === null) throw revisionMissing(deploymentId);
+    const of = { deploymentId, revisionId };
+    const revision = await client.waitForRevision(of, { withinMs, signal, onStatus });
+    return hasFailed(revision) ? EXIT.partlyFailed : EXIT.done;
+  } finally {
+    // What was created has an id, however the wait ends.
+    output.data({ ...deployment, status }, describeDeployment);
+  }
+}
+
+function revisionMissing(deploymentId: string): UsageError {
+  return new UsageError({
+    code: "revision_missing",
+    message: `Deployment ${deploymentId} has no revision.`,
+    next: "Update it with a source, then wait again.",
+  });
+}
+
+/** Errors: `body_missing`, `body_invalid`. */
+function bodyOf({ body: file }: DeploymentOptions): Record<string, unknown> {
+  const next = "Give a file with one JSON object (--body deployment.json), or --body - for stdin.";
+  if (file === undefined) throw new UsageError({ code: "body_missing", message: "--body is missing.", next });
+  try {
+    const body: unknown = JSON.parse(readFileSync(file === "-" ? 0 : file, "utf8"));
+    if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
+    throw new Error("it holds no object");
+  } catch (error) {
+    // Bodies hold secrets, and the parser's message repeats parts of them.
+    const reason = error instanceof SyntaxError ? "it is not JSON" : (error as Error).message;
+    throw new UsageError({ code: "body_invalid", message: `--body ${file}: ${reason}.`, next });
+  }
+}
+
+function describeDeployment(deployment: Deployment & { status: string | null }): string {
+  return tableOf([deployment], {
+    id: "id",
+    name: "name",
+    "latest revision": "latestRevisionId",
+    status: "status",
+  });
+}
+
+interface Shown {
+  readonly runId: string;
+  readonly threadId: string;
+  readonly status: string;
+  readonly reply: string | null;
+}
+
+async function run(
+  { threads }: DeploymentClients,
+  session: Session,
+  options: AssistantOptions,
+  text: string,
+): Promise<number> {
+  const { output } = session;
+  const { within: withinMs, strategy } = options;
+  // For all requests together.
+  const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
+  const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
+  const assistantId = assistantOf(session, options);
+  const created = await threads.createRun({ threadId, assistantId, text, strategy }, { signal });
+  output.note(`run ${created.runId} on thread ${threadId}`);
+  let shown: Shown = { ...created, reply: null };
+  try {
+    const ended = await threads.join(created, { withinMs, signal });
+    shown = { ...ended, reply: null };
+    const hasSucceeded = ended.status === "success";
+    if (hasSucceeded || ended.status === "unknown") {
+      const { messages } = await threads.state(threadId, { signal });
+      shown = { ...ended, reply: replyTo(text, messages, { hasSucceeded }) };
+    }
+    return hasSucceeded || shown.reply !== null ? EXIT.done : EXIT.partlyFailed;
+  } finally {
+    // The run was paid for: its ids are shown whatever happens.
+    output.data(shown, describeRun);
+  }
+}
+
+function describeRun({ runId, threadId, status, reply }: Shown): string {
+  if (reply !== null) return reply;
+  const run = `Run ${runId} on thread ${threadId}`;
+  if (status === "rolled_back")
+    return `${run} was rolled back: a newer run, or somebody, deleted it while it was waited for.`;
+  if (status === "pending" || status === "running") return `${run} has not ended, as far as is known.`;
+  return `${run} ended without a reply: ${status}.`;
+}
+
+async function stream(
+  { a2a }: DeploymentClients,
+  session: Session,
+  options: AssistantOptions,
+  text: string,
+): Promise<number> {
+  const { output } = session;
+  const events: TaskEvent[] = [];
+  try {
+    const waiting = waitingOf(session, options);
+    for await (const event of a2a.stream(messageOf(session, options, text), waiting)) {
+      output.note(`${event.state}${event.final ? ", final" : ""}`);
+      events.push(event);
+    }
+  } finally {
+    // The ids lead to the task, if the stream was cut.
+    const last = events.at(-1);
+    if (last !== undefined) output.data(events, () => describeTask(last));
+  }
+  return exitOfTask(events.at(-1)?.state);
+}
+
+function messageOf(session: Session, options: AssistantOptions, text: string) {
+  return {
+    assistantId: assistantOf(session, options),
+    text,
+    contextId: options.context,
+    taskId: options.task,
+  };
+}
+
+function waitingOf({ output, signal }: Session, { within: withinMs }: AssistantOptions) {
+  const onContextAlone = () =>
+    output.note(
+      "The server takes no message for an ended task. The message is sent again with --context alone: leave out --task.",
+    );
+  return { signal, withinMs, onContextAlone };
+}
+
+function showTask({ output }: Session, task: Task): number {
+  output.data(task, describeTask);
+  return exitOfTask(task.state);
+}
+
+const GOING_WELL = ["completed", "input-required", "submitted", "working"];
+
+/** `auth-required` is a refusal; `failed`, `rejected`, `canceled` and what is not known did not work. */
+function exitOfTask(state = "unknown"): number {
+  if (state === "auth-required") return EXIT.refused;
+  return GOING_WELL.includes(state) ? EXIT.done : EXIT.partlyFailed;
+}
+
+function describeTask(task: Task): string {
+  const ids = tableOf([task], { state: "state", context: "contextId", task: "taskId" });
+  return `${task.reply ?? "(no reply)"}\n\n${ids}`;
+}
+
+function describeCard(card: AgentCard): string {
+  return tableOf([card], {
+    name: "name",
+    description: "description",
+    url: "url",
+    skills: ({ skills }) => skills.join(", "),
+    input: ({ inputModes }) => inputModes.join(", "),
+    output: ({ outputModes }) => outputModes.join(", "),
+    protocol: "protocol",
+  });
+}

@@ -1,0 +1,189 @@
+import type { Command } from "commander";
+import { describeProviderMonth } from "../../../domain/bill/provider.ts";
+import {
+  type AskedClose,
+  checkListOf,
+  DISAGREEMENTS,
+  OPEN_WORDS,
+  type OpenDay,
+  stepsOf,
+} from "../../../domain/months/check-list.ts";
+import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
+import { METER_NAME, METERS, meterFlags } from "../../../domain/usage/meter.ts";
+import { UsageError } from "../../../errors.ts";
+import {
+  type ClosedPeriod,
+  type ClosedSource,
+  closePeriods,
+  closeSources,
+  isAsAsked,
+} from "../../../pipeline/months/close.ts";
+import { count, instant, linesOf, tableOf } from "../../report/output.ts";
+import { EXIT, firstExit } from "../../session/exit.ts";
+import { commandActor, inSession, type Session } from "../../session/session.ts";
+
+interface CloseOptions {
+  readonly acceptDisagreements?: boolean;
+  readonly without?: readonly string[];
+  readonly expect?: readonly string[];
+  readonly period?: string;
+}
+
+export function define(command: Command): void {
+  command
+    .argument("[month]")
+    .option("--period <day>", "close the billing period in which this day lies, in place of a calendar month")
+    .option(
+      "--without <workspace...>",
+      "leave out this workspace: its totals are not in the close",
+      (id: string, before: string[] | undefined) => [...(before ?? []), id.toLowerCase()],
+    )
+    .option(
+      "--accept-disagreements",
+      "close although the platform contradicts itself on some days; they stay listed",
+    )
+    .option(
+      "--expect <digest...>",
+      "close only what has one of these digests, which close without it and the page of the month show",
+    )
+    .action(inSession(run));
+}
+
+async function run(session: Session, options: CloseOptions, text?: string): Promise<number> {
+  const { period, without: leftOut, expect } = options;
+  if (period !== undefined && text === undefined && leftOut === undefined && expect === undefined) {
+    return runPeriod(session, period, options);
+  }
+  if (text === undefined || period !== undefined) {
+    throw new UsageError({
+      code: "close_unclear",
+      message:
+        text === undefined && period === undefined
+          ? "No month is given."
+          : "--period stands by itself: it takes no month, no --without and no --expect.",
+      next: "Give a month such as 2026-03, or --period with a day of the billing period.",
+    });
+  }
+  const { settleAfterMs, redis, sources } = session.config;
+  const { month, closed } = await closeSources(await session.migratedStore(), {
+    month: text,
+    slugs: sources.map(({ slug }) => slug),
+    without: leftOut ?? [],
+    acceptDisagreements: options.acceptDisagreements ?? false,
+    settleAfterMs,
+    by: commandActor(),
+    ...(expect === undefined ? {} : { expectedDigests: expect }),
+  });
+  const digests = closed.flatMap(({ result }) =>
+    result.state === "open" && result.digest !== null ? [result.digest] : [],
+  );
+  session.output.data(
+    closed.map(({ source, result, provider, others }) => ({ source, ...result, provider, others })),
+    () => {
+      const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests };
+      return linesOf(closed.map((one) => describeMonth(one, { ...asked, without: one.asked })));
+    },
+  );
+  return firstExit(closed.map((one) => (isAsAsked(one) ? EXIT.done : EXIT.mismatch)));
+}
+
+async function runPeriod(session: Session, day: string, options: CloseOptions): Promise<number> {
+  const { settleAfterMs, sources } = session.config;
+  const closed = await closePeriods(await session.migratedStore(), {
+    day,
+    slugs: sources.map(({ slug }) => slug),
+    acceptDisagreements: options.acceptDisagreements ?? false,
+    settleAfterMs,
+    by: commandActor(),
+  });
+  session.output.data(
+    closed.map(({ source, period, result, others }) => {
+      return { source, periodStart: period.start, periodEnd: period.end, ...result, others };
+    }),
+    () => linesOf(closed.map(describePeriod)),
+  );
+  return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
+}
+
+function describePeriod({ source, period, result, others }: ClosedPeriod): string {
+  const what = `${source}, billing period ${period.start} to ${period.end}`;
+  return linesOf(
+    result.state === "open" && describeOpenPeriod(what, result.open, period),
+    result.state === "closed" && describeClosed(what, result),
+    result.state === "closed_before" &&
+      `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`,
+    others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
+  );
+}
+
+function describeMonth(one: ClosedSource, asked: AskedClose): string {
+  const { source, result, provider, others } = one;
+  const what = `${source}, ${asked.month.name}`;
+  return linesOf(
+    result.state === "open" && describeOpen(what, result.open, asked),
+    result.state === "closed" && `${describeClosed(what, result)}${withoutText(result)}`,
+    result.state === "closed_before" && [
+      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
+      !isAsAsked(one) && `${what}: a month closes once. Which workspaces are left out cannot be changed now.`,
+    ],
+    `${what}: ${describeProviderMonth(provider)}`,
+    others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
+  );
+}
+
+function describeClosed(what: string, result: { traces: number; totals: number; accepted: number }): string {
+  const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
+  return `${what}: closed with ${count(result.traces)} traces in ${result.totals} totals${accepted}`;
+}
+
+function withoutText({ without }: { without: readonly string[] }): string {
+  return without.length === 0 ? "" : `, without ${without.join(", ")}`;
+}
+
+/** What keeps a month open: as a table, then each step that helps, with the command that takes it. */
+function describeOpen(what: string, open: readonly OpenDay[], asked: AskedClose): string {
+  return listOpen(
+    what,
+    open,
+    stepsOf(open, asked).map(({ text }) => text),
+  );
+}
+
+/** The same of a billing period, with the commands that load and prove its days. */
+function describeOpenPeriod(
+  what: string,
+  open: readonly OpenDay[],
+  { start, end }: { start: string; end: string },
+): string {
+  const unloaded = open.filter(({ reason }) => !DISAGREEMENTS.includes(reason));
+  if (unloaded.length === 0) {
+    const accept = `usage-etl close --period ${start} --accept-disagreements`;
+    return listOpen(what, open, [`Ask the platform about what differs there, or accept it: \`${accept}\``]);
+  }
+  const meters = METERS.filter((meter) => unloaded.some((one) => one.meter === meter));
+  return listOpen(what, open, [
+    ...meters.map((meter) => {
+      const isAll = meter === "traces";
+      const tierFlags = isAll ? "" : ` ${meterFlags(meter)}`;
+      return `Load what is missing or provisional${isAll ? "" : ` of ${METER_NAME[meter]}`}: \`usage-etl backfill --from ${start} --to ${end}${tierFlags}\``;
+    }),
+    `Then reconcile with the export: \`usage-etl reconcile --from ${start} --to ${end} --repair\``,
+  ]);
+}
+
+function listOpen(what: string, open: readonly OpenDay[], steps: readonly string[]): string {
+  const hasOthers = open.some(({ meter }) => meter !== "traces");
+  return linesOf(
+    `${what}: open`,
+    tableOf(checkListOf(open), {
+      usage: hasOthers && (({ meter }) => METER_NAME[meter]),
+      dimension: "groupBy",
+      "what is open": ({ reason }) => OPEN_WORDS[reason],
+      "days x\nworkspaces": "days",
+      first: ({ first }) => instant(first),
+      last: ({ last }) => instant(last),
+    }),
+    "What to do:",
+    steps.map((step) => `- ${step}`),
+  );
+}

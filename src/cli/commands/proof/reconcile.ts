@@ -1,0 +1,154 @@
+import { type Command, Option } from "commander";
+import { shortInstant } from "../../../domain/time/days.ts";
+import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../../domain/time/stride.ts";
+import { METER_NAME, type Meter, meterFlags, numberName } from "../../../domain/usage/meter.ts";
+import { type GroupBy, shownId } from "../../../domain/usage/record.ts";
+import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
+import type { NotCompared, StrideResult } from "../../../pipeline/proof/reconcile-parts.ts";
+import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { recordAction } from "../../../store/work/operator-actions.ts";
+import { describeRun, exitOfRun } from "../../report/load-report.ts";
+import { count, counted, instant, linesOf, tableOf } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import {
+  askedMeter,
+  groupingsOf,
+  type MeterOptions,
+  type RangeOptions,
+  rangeOf,
+  withGrouping,
+  withMeter,
+  withRange,
+} from "../../session/options.ts";
+import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { reportPerSource } from "../../session/sources.ts";
+
+const SHOWN = 50;
+
+interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
+  readonly stride?: Stride;
+  readonly groupBy?: GroupBy;
+  readonly repair?: boolean;
+}
+
+export function define(command: Command): void {
+  withMeter(withGrouping(withRange(command)), {})
+    .addOption(
+      new Option(
+        "--stride <stride>",
+        "only buckets of this size (default: day, and hour where kept)",
+      ).choices(STRIDES),
+    )
+    .option("--repair", "fetch what differs again, as JSON and as export")
+    .action(inSession(run));
+}
+
+async function run(session: Session, options: ReconcileOptions): Promise<number> {
+  const { config, output } = session;
+  const { stride, repair = false } = options;
+  const meter = askedMeter(options);
+  return reportPerSource(session, {
+    kind: "reconcile",
+    work: async (source) => {
+      const now = await storeNow(source.store.db);
+      const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
+      const groupings = groupingsOf(options);
+      if (repair) {
+        const [from, to] = [range.start, range.end].map(shortInstant);
+        const detail = `${from} to ${to}${stride === undefined ? "" : ` by ${stride}`}, ${groupings.join(", ")}`;
+        const order = { sourceId: source.sourceId, action: "reconcile.repair", detail };
+        await recordAction(source.store.db, commandActor(), order);
+      }
+      return output.progress({ label: "export", unit: "windows" }, (update) =>
+        reconcile(source, { range, stride, meter, groupings, repair }, update),
+      );
+    },
+    exitOf: exitOfReconcile,
+    describe: (results) => linesOf(Object.values(results).map(describeReconcile)),
+  });
+}
+
+/** In the order of the exit codes: partly failed, then mismatch. */
+function exitOfReconcile(result: ReconcileResult): number {
+  if (result.failures.length > 0 || result.unverified > 0 || result.moved > 0) return EXIT.partlyFailed;
+  if (result.repaired !== undefined && exitOfRun(result.repaired.run) !== EXIT.done) return EXIT.partlyFailed;
+  if (result.strides.some(isIncomplete)) return EXIT.partlyFailed;
+  return result.open + result.platformDisagrees > 0 ? EXIT.mismatch : EXIT.done;
+}
+
+/** Days are kept for all time. Hours are compared where they are loaded. */
+function isIncomplete({ stride, notCompared: { failed, missing } }: StrideResult): boolean {
+  return failed > 0 || (stride === "day" && missing > 0);
+}
+
+/** Counts by stride, then at most fifty differences with their keys, then what was not compared. */
+export function describeReconcile(result: ReconcileResult): string {
+  const { platformDisagrees, repaired, unverified, moved } = result;
+  const shown = result.differences.slice(0, SHOWN);
+  const left = result.open + platformDisagrees - shown.length;
+  const hasOthers = shown.some(({ meter }) => meter !== "traces");
+  return linesOf(
+    result.strides.map(
+      (one) =>
+        `${ofMeter(one.meter)}${one.stride}: ${count(one.compared)} records compared with the export in ${one.windows} windows, ` +
+        `${counted(one.open + one.platformDisagrees, "difference")} left`,
+    ),
+    result.windows === 0 && "Nothing in that range is final and loaded, so nothing is proved.",
+    repaired && [
+      `${counted(repaired.differences, "difference")} fetched again, ${repaired.mended} repaired, ` +
+        `${repaired.withdrawn} withdrawn (the export was wrong, nothing was changed):`,
+      describeRun(repaired.run),
+    ],
+    platformDisagrees > 0 &&
+      `${counted(platformDisagrees, "difference")} where the platform contradicts itself: its JSON and its export differ, in two answers each. ` +
+        "The JSON figure is kept. Nothing is fetched again unless one of them changes.",
+    shown.length > 0 &&
+      tableOf(shown, {
+        usage: hasOthers && ((one) => numberName(one.meter, one.measure)),
+        kind: "kind",
+        state: "state",
+        dimension: "groupBy",
+        bucket: (one) => instant(one.bucketStart),
+        workspace: "workspaceId",
+        id: (one) => shownId(one.dimensionId),
+        stored: "storedTraces",
+        export: "exportTraces",
+        "export says": "exportSays",
+      }),
+    left > 0 && `... and ${left} more in reporting.usage_reconciliation_by_kind`,
+    result.failures.map(({ task: { meter, groupBy, window }, code, message }) => {
+      const what = `${ofMeter(meter)}${groupBy} ${instant(window.start)} to ${instant(window.end)}`;
+      return `not compared: ${what}: ${message} [${code}]`;
+    }),
+    unverified > 0 && `not compared: ${unverified} windows of workspaces whose access is not proven`,
+    moved > 0 && `not compared: ${moved} windows that were loaded again meanwhile; run it again`,
+    result.strides.flatMap(describeNotCompared),
+    result.otherStrides.map(({ meter, stride, differences }) => {
+      const flags = meter === "traces" ? "" : `${meterFlags(meter)} `;
+      const known =
+        differences === 0 ? "" : ` ${counted(differences, "difference")} found earlier are left there.`;
+      return `not compared: ${ofMeter(meter)}stride ${stride}. Run reconcile with ${flags}--stride ${stride} to compare it.${known}`;
+    }),
+  );
+}
+
+const WHY_NOT: readonly (readonly [keyof NotCompared, string])[] = [
+  ["provisional", "provisional"],
+  ["failed", "not loaded, the last fetch failed; `usage-etl status` says why"],
+  ["missing", "not loaded; `usage-etl coverage` shows them"],
+  ["notKept", "not kept in this stride"],
+  ["notAvailable", "not available: the server does not answer in this stride, or does not count it"],
+];
+
+/** Traces of all tiers are what is meant without further words. */
+function ofMeter(meter: Meter): string {
+  return meter === "traces" ? "" : `${METER_NAME[meter]}, `;
+}
+
+function describeNotCompared({ meter, stride, notCompared }: StrideResult): string[] {
+  const unit = stride === "hour" ? "hours" : "days";
+  return WHY_NOT.filter(([key]) => notCompared[key] > 0).map(
+    ([key, why]) =>
+      `not compared: ${ofMeter(meter)}stride ${stride}, ${count(notCompared[key])} ${unit} x scopes: ${why}`,
+  );
+}

@@ -1,0 +1,214 @@
+import { type Command, Option } from "commander";
+import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../../domain/bill/provider.ts";
+import type { Reach } from "../../../domain/planning/windows.ts";
+import { REACHES } from "../../../domain/planning/windows.ts";
+import { METER_NAME, meterFlags, numberName } from "../../../domain/usage/meter.ts";
+import { shownId } from "../../../domain/usage/record.ts";
+import type { ProviderResult } from "../../../pipeline/bill/read-bill.ts";
+import { type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
+import type { ReadPart } from "../../../pipeline/bill/read-terms.ts";
+import { checkTotals, type TotalsResult } from "../../../pipeline/proof/check-totals.ts";
+import { dimensionText } from "../../report/load-report.ts";
+import { count, instant, linesOf, tableOf } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import { inSession, type Session } from "../../session/session.ts";
+import { reportPerSource } from "../../session/sources.ts";
+
+const SHOWN = 50;
+
+export function define(command: Command): void {
+  command
+    .addOption(
+      new Option("--reach <reach>", "how far back: the current month, three months, or all time")
+        .choices(REACHES)
+        .default("quarter"),
+    )
+    .option("--provider", "compare months with the totals of the billing provider instead")
+    .action(inSession(run));
+}
+
+async function run(
+  session: Session,
+  { reach, provider = false }: { reach: Reach; provider?: boolean },
+): Promise<number> {
+  const { progress } = session.output;
+  if (provider) {
+    return reportPerSource(session, {
+      kind: "totals",
+      work: (source) =>
+        progress({ label: "provider", unit: "months" }, (update) =>
+          readBill(source, { reach, isPatient: false }, update),
+        ),
+      exitOf: exitOfBill,
+      toData: billToData,
+      describe: (results) =>
+        linesOf(Object.entries(results).map(([source, bill]) => describeBill(source, bill))),
+    });
+  }
+  return reportPerSource(session, {
+    kind: "totals",
+    work: (source) =>
+      progress({ label: "totals", unit: "windows" }, (update) => checkTotals(source, reach, update)),
+    exitOf: ({ failures, unverified, daysNotFinal, othersNotFinal, differences }) => {
+      if (failures + unverified + daysNotFinal + othersNotFinal > 0) return EXIT.partlyFailed;
+      return differences > 0 ? EXIT.mismatch : EXIT.done;
+    },
+    describe: (results) => linesOf(Object.values(results).map(describeTotals)),
+  });
+}
+
+export function describeTotals(result: TotalsResult): string {
+  const { range, findings, failed, others, tierDays, daysNotFinal, unverified } = result;
+  const [from, to] = [instant(range.start), instant(range.end)];
+  const waiting = (of: { daysWaiting: number; daysNotFinal: number }) =>
+    `${Math.max(0, of.daysWaiting - of.daysNotFinal)} wait for a window that fits.`;
+  const hasOthers = findings.some(({ meter }) => meter !== "traces");
+  return linesOf(
+    `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} days x scopes. ` +
+      `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
+    result.daysDisproved > 0 &&
+      `Not proved: ${result.daysDisproved} days x scopes in which a difference is left.`,
+    others.flatMap((one) => [
+      `${METER_NAME[one.meter]}: ${count(one.daysProved)} days x scopes proved. ${waiting(one)}`,
+      one.daysDisproved > 0 &&
+        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} days x scopes in which a difference is left.`,
+    ]),
+    tierDays !== undefined &&
+      `Long-lived and short-lived traces were added up and compared with all on ${count(tierDays)} days x workspaces.`,
+    findings.length > 0 &&
+      tableOf(findings.slice(0, SHOWN), {
+        usage: hasOthers && ((one) => numberName(one.meter, one.measure)),
+        kind: "kind",
+        state: "state",
+        dimension: "groupBy",
+        from: (one) => instant(one.start),
+        to: (one) => instant(one.end),
+        workspace: "workspaceId",
+        id: (one) => (one.kind === "grouping_total" ? "(all)" : shownId(one.dimensionId)),
+        stored: "storedTraces",
+        total: "controlTraces",
+      }),
+    findings.length > SHOWN &&
+      `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation_by_kind`,
+    commandsFor(findings).map((command) => `To compare each day with the export, run: usage-etl ${command}`),
+    failed.map(({ request: { meter, groupBy, window }, code, message }) => {
+      const what = `${dimensionText(meter, groupBy)} ${instant(window.start)} to ${instant(window.end)}`;
+      return `not checked: ${what}: ${message} [${code}]`;
+    }),
+    unverified > 0 && `not checked: ${unverified} windows of workspaces whose access is not proven`,
+    daysNotFinal > 0 &&
+      `not checked: ${daysNotFinal} days x scopes that are not loaded and final; \`usage-etl coverage\` shows them`,
+    others.map(
+      ({ meter, daysNotFinal: left }) =>
+        left > 0 && `not checked: ${METER_NAME[meter]}, ${left} days x scopes that are not loaded and final`,
+    ),
+  );
+}
+
+/** At most five, for the windows whose sum differs. */
+function commandsFor(findings: TotalsResult["findings"]): string[] {
+  const commands = findings
+    .filter(({ kind }) => kind === "stride_total")
+    .map(({ meter, groupBy, start, end }) => {
+      const flags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
+      return `reconcile --from ${instant(start)} --to ${instant(end)} --group-by ${groupBy}${flags}`;
+    });
+  return [...new Set(commands)].slice(0, 5);
+}
+
+/** Totals of a meter that nothing was said about: the comparison is not complete. */
+const NOT_COMPARED: readonly ProviderOutcome[] = [
+  "not_final",
+  "unknown_value",
+  "other_period",
+  "not_whole",
+  "several_metrics",
+  "no_metric",
+];
+
+type Total = ProviderResult["months"][number]["totals"][number];
+
+/** Limits and periods are read beside it. That the key may not is no fault of the comparison. */
+export function exitOfBill({ provider, failed: parts }: ReadBill): number {
+  if (provider === undefined || parts.length > 0) return EXIT.partlyFailed;
+  const { refusal, failed, findings } = provider;
+  if (refusal !== null) return EXIT.refused;
+  if (failed.length > 0) return EXIT.partlyFailed;
+  if (findings.length > 0) return EXIT.mismatch;
+  const totals = provider.months.flatMap((month) => month.totals);
+  return totals.some((one) => one.meter === "traces" && NOT_COMPARED.includes(one.outcome))
+    ? EXIT.partlyFailed
+    : EXIT.done;
+}
+
+/** What `--json` shows: every total that was read, also those that are not compared. */
+export function billToData({ provider, limits, period, failed: parts }: ReadBill) {
+  const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, failedParts: parts };
+  if (provider === undefined) return terms;
+  const { refusal, months, findings, failed, requests, restated } = provider;
+  const totals = months.flatMap(({ month, totals: all }) =>
+    all.map(({ scopeId: _scope, unusable: _why, ...total }) => ({ month, ...total })),
+  );
+  return { refusal, requests, restated, differences: findings.length, findings, failed, totals, ...terms };
+}
+
+export function describeBill(source: string, { provider, limits, period, failed }: ReadBill): string {
+  return linesOf(
+    provider && describeProvider(source, provider),
+    failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
+    limits && describePart("usage limits", limits),
+    period && describePart("billing period", period),
+  );
+}
+
+function describePart(what: string, { read, refusal }: ReadPart): string {
+  return `${what}: ${refusal === null ? `${read} read` : `refused to this key. ${refusal}`}`;
+}
+
+function describeProvider(source: string, provider: ProviderResult): string {
+  const { refusal, months, findings, failed, requests, restated } = provider;
+  if (refusal !== null) {
+    return `${source}: the server does not show the billing provider's totals to this key, so no month was compared. ${refusal}`;
+  }
+  const totals = months.flatMap((month) => month.totals.map((one) => ({ ...one, month: month.month })));
+  const [equal = 0, differ = 0] = ["equal", "differs"].map(
+    (outcome) => totals.filter((one) => one.outcome === outcome).length,
+  );
+  return linesOf(
+    `${source}: ${requests} requests compared ${equal + differ} totals (months x workspaces x meters). ` +
+      `${equal} are equal, ${findings.length} differ. ${restated} counts restated.`,
+    findings.length > 0 && [
+      tableOf(findings.slice(0, SHOWN), {
+        month: ({ start }) => instant(start).slice(0, 7),
+        workspace: "workspaceId",
+        tier: ({ meter }) => (meter === "traces" ? "all" : "extended"),
+        stored: "storedTraces",
+        provider: "controlTraces",
+      }),
+      "Nothing was changed: ask the platform which number it bills.",
+    ],
+    findings.length > SHOWN && `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`,
+    failed.map(({ month, code, message }) => `not compared: ${month}: ${message} [${code}]`),
+    notesOf(totals),
+  );
+}
+
+/** One line for each reason, meter or metric: what is not compared, and why. */
+function notesOf(totals: readonly (Total & { month: string })[]): string[] {
+  const left = totals.filter(
+    ({ outcome }) => !["equal", "differs", "sum_of_workspaces", "not_loaded"].includes(outcome),
+  );
+  const groups = Map.groupBy(left, ({ outcome, meter, metricName }) =>
+    JSON.stringify([outcome, meter, meter === null ? metricName : null]),
+  );
+  return [...groups.values()].map((some) => {
+    const [{ outcome, meter, metricName, metricId }] = some as [(typeof some)[number]];
+    const months = [...new Set(some.map((one) => one.month))].sort();
+    const ids = [...new Set(some.flatMap(({ workspaceId }) => workspaceId ?? []))];
+    const when = months.length === 1 ? months[0] : `${months[0]} to ${months.at(-1)}`;
+    const what = meter === null ? `metric ${JSON.stringify(metricName ?? metricId)}` : METER_WORDS[meter];
+    const named = ids.length > 3 ? `${ids.length} workspaces` : ids.join(", ");
+    const whose = named && `, ${named}`;
+    return `not compared: ${what}, ${when}${whose}: ${PROVIDER_OUTCOMES[outcome]}`;
+  });
+}

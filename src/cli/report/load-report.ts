@@ -1,0 +1,76 @@
+import { isLoaded, type RangeLine, rangeSentence } from "../../domain/coverage/range-status.ts";
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
+import type { RunResult } from "../../pipeline/extract/run-inline.ts";
+import { EXIT } from "../session/exit.ts";
+import { cellsOf, instant, linesOf, table, withoutZeros } from "./output.ts";
+
+/** What a load says: its requests by dimension, and what the tables hold of the range that was asked for. */
+
+/** What `--json` shows of the range that was asked for. */
+export function rangeToData(lines: readonly RangeLine[]) {
+  return lines.map(({ first, end, retryAt, ...line }) => ({
+    ...line,
+    from: new Date(first),
+    to: new Date(end),
+    nextRetry: retryAt === null ? null : new Date(retryAt),
+  }));
+}
+
+/** The statement at the end of a load: what the tables say about the range that was asked for. */
+export function describeRange(lines: readonly RangeLine[]): string {
+  const { sentence, open } = rangeSentence(lines);
+  if (open.length === 0) return sentence;
+  const cells = cellsOf(open, {
+    dimension: (line) => dimensionText(line.meter, line.groupBy),
+    stride: "stride",
+    status: "status",
+    reason: "code",
+    buckets: "buckets",
+    from: ({ first }) => instant(first),
+    to: ({ end }) => instant(end),
+    "next attempt": ({ retryAt }) => retryAt && instant(retryAt),
+  });
+  return `${sentence}\n${table(...withoutZeros(...cells))}`;
+}
+
+/** 0 only if all of the range is loaded. */
+export function exitOfRange(lines: readonly RangeLine[]): number {
+  return lines.every(isLoaded) ? EXIT.done : EXIT.partlyFailed;
+}
+
+/** A run as a table by dimension and stride, with its failures. */
+export function describeRun(run: RunResult): string {
+  const cells = cellsOf(run.counts, {
+    dimension: ({ meter, groupBy }) => dimensionText(meter, groupBy),
+    stride: "stride",
+    windows: "planned",
+    requests: "requests",
+    records: ({ rows }) => rows.records,
+    traces: ({ rows }) => rows.traces,
+    inserted: ({ rows }) => rows.inserted,
+    updated: ({ rows }) => rows.updated,
+    retired: ({ rows }) => rows.retired,
+    unchanged: ({ rows }) => rows.unchanged,
+    failed: ({ failed, rows }) => failed + rows.unverified,
+    "not available": "notAvailable",
+  });
+  const failures = run.failures.map(({ task, code, message }) => {
+    const { meter, groupBy, window, members } = task;
+    const what = `${dimensionText(meter, groupBy)} ${window.stride} ${instant(window.start)} to ${instant(window.end)}`;
+    const where =
+      members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
+    return `failed: ${what}, ${where}: ${message} [${code}]`;
+  });
+  return linesOf(table(...withoutZeros(...cells)), failures);
+}
+
+/** Such as `project`, or `long-lived traces by project`. */
+export function dimensionText(meter: Meter, groupBy: GroupBy): string {
+  return meter === "traces" ? groupBy : `${METER_NAME[meter]} by ${dimensionOf(meter, groupBy)}`;
+}
+
+export function exitOfRun(run: RunResult): number {
+  const hasFailed = run.counts.some((counts) => counts.failed > 0 || counts.rows.unverified > 0);
+  return hasFailed ? EXIT.partlyFailed : EXIT.done;
+}

@@ -1,0 +1,167 @@
+import PQueue from "p-queue";
+import { systemClock } from "../../clock.ts";
+import { type Config, requireSources, type SourceConfig } from "../../config/config.ts";
+import type { RangeLine } from "../../domain/coverage/range-status.ts";
+import type { UsageRequest } from "../../domain/planning/request.ts";
+import { EtlError } from "../../errors.ts";
+import { createLogger } from "../../log.ts";
+import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
+import { asRun } from "../../pipeline/runs.ts";
+import { enterSource, openSource } from "../../pipeline/source/open-source.ts";
+import type { OpenSource, SourceDeps } from "../../pipeline/source/source.ts";
+import { type Asked, statusOfAsked } from "../../pipeline/sync/asked-range.ts";
+import { billingClientOf } from "../../platform/clients.ts";
+import type { Store } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import type { RunEnd, RunKind } from "../../store/work/runs.ts";
+import { describeRange, describeRun, exitOfRange, rangeToData } from "../report/load-report.ts";
+import { EXIT, exitCodeOf, firstExit } from "./exit.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * The work of a command on every source: each is opened, worked on, and reported. Apart from session.ts, since most commands
+ * ask no platform and start sooner without it.
+ */
+
+/** What a command asks of a source, and the requests that load it. */
+export interface LoadPlan {
+  readonly asked: Asked;
+  readonly tasks: readonly UsageRequest[];
+}
+
+/**
+ * Fetches what `planOf` plans by Postgres's clock in this process, for every source. What it says at the end about the
+ * range that was asked for is read from the tables then.
+ */
+export async function loadInline(
+  session: Session,
+  kind: "sync" | "backfill",
+  planOf: (source: OpenSource, now: number) => Promise<LoadPlan>,
+  exitOfLines: (lines: readonly RangeLine[]) => number = exitOfRange,
+): Promise<number> {
+  return reportPerSource(session, {
+    kind,
+    work: async (source) => {
+      const { asked, tasks } = await planOf(source, await storeNow(source.store.db));
+      const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
+        runInline(source, tasks, { onProgress: update }),
+      );
+      return { run, range: await statusOfAsked(source.store.db, source, asked) };
+    },
+    exitOf: ({ range }) => exitOfLines(range),
+    describe: (results) => {
+      const isOnly = Object.keys(results).length === 1;
+      return Object.entries(results)
+        .map(([slug, { run, range }]) => (isOnly ? "" : `${slug}\n`) + describeLoad(run, range))
+        .join("\n\n");
+    },
+    toData: ({ run, range }) => ({ ...run, range: rangeToData(range) }),
+  });
+}
+
+function describeLoad(run: RunResult, range: readonly RangeLine[]): string {
+  if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range)}`;
+  const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
+  return isFinal
+    ? "Nothing was required: everything is final."
+    : `No request was sent. ${describeRange(range)}`;
+}
+
+/** Runs `work` for every source and prints the results, with `--json` as an array. Returns the first exit code that applies. */
+export async function reportPerSource<T extends object>(
+  session: Session,
+  given: {
+    /** Makes the work of each source one run of the history. */
+    kind: RunKind;
+    work: (source: OpenSource) => Promise<T>;
+    exitOf: (result: T) => number;
+    describe: (results: Readonly<Record<string, T>>) => string;
+    /** What `--json` shows beside `source`; default: the result. */
+    toData?: (result: T) => object;
+  },
+): Promise<number> {
+  const { toData = (result: T): object => result } = given;
+  const results: Record<string, T> = {};
+  const exit = await eachSource(
+    session,
+    async (source) => {
+      const result = await given.work(source);
+      results[source.config.slug] = result;
+      return given.exitOf(result);
+    },
+    given.kind,
+  );
+  const data = Object.entries(results).map(([source, result]) => ({ source, ...toData(result) }));
+  session.output.data(data, () => given.describe(results));
+  return exit;
+}
+
+/**
+ * Runs `work` for every source after first contact. Returns the first exit code that applies. If one of several sources
+ * fails, its error is printed and the others still run. A kind makes contact and work of each source one run of the history.
+ */
+export async function eachSource(
+  session: Session,
+  work: (source: OpenSource) => Promise<number>,
+  kind?: RunKind,
+): Promise<number> {
+  const configs = requireSources(session.config);
+  const store = await session.migratedStore();
+  const exits: number[] = [];
+  for (const config of configs) {
+    try {
+      exits.push(await workOn(sourceDepsOf(config, { ...session, store }), work, kind));
+    } catch (error) {
+      const isInterrupted = error instanceof EtlError && error.code === "interrupted";
+      if (configs.length === 1 || isInterrupted) throw error;
+      session.output.error(error, config.slug);
+      exits.push(exitCodeOf(error));
+    }
+  }
+  return firstExit(exits);
+}
+
+async function workOn(
+  deps: SourceDeps,
+  work: (source: OpenSource) => Promise<number>,
+  kind: RunKind | undefined,
+): Promise<number> {
+  if (kind === undefined) return work(await openSource(deps));
+  const entered = await enterSource(deps);
+  const run = async (runId: number) => work({ ...(await openSource(deps, entered)), runId });
+  return asRun(entered, kind, run, endOf);
+}
+
+/** What the exit code says of a run. The tables say why. */
+function endOf(exit: number): RunEnd {
+  if (exit === EXIT.done) return { outcome: "done" };
+  if (exit === EXIT.partlyFailed) return { outcome: "partly_failed" };
+  return { outcome: exit === EXIT.mismatch ? "differs" : "failed" };
+}
+
+/** What a command needs to ask a source's platform. Its client is closed with the session. */
+export function sourceDepsOf(
+  source: SourceConfig,
+  given: { config: Config; store: Store } & Pick<Session, "signal" | "onClose" | "output">,
+): SourceDeps {
+  const { config, store, signal, onClose, output } = given;
+  const billing = billingClientOf(source);
+  onClose(() => billing.close());
+  return {
+    store,
+    billing,
+    config: source,
+    settings: config,
+    log: createLogger(config.logLevel, output.logTo).child({ source: source.slug }),
+    clock: systemClock,
+    attempts: 8,
+    admit: rateBudget(source.rateLimit),
+    signal,
+  };
+}
+
+/** Admits at most this many requests in any 10 s. */
+function rateBudget(requestsPer10s: number): () => Promise<void> {
+  const budget = new PQueue({ interval: 10_000, intervalCap: requestsPer10s, strict: true });
+  return () => budget.add(() => {});
+}
