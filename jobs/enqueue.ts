@@ -1,7 +1,8 @@
 import type { Queue } from "bullmq";
 import { z } from "zod";
 import { systemClock } from "../src/clock.ts";
-import { enqueueTasks } from "../src/pipeline/sync/enqueue.ts";
+import { keepStatistics } from "../src/pipeline/statistics.ts";
+import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /**
@@ -32,3 +33,23 @@ export async function enqueueSoon(control: Queue, now: number = systemClock.now(
   const options = { ...enqueueJob.options, delay: at - now, jobId: `${enqueueJob.name}-${at}` };
   await control.add(enqueueJob.name, {}, options).catch(() => {});
 }
+
+/**
+ * Enqueues waiting tasks, requeues messages that Redis lost, removes stale ones, ends finished backfills, and keeps
+ * statistics of new tables.
+ */
+export const requeueJob = defineJob({
+  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
+  name: "requeue",
+  queue: "control",
+  payload: z.strictObject({}),
+  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  isFrequent: true,
+  handle: async ({ source, fetchQueue, enqueueSoon }) => {
+    const { store, sourceId } = await source.known();
+    const requeued = await requeueLost(store, { sourceId, queue: fetchQueue });
+    const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
+    if (fed > 0) await enqueueSoon();
+    return { ...requeued, fed, analyzed: await keepStatistics(store) };
+  },
+});

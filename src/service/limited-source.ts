@@ -1,6 +1,6 @@
-import type { Hold } from "../../jobs/hold.ts";
+import type { Hold } from "../../jobs/holds.ts";
+import { createStoreGate } from "../../jobs/holds.ts";
 import { createRequestLimit } from "../../jobs/request-limit.ts";
-import { createStoreGate } from "../../jobs/store-gate.ts";
 import { systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import type { Logger, Warn } from "../log.ts";

@@ -1,4 +1,4 @@
-import { startClockGuard } from "../../jobs/clock-guard.ts";
+import { startClockGuard } from "../../jobs/holds.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireSources } from "../config/config.ts";
 import { secretFilesOf } from "../config/secret-files.ts";

@@ -1,6 +1,6 @@
-import { idleCommandsPerHour } from "../../../jobs/idle-commands.ts";
 import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.ts";
 import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
+import { idleCommandsPerHour } from "../../../jobs/workers.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";

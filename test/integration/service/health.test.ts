@@ -1,10 +1,9 @@
 import { RateLimitError } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
-import { createHandler } from "../../../jobs/handler.ts";
-import { createHold } from "../../../jobs/hold.ts";
+import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { startWorkers } from "../../../jobs/workers.ts";
+import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { isFetchWaiting } from "../../../src/service/fetch-progress.ts";
