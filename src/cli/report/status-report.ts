@@ -3,7 +3,7 @@ import { describeCosts, type UnpricedUsage } from "../../domain/bill/unpriced.ts
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
 import type { Finality } from "../../domain/proof/lateness.ts";
-import type { Advice } from "../../pipeline/advice.ts";
+import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/run-outcome.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
@@ -22,15 +22,13 @@ import { describeListedOnly, describeWithdrawn, firstLines } from "./zeros-repor
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
-  Omit<SourceProgress, "source"> & {
+  SourceProgress &
+  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice"> & {
     readonly rounds: SyncBudget | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly finality: Finality;
     readonly withdrawnZeros: readonly WithdrawnZeros[];
     readonly listedOnly: readonly ListedOnly[];
-    readonly lastSync: Run | null;
-    /** ISO instant; null where no schedule is known. */
-    readonly nextSync: string | null;
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
     readonly schedulers: number | null;
@@ -42,9 +40,6 @@ export type ShownStatus = SourceStatus &
     readonly days: readonly OpenDays[];
     readonly costs: UnpricedUsage;
     readonly limits: readonly LimitUse[];
-    readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
-    /** What to do now. */
-    readonly advice: Advice | null;
   };
 
 const OUT_OF_REACH = new Set([
@@ -80,7 +75,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const lines = [
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
-    ...(status.advice === null ? [] : [line("to do", describeAdvice(status.advice))]),
+    line("to do", describeAdvice(status.advice)),
     line("organization", status.organizationId ?? "not known"),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),
