@@ -130,7 +130,7 @@ export interface Advice {
 }
 
 /** `lastSyncFailure` of a run. */
-export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
+function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
   const hasFailed = lastSync?.outcome === "failed" || lastSync?.outcome === "lost";
   return hasFailed ? (lastSync.reason ?? "") : null;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { questionOf, USAGE_QUERY } from "../../../src/service/web/usage/question.ts";
-import { type Report, reportOf } from "../../../src/service/web/usage/report.ts";
+import { questionOf, USAGE_QUERY } from "../../../src/service/web/figures/question.ts";
+import { type Report, reportOf } from "../../../src/service/web/figures/report.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { inSnapshot } from "../../../src/store/db/snapshot.ts";
 import { usageSources } from "../../../src/store/figures/sources.ts";
@@ -41,9 +41,8 @@ test.each([1, 2, 3, 4])(
     const now = bench.now;
     const [source] = await usageSources(store.db);
     if (source === undefined) throw new Error("no source was loaded");
-    const { workspaces } = source;
     const query = USAGE_QUERY.parse({ by: "project", per: "day" });
-    const question = questionOf(query, { source, workspaces, now });
+    const question = questionOf(query, { source, now, isLoaded: true });
     const before = shown(
       await inSnapshot(store.db, (snapshot) => reportOf(snapshot, question, { now, masked: false })),
     );

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createFetchProgress } from "../../../src/service/fetch-progress.ts";
 import { liveness } from "../../../src/service/http/health.ts";
+import { createFetchProgress } from "../../../src/service/source.ts";
 
 const MINUTE_MS = 60_000;
 
