@@ -3,7 +3,7 @@ import { z } from "zod";
 import { systemClock } from "../src/clock.ts";
 import { keepStatistics } from "../src/pipeline/statistics.ts";
 import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL_OPTIONS, defineJob, type JobContext } from "./job.ts";
 
 /**
  * Fills the source's fetch queue from the tasks that wait in Postgres. It is added by whoever enters tasks or finds that
@@ -16,14 +16,17 @@ export const enqueueJob = defineJob({
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   isFrequent: true,
-  handle: async ({ source, fetchQueue, enqueueSoon }) => {
-    const { store, sourceId } = await source.known();
-    const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
-    // More may wait than the queue had room for, and it is emptied fast: the schedule alone would leave workers idle.
-    if (fed > 0) await enqueueSoon();
-    return { fed };
-  },
+  handle: async (context) => ({ fed: await fillFetchQueue(context) }),
 });
+
+/** Enqueues waiting tasks of the source. Returns how many. */
+export async function fillFetchQueue({ source, fetchQueue, enqueueSoon }: JobContext): Promise<number> {
+  const { store, sourceId } = await source.known();
+  const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
+  // More may wait than the queue had room for, and it is emptied fast: the schedule alone would leave workers idle.
+  if (fed > 0) await enqueueSoon();
+  return fed;
+}
 
 const SOON_MS = 2_000;
 
@@ -45,11 +48,10 @@ export const requeueJob = defineJob({
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
   isFrequent: true,
-  handle: async ({ source, fetchQueue, enqueueSoon }) => {
-    const { store, sourceId } = await source.known();
-    const requeued = await requeueLost(store, { sourceId, queue: fetchQueue });
-    const { fed } = await enqueueTasks(store, { sourceId, queue: fetchQueue });
-    if (fed > 0) await enqueueSoon();
+  handle: async (context) => {
+    const { store, sourceId } = await context.source.known();
+    const requeued = await requeueLost(store, { sourceId, queue: context.fetchQueue });
+    const fed = await fillFetchQueue(context);
     return { ...requeued, fed, analyzed: await keepStatistics(store) };
   },
 });

@@ -9,7 +9,6 @@ import { syncJob } from "../../jobs/sync.ts";
 import { startWorkers } from "../../jobs/workers.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Config, Secret, SourceConfig } from "../config/config.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/stride.ts";
 import type { Logger, Warn } from "../log.ts";
 import { staleAfterOf } from "../pipeline/alerts.ts";
 import type { FilesSettings } from "../pipeline/export/source-files.ts";
@@ -36,7 +35,7 @@ export async function startSource(
   defer(limited.close);
   if (does.schedules) {
     const connection = queues.producer;
-    defer(await keepSchedules(control, schedulesFor(config, source), { connection, log, clockOff }));
+    defer(await keepSchedules(control, schedulesOf(config, source), { connection, log, clockOff }));
   }
   shared.onSecretChange(source.apiKey, () => {
     // The schedule does the same at its next sync.
@@ -49,23 +48,6 @@ export async function startSource(
 async function resume({ handle }: LimitedSource, control: Queue): Promise<void> {
   await handle.known();
   await control.add(syncJob.name, {}, { ...syncJob.options, jobId: `key-${Date.now()}` });
-}
-
-/** The schedules of a source, from durations of the configuration in milliseconds. */
-export function schedulesFor(config: Config, { deploymentUrl, probeProject }: SourceConfig) {
-  const { syncEveryMs, reconcileForMs, keepHistoryMs, hourlyKeepMs, probeEveryMs, alertWebhookUrl, files } =
-    config;
-  const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
-  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
-  return schedulesOf({
-    syncEveryMs,
-    reconcileDays: days(reconcileForMs),
-    keepDays: days(keepHistoryMs),
-    keepHours: hourlyKeepMs === undefined ? undefined : Math.ceil(hourlyKeepMs / HOUR_MS),
-    hasWebhook: alertWebhookUrl !== undefined,
-    writesFiles: files.address !== undefined,
-    probeEveryMs: canProbe ? probeEveryMs : undefined,
-  });
 }
 
 /** What the sources of one process share. */
