@@ -157,14 +157,9 @@ function dates(points: readonly ChartPoint[], room: number): number[] {
 /** A whole sentence, for those who do not see the line. */
 function summary({ points, unit }: Chart): string {
   const known = points.filter((point): point is ChartPoint & { value: number } => point.value !== null);
-  const most = known.reduce<(ChartPoint & { value: number }) | undefined>(
-    (a, b) => (a && a.value >= b.value ? a : b),
-    undefined,
-  );
-  const least = known.reduce<(ChartPoint & { value: number }) | undefined>(
-    (a, b) => (a && a.value <= b.value ? a : b),
-    undefined,
-  );
+  const values = known.map(({ value }) => value);
+  const most = known.find(({ value }) => value === Math.max(...values));
+  const least = known.find(({ value }) => value === Math.min(...values));
   const named = (runs: readonly Run[]) =>
     runs
       .map(({ first, after }) => {

@@ -6,7 +6,7 @@ import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
-import { readiness } from "../../../src/service/http/health.ts";
+import { processState, readiness } from "../../../src/service/http/health.ts";
 import { createMetrics } from "../../../src/service/http/metrics.ts";
 import { openQueues } from "../../../src/service/queues.ts";
 import { isFetchWaiting } from "../../../src/service/source.ts";
@@ -35,14 +35,7 @@ async function setup() {
     warn: () => {},
   });
   onTestFinished(queues.close);
-  const state = {
-    startedAt: Date.now(),
-    takesJobs: false,
-    lastJobAt: undefined,
-    fetching: new Map(),
-    storeFaults: new Map(),
-    draining: false,
-  };
+  const state = processState(Date.now());
   const ready = () => readiness({ state, reader: store.db, redisTime: queues.time, now: Date.now });
   const isReady = () =>
     poll(

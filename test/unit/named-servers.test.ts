@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { UnreachableError, UsageError } from "../../../src/errors.ts";
-import { namedPostgres, namedRedis } from "../../../src/local/servers/named.ts";
-import { withoutPassword } from "../../../src/url.ts";
+import { UnreachableError, UsageError } from "../../src/errors.ts";
+import { namedPostgres, namedRedis } from "../../src/local/servers/named.ts";
+import { withoutPassword } from "../../src/url.ts";
 
 const SECRET = "hunter2";
 
