@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { Database, Store } from "../../store/db/database.ts";
+import { inSnapshot } from "../../store/db/snapshot.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { within } from "../http/health.ts";
@@ -74,6 +75,8 @@ interface Schemas<Q extends Schema, P extends Schema> {
 interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
   /** It may come from a replica: nothing is ordered, decided or downloaded from it. Default: false. */
   readonly mayBeOld?: boolean;
+  /** It reads as of one instant: a load between two statements would make what it shows contradict itself. Default: false. */
+  readonly oneInstant?: boolean;
 }
 
 /** How a screen adds itself to the pages. */
@@ -116,6 +119,11 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
     const [path = ""] = request.url.split("?");
     return sendPage(reply, page, { path, asOf: age?.asOf ?? now, age, who, canLogOut });
   };
+  const shown = <C extends { readonly db: Database }, T>(
+    { oneInstant = false }: { readonly oneInstant?: boolean },
+    context: C,
+    show: (context: C) => Promise<T>,
+  ): Promise<T> => (oneInstant ? inSnapshot(context.db, (db) => show({ ...context, db })) : show(context));
   const reading = <T>(mayBeOld: boolean, work: (from: Reading) => Promise<T>): Promise<T> => {
     const { reader: primary, replica } = services;
     if (!mayBeOld || replica === undefined) return work({ db: primary });
@@ -132,7 +140,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       app.get(path, async (request, reply) => {
         const [context, page] = await reading(schemas.mayBeOld === true, async (from) => {
           const context = await contextOf(schemas, { request, reply }, from);
-          return [context, await show(context)] as const;
+          return [context, await shown(schemas, context, show)] as const;
         });
         return send(context, page);
       });
@@ -188,7 +196,11 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
           reading(schemas.mayBeOld === true, async (from) => {
             const context = await contextOf(schemas, { request, reply }, from);
             const { now, age } = context;
-            return { content: String(await show(context)), asOf: age?.asOf ?? now, lagMs: age?.lagMs ?? 0 };
+            return {
+              content: String(await shown(schemas, context, show)),
+              asOf: age?.asOf ?? now,
+              lagMs: age?.lagMs ?? 0,
+            };
           });
         const { everyMs } = schemas;
         await liveUpdates(reply, { fragment, everyMs, clock: services.clock, log: services.log });

@@ -5,7 +5,6 @@ import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts"
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { type MonthToDate, recentUsage } from "../../../store/figures/recent-usage.ts";
 import { within } from "../../http/health.ts";
 import { timeChart } from "../chart.ts";
@@ -18,24 +17,21 @@ const REDIS_WITHIN_MS = 1_000;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
-  web.page("/", { mayBeOld: true }, async (context) => ({
+  web.page("/", { mayBeOld: true, oneInstant: true }, async (context) => ({
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));
   // It reads all sources, and syncs come minutes apart.
-  web.live("/overview/live", { mayBeOld: true, everyMs: 15_000 }, overview);
+  web.live("/overview/live", { mayBeOld: true, oneInstant: true, everyMs: 15_000 }, overview);
 }
 
 type Asked = Context<unknown, unknown>;
 
 async function overview(context: Asked): Promise<Html> {
-  const { config, now } = context;
+  const { db, config, now } = context;
   const looking = lookAtQueues(context);
-  // As of one instant: a load between two statements would make what is shown contradict itself.
-  const { reports, recent } = await inSnapshot(context.db, async (db) => ({
-    reports: await reportOnSources(db, { config, now, queues: looking }),
-    recent: await recentUsage(db, DAYS),
-  }));
+  const recent = await recentUsage(db, DAYS);
+  const reports = await reportOnSources(db, { config, now, queues: looking });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));

@@ -22,7 +22,6 @@ import {
   columnStates,
   partsFor,
 } from "../../../store/coverage/coverage-table.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { ASKED, type Asked, checkAsked, commandsOf } from "../backfills/new.ts";
 import type { Page } from "../layout.ts";
 import { address, badge, count, DIMENSION, type Html, html, name, postForm, table, twin } from "../parts.ts";
@@ -52,10 +51,7 @@ const MOST_DAYS = 62;
 
 /** What is known of one part of the coverage: answers, proofs, differences, restatements, failures. */
 export function addCell(web: Web): void {
-  web.page("/cell", { query: QUERY }, (context) =>
-    // As of one instant: a load between two statements would make what is shown contradict itself.
-    inSnapshot(context.db, (db) => show({ ...context, db })),
-  );
+  web.page("/cell", { query: QUERY, oneInstant: true }, show);
   addAskAgain(web);
 }
 

@@ -22,7 +22,6 @@ import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { type SourceCoverage, sourceCoverage } from "../../../store/coverage/coverage-cells.ts";
 import { type CellParts, cellParts, partsFor } from "../../../store/coverage/coverage-table.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
 import type { Page } from "../layout.ts";
 import {
   ALL,
@@ -72,10 +71,7 @@ type Chosen = Target & { readonly stride: GridStride };
 
 /** Coverage of months, days and hours, the strip of all history, and the next gap. */
 export function addCoverage(web: Web): void {
-  web.page("/coverage", { query: QUERY, mayBeOld: true }, (context) =>
-    // As of one instant: a load between two statements would make what is shown contradict itself.
-    inSnapshot(context.db, (db) => show({ ...context, db })),
-  );
+  web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
 }
 
 async function show({ db, query }: Context<Query, unknown>): Promise<Page> {

@@ -26,10 +26,7 @@ import { course, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
-  web.page("/usage", { query: USAGE_QUERY, mayBeOld: true }, (context) =>
-    // All of it as of one instant.
-    inSnapshot(context.db, (db) => show({ ...context, db })),
-  );
+  web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
   web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
     // As the page: of one instant, with the sources and prices that the question is about.
     const report = await inSnapshot(db, async (snapshot) => {

@@ -7,7 +7,6 @@ import { monthOf, sourcesToClose } from "../../../pipeline/months/asked.ts";
 import { closeSources } from "../../../pipeline/months/close.ts";
 import { lookAtMonth } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
-import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { digestToClose } from "../../../store/months/close-digest.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
@@ -49,27 +48,17 @@ export function addMonths(web: Web): void {
       .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
       .optional(),
   });
-  web.page("/months", { query, mayBeOld: true }, (asked) =>
-    asOfOneInstant(asked, async (context) => {
-      const { source, sources } = await chosenSource(context, context.query.source);
-      const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
-      const list = await monthList(context.db, { source, newest, now: context.now });
-      return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
-    }),
-  );
-  web.page("/months/:month", { params, query: asked }, (context) => asOfOneInstant(context, monthPage));
-  web.page("/months/:month/close", { params, query: asked }, (context) =>
-    asOfOneInstant(context, (one) => confirmPage(one, one.query)),
+  web.page("/months", { query, mayBeOld: true, oneInstant: true }, async (context) => {
+    const { source, sources } = await chosenSource(context, context.query.source);
+    const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
+    const list = await monthList(context.db, { source, newest, now: context.now });
+    return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
+  });
+  web.page("/months/:month", { params, query: asked, oneInstant: true }, monthPage);
+  web.page("/months/:month/close", { params, query: asked, oneInstant: true }, (context) =>
+    confirmPage(context, context.query),
   );
   web.action("/months/:month/close", { params, body: form }, close);
-}
-
-/** A load between two statements would make a total and what keeps the month open contradict each other. */
-function asOfOneInstant<C extends { readonly db: Database }>(
-  context: C,
-  show: (context: C) => Promise<Page>,
-): Promise<Page> {
-  return inSnapshot(context.db, (db) => show({ ...context, db }));
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
@@ -159,7 +148,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       return { redirect: address(`/months/${month}`, { source: source.source }) };
     }
     await refused(closed[0]?.result.state === "open" ? "it is open" : "it was closed before");
-    return await asOfOneInstant(context, (one) => confirmPage(one, body));
+    return await inSnapshot(context.db, (db) => confirmPage({ ...context, db }, body));
   } catch (error) {
     if (!(error instanceof EtlError) || error.code !== "month_changed") throw error;
     await refused("it changed since it was looked at");
