@@ -3,6 +3,8 @@ import type { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
 
+/** What keeps this process from taking jobs for a while: a clock that is off, and a store that keeps no answer. */
+
 /** A reason for which this process takes no jobs for a while. */
 export interface Hold {
   isHeld(): boolean;

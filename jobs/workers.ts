@@ -272,8 +272,8 @@ function watchStandstills() {
 
 /** What a job costs from its schedule to its end, as `npm run bench:idle` counted it with BullMQ 6.7. */
 const COMMANDS_OF_A_JOB = 9;
-/** How often a process looks whether fetch tasks wait (src/service/source.ts). */
-const LOOK_AT_QUEUE_MS = 20_000;
+/** How often a process looks whether fetch tasks wait. */
+export const LOOK_AT_QUEUE_MS = 20_000;
 
 /**
  * Commands an hour that one process with all roles sends to Redis while nothing is to do; scripts count as one. Each further

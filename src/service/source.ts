@@ -6,7 +6,7 @@ import { fetchQueueOf } from "../../jobs/queues.ts";
 import { createRequestLimit } from "../../jobs/request-limit.ts";
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { syncJob } from "../../jobs/sync.ts";
-import { startWorkers } from "../../jobs/workers.ts";
+import { LOOK_AT_QUEUE_MS, startWorkers } from "../../jobs/workers.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Config, Secret, SourceConfig } from "../config/config.ts";
 import type { Logger, Warn } from "../log.ts";
@@ -230,8 +230,6 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
   };
 }
 
-const LOOK_EVERY_MS = 20_000;
-
 /**
  * Tells `progress` every 20 s what waits in the queue. Nothing is known to wait where Redis does not say, and nothing may be
  * taken while this process is held back.
@@ -242,7 +240,7 @@ function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => 
       (isWaiting) => noteWaiting(isWaiting && !isHeld()),
       () => noteWaiting(false),
     );
-  }, LOOK_EVERY_MS).unref();
+  }, LOOK_AT_QUEUE_MS).unref();
   return () => clearInterval(timer);
 }
 
