@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { REACHES } from "../src/domain/planning/windows.ts";
 import { checkTotals } from "../src/pipeline/proof/check-totals.ts";
-import { asRun, END_OF_SKIPPED, endOfTotals, SKIPPED } from "../src/pipeline/runs.ts";
+import { endOfTotals, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */
@@ -10,24 +10,15 @@ export const checkTotalsJob = defineJob({
   queue: "control",
   payload: z.strictObject({ reach: z.enum(REACHES) }),
   options: CONTROL_OPTIONS,
-  handle: async (context, { reach }) =>
-    asRun(
-      await context.source.known(),
+  handle: (context, { reach }) =>
+    runOnSource(
+      context.source,
       "totals",
-      async (runId) => {
-        const source = await context.source.openForSync();
-        if (source === undefined) return SKIPPED;
-        const {
-          range,
-          findings,
-          failed,
-          others,
-          tierDays = 0,
-          ...counts
-        } = await checkTotals({ ...source, runId }, reach);
+      async (source) => {
+        const { range, findings, failed, others, tierDays = 0, ...counts } = await checkTotals(source, reach);
         const ofOthers = others.map(({ meter, daysProved }) => [`${meter}DaysProved`, daysProved] as const);
         return { reach, ...counts, tierDays, ...Object.fromEntries(ofOthers) };
       },
-      (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfTotals(counts)),
+      endOfTotals,
     ),
 });

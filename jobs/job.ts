@@ -8,7 +8,7 @@ import type { FilesSettings } from "../src/pipeline/export/write-files.ts";
 import type { ProbeRequest } from "../src/pipeline/proof/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/pipeline/sync/enqueue.ts";
-import type { StoreGate } from "./store-gate.ts";
+import type { StoreGate } from "./holds.ts";
 
 /** What a job's handler works with. */
 export interface JobContext {

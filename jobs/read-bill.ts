@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readBill } from "../src/pipeline/bill/read-bill.ts";
-import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
+import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Compares months of traces with the billing provider's totals, and reads limits and the billing period. What the server refuses is asked for once a day. */
@@ -9,14 +9,12 @@ export const readBillJob = defineJob({
   queue: "control",
   payload: z.strictObject({}),
   options: CONTROL_OPTIONS,
-  handle: async (context) =>
-    asRun(
-      await context.source.known(),
+  handle: (context) =>
+    runOnSource(
+      context.source,
       "totals",
-      async (runId) => {
-        const source = await context.source.openForSync();
-        if (source === undefined) return SKIPPED;
-        const bill = await readBill({ ...source, runId }, { reach: "month", isPatient: true });
+      async (source) => {
+        const bill = await readBill(source, { reach: "month", isPatient: true });
         const { provider, limits, period } = bill;
         return {
           months: provider?.months.length ?? 0,
@@ -28,6 +26,6 @@ export const readBillJob = defineJob({
           failed: (provider?.failed.length ?? 0) + bill.failed.length,
         };
       },
-      (counts) => ("skipped" in counts ? END_OF_SKIPPED : endOfCounts(counts)),
+      endOfCounts,
     ),
 });

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
-import { asRun, END_OF_SKIPPED, endOfCounts, SKIPPED } from "../src/pipeline/runs.ts";
-import { CONTROL_OPTIONS, defineJob, type JobContext, LONGEST_DAYS } from "./job.ts";
+import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
+import type { OpenSource } from "../src/pipeline/source/source.ts";
+import { CONTROL_OPTIONS, defineJob, LONGEST_DAYS } from "./job.ts";
 
 /** Reconciles final time with the CSV export and repairs it: the last `days`, and earlier days that a missed night left. */
 export const reconcileRangeJob = defineJob({
@@ -9,28 +10,18 @@ export const reconcileRangeJob = defineJob({
   queue: "control",
   payload: z.strictObject({ days: z.int().min(1).max(LONGEST_DAYS) }),
   options: CONTROL_OPTIONS,
-  handle: async (context, { days }) =>
-    asRun(
-      await context.source.known(),
+  handle: (context, { days }) =>
+    runOnSource(
+      context.source,
       "reconcile",
-      (runId) => reconcileRange(context, { days, runId }),
-      (counts) =>
-        "skipped" in counts
-          ? END_OF_SKIPPED
-          : endOfCounts({
-              failed: counts.failed + counts.unverified + counts.moved,
-              differences: counts.open + counts.platformDisagrees,
-            }),
+      (source) => reconcileRange(source, days),
+      ({ failed, unverified, moved, open, platformDisagrees }) =>
+        endOfCounts({ failed: failed + unverified + moved, differences: open + platformDisagrees }),
     ),
 });
 
-async function reconcileRange(
-  { source: handle }: JobContext,
-  { days, runId }: { days: number; runId: number },
-) {
-  const source = await handle.openForSync();
-  if (source === undefined) return SKIPPED;
-  const results = await reconcileScheduled({ ...source, runId }, { days });
+async function reconcileRange(source: OpenSource, days: number) {
+  const results = await reconcileScheduled(source, { days });
   const sum = (count: (result: (typeof results)[number]) => number) =>
     results.reduce((total, result) => total + count(result), 0);
   return {

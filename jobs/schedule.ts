@@ -1,18 +1,40 @@
 import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
 import { systemClock } from "../src/clock.ts";
+import type { Config, SourceConfig } from "../src/config/config.ts";
 import { faultOf } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
 import { alertJob } from "./alert.ts";
 import { checkTotalsJob } from "./check-totals.ts";
-import type { Hold } from "./hold.ts";
+import { enqueueJob, requeueJob } from "./enqueue.ts";
+import { extractJob } from "./extract.ts";
+import type { Hold } from "./holds.ts";
+import type { JobDefinition } from "./job.ts";
 import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
-import { requeueJob } from "./requeue.ts";
 import { syncJob } from "./sync.ts";
 import { writeFilesJob } from "./write-files.ts";
+
+const jobs = [
+  syncJob,
+  enqueueJob,
+  requeueJob,
+  extractJob,
+  reconcileRangeJob,
+  checkTotalsJob,
+  readBillJob,
+  pruneJob,
+  alertJob,
+  probeJob,
+  writeFilesJob,
+];
+
+/** Every kind of job, by its name in BullMQ. */
+export const JOBS: ReadonlyMap<string, JobDefinition<never>> = new Map(
+  jobs.map((job) => [job.name, job as unknown as JobDefinition<never>]),
+);
 
 /** How often a scheduler checks that its schedules are still in Redis. */
 export const RESTORE_EVERY_MS = 20_000;
@@ -20,19 +42,6 @@ export const RESTORE_EVERY_MS = 20_000;
 export const READ_EVERY_MS = 300_000;
 
 export const REQUEUE_EVERY_MS = 10_000;
-
-/** When jobs run and how far back they look, as configured. */
-interface ScheduleSettings {
-  readonly syncEveryMs: number;
-  readonly reconcileDays: number;
-  readonly keepDays: number;
-  /** How long hourly records are kept; undefined: for ever. */
-  readonly keepHours?: number | undefined;
-  readonly hasWebhook: boolean;
-  readonly writesFiles?: boolean;
-  /** Undefined: no meter probe. */
-  readonly probeEveryMs?: number | undefined;
-}
 
 interface Schedule {
   /** The key in Redis. */
@@ -59,24 +68,43 @@ function at(
   return { id, job: name, repeat: { pattern, tz: "UTC" }, data, options };
 }
 
-/** All schedules of a source. */
-export function schedulesOf(settings: ScheduleSettings): Schedule[] {
-  const { syncEveryMs, reconcileDays, keepDays, keepHours, hasWebhook, writesFiles, probeEveryMs } = settings;
+type ScheduleSettings = Pick<
+  Config,
+  | "syncEveryMs"
+  | "reconcileForMs"
+  | "keepHistoryMs"
+  | "hourlyKeepMs"
+  | "probeEveryMs"
+  | "alertWebhookUrl"
+  | "files"
+>;
+
+const HOUR_MS = 3_600_000;
+
+/** All schedules of a source: when its jobs run, and how far back they look. */
+export function schedulesOf(
+  config: ScheduleSettings,
+  { deploymentUrl, probeProject }: Pick<SourceConfig, "deploymentUrl" | "probeProject">,
+): Schedule[] {
+  const { probeEveryMs, hourlyKeepMs } = config;
+  const days = (ms: number) => Math.max(1, Math.ceil(ms / (24 * HOUR_MS)));
+  const keepHours = hourlyKeepMs === undefined ? {} : { keepHours: Math.ceil(hourlyKeepMs / HOUR_MS) };
+  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
   return [
-    ...(probeEveryMs === undefined ? [] : [every(probeEveryMs, probeJob)]),
-    every(syncEveryMs, syncJob),
+    ...(probeEveryMs !== undefined && canProbe ? [every(probeEveryMs, probeJob)] : []),
+    every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
     // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.
     at("30 1 * * *", checkTotalsJob, { reach: "month" }, `${checkTotalsJob.name}-month`),
     at("30 2 * * 0", checkTotalsJob, { reach: "quarter" }, `${checkTotalsJob.name}-quarter`),
     at("30 2 5 * *", checkTotalsJob, { reach: "all" }, `${checkTotalsJob.name}-all`),
-    at("0 3 * * *", reconcileRangeJob, { days: reconcileDays }),
+    at("0 3 * * *", reconcileRangeJob, { days: days(config.reconcileForMs) }),
     // After the reconcile: a month whose restatements are repaired needs no second look.
     at("0 4 * * *", readBillJob),
-    at("0 5 * * *", pruneJob, { keepDays, ...(keepHours === undefined ? {} : { keepHours }) }),
+    at("0 5 * * *", pruneJob, { keepDays: days(config.keepHistoryMs), ...keepHours }),
     // What the night proved and repaired is in them.
-    ...(writesFiles === true ? [at("30 5 * * *", writeFilesJob)] : []),
-    ...(hasWebhook ? [every(60_000, alertJob)] : []),
+    ...(config.files.address !== undefined ? [at("30 5 * * *", writeFilesJob)] : []),
+    ...(config.alertWebhookUrl !== undefined ? [every(60_000, alertJob)] : []),
   ];
 }
 

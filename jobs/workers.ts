@@ -1,14 +1,15 @@
-import { type Job, type Telemetry, UnrecoverableError, Worker } from "bullmq";
+import "../src/validation.ts";
+import { type Job, RateLimitError, type Telemetry, UnrecoverableError, WaitingError, Worker } from "bullmq";
+import { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Warn } from "../src/log.ts";
 import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
 import { pauseOf, type Share } from "../src/pipeline/source/pace.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
-import { createHandler, type JobWatcher } from "./handler.ts";
-import type { Hold } from "./hold.ts";
-import type { JobContext } from "./job.ts";
+import { ASK_EVERY_MS, type Hold } from "./holds.ts";
+import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
-import { watchStandstills } from "./standstill.ts";
+import { JOBS, READ_EVERY_MS, REQUEUE_EVERY_MS, RESTORE_EVERY_MS } from "./schedule.ts";
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
 const CONCURRENCY = 4;
@@ -16,9 +17,9 @@ const CONCURRENCY = 4;
 /** A job that nobody renews for so long is another worker's, once a check has seen it. */
 const LOCK_MS = 30_000;
 /** How often a worker checks for such jobs: a sync whose worker died waits for it too. */
-export const STALLED_CHECK_MS = 5_000;
+const STALLED_CHECK_MS = 5_000;
 /** How long a worker waits for a job before it looks whether one is there: less than its socket may be silent. */
-export const WAIT_FOR_JOB_S = 10;
+const WAIT_FOR_JOB_S = 10;
 /** How long a worker whose connection broke waits before it asks for the next job. BullMQ's default is 15 s. */
 const RETRY_MS = 1_000;
 /**
@@ -162,4 +163,130 @@ function createMissedJobs(canRetry: () => boolean) {
       retry();
     },
   };
+}
+
+/** Is called when a worker takes and finishes jobs. */
+interface JobWatcher {
+  readonly onTaken: () => void;
+  /** The control queue has said whether it has a job: every 10 s at least while one of its places is free. */
+  readonly onAnswer: () => void;
+  /** A job of that queue begins. Returns what is called when it has ended, whatever came of it. */
+  readonly onWork: (queue: "control" | "fetch") => () => void;
+  /** A job succeeded, with the counts it logged. */
+  readonly onDone: (done: { job: string; seconds: number; counts: JobCounts }) => void;
+  readonly onFailed: (failed: { job: string; code: string }) => void;
+}
+
+/** Returns a worker's handler: it finds the job's kind, checks its payload, runs it and logs its counts once. */
+export function createHandler(
+  context: JobContext,
+  { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
+) {
+  return async (job: Job, token?: string, cancelled?: AbortSignal) => {
+    onTaken();
+    const definition = JOBS.get(job.name);
+    if (definition === undefined) throw unusable("job_unknown", `This release has no job ${job.name}.`);
+    const payload = definition.payload.safeParse(job.data);
+    if (!payload.success) {
+      const problem = payload.error.issues[0];
+      const where = `${job.name} ${problem?.path.join(".")}`;
+      throw unusable("job_data_invalid", `${where} ${problem?.message}.`);
+    }
+    const log = context.log.child({ job: job.id, name: job.name });
+    const startedAt = context.clock.now();
+    const { signal, release } = eitherOf(context.signal, cancelled);
+    const ended = onWork(definition.queue);
+    try {
+      const counts = await definition.handle({ ...context, log, signal }, payload.data, job);
+      const ms = context.clock.now() - startedAt;
+      const isQuiet = definition.isFrequent === true && Object.values(counts).every((count) => count === 0);
+      log[isQuiet ? "debug" : "info"]({ ms, ...counts }, "job");
+      onDone({ job: job.name, seconds: ms / 1000, counts });
+      return counts;
+    } catch (error) {
+      if (cancelled?.aborted === true) throw lockLost();
+      const isStoreAway = context.gate.note(error);
+      const goesBack = context.signal.aborted || (isStoreAway && definition.queue === "fetch");
+      if (!goesBack) throw isOfQueue(error) ? error : (faultOf(error) ?? error);
+      // The process ends, or can keep no answer: the job goes back to the queue and uses no attempt.
+      await job.moveToWait(token);
+      throw new WaitingError();
+    } finally {
+      release();
+      ended();
+    }
+  };
+}
+
+/** BullMQ's own errors say what becomes of the job. */
+function isOfQueue(error: unknown): boolean {
+  return error instanceof UnrecoverableError || error instanceof RateLimitError;
+}
+
+function unusable(code: string, message: string): EtlError {
+  return new EtlError({ code, message, next: "Nothing: it did no harm." });
+}
+
+function lockLost(): EtlError {
+  const message = "Another worker has taken this job.";
+  return new EtlError({ code: LOCK_LOST, message, next: "Nothing.", retryable: true });
+}
+
+/**
+ * A signal that is aborted with either of two. `AbortSignal.any` would leave one listener a job on the signal of the
+ * process, which lives for months.
+ */
+function eitherOf(process: AbortSignal, job: AbortSignal | undefined) {
+  const own = new AbortController();
+  const stop = () => own.abort((process.aborted ? process : job)?.reason);
+  const signals = job === undefined ? [process] : [process, job];
+  for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
+  if (signals.some((signal) => signal.aborted)) stop();
+  const release = () => {
+    for (const signal of signals) signal.removeEventListener("abort", stop);
+  };
+  return { signal: own.signal, release };
+}
+
+const LOOK_EVERY_MS = 1_000;
+/** Shorter standstills lose no lock. */
+const LONG_MS = 10_000;
+/** A lock that is lost is noticed that late at most. */
+const LATELY_MS = 60_000;
+
+/** Notices that this process stood still: that it was stopped, or that something blocked its event loop. */
+function watchStandstills() {
+  let lookedAt = performance.now();
+  let stoodAt = Number.NEGATIVE_INFINITY;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (now - lookedAt > LONG_MS) stoodAt = now;
+    lookedAt = now;
+  }, LOOK_EVERY_MS).unref();
+  return {
+    stoodStillLately: () => performance.now() - stoodAt < LATELY_MS,
+    close: () => clearInterval(timer),
+  };
+}
+
+/** What a job costs from its schedule to its end, as `npm run bench:idle` counted it with BullMQ 6.7. */
+const COMMANDS_OF_A_JOB = 9;
+/** How often a process looks whether fetch tasks wait. */
+export const LOOK_AT_QUEUE_MS = 20_000;
+
+/**
+ * Commands an hour that one process with all roles sends to Redis while nothing is to do; scripts count as one. Each further
+ * worker adds what it asks by itself. Probes of `/readyz` and scrapes of `/metrics` come on top.
+ */
+export function idleCommandsPerHour(sources: readonly { schedules: number }[], syncEveryMs: number): number {
+  const times = (everyMs: number) => 3_600_000 / everyMs;
+  const ofSource = ({ schedules }: { schedules: number }) =>
+    times(RESTORE_EVERY_MS) +
+    (schedules + 1) * times(READ_EVERY_MS) +
+    // A worker waits, then asks. That of the control queue is woken by its jobs.
+    2 * times(WAIT_FOR_JOB_S * 1000) +
+    2 * times(STALLED_CHECK_MS) +
+    times(LOOK_AT_QUEUE_MS) +
+    COMMANDS_OF_A_JOB * (times(REQUEUE_EVERY_MS) + times(syncEveryMs));
+  return Math.round(sources.reduce((all, source) => all + ofSource(source), times(ASK_EVERY_MS)));
 }

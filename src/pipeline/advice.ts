@@ -1,7 +1,110 @@
+import type { Config } from "../config/config.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
-import type { Run } from "../store/activity/runs.ts";
-import type { SourceTrust } from "../store/coverage/trust.ts";
+import {
+  type SourceProgress,
+  type SourceStatus,
+  sourceProgress,
+  sourceStatuses,
+} from "../store/activity/overview.ts";
+import { lastRuns, type Run } from "../store/activity/runs.ts";
+import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
+import type { Database } from "../store/db/database.ts";
+import { inSnapshot } from "../store/db/snapshot.ts";
+import { type FiringAlert, firingAlerts, staleAfterOf } from "./alerts.ts";
+import { type SyncBudget, syncBudget } from "./sync/sync-budget.ts";
+
+/** What Redis shows of a source's queues. */
+interface QueueSight {
+  /** Processes that fetch; undefined where Redis does not tell its clients. */
+  readonly workers: number | undefined;
+  /** Epoch milliseconds; undefined without a schedule. */
+  readonly nextSync: number | undefined;
+}
+
+interface QueuesSight {
+  /** By slug; undefined where Redis shows nothing. */
+  readonly sources?: ReadonlyMap<string, QueueSight> | undefined;
+  /** Why Redis could not be asked; null if it could, or is not used. */
+  readonly problem: string | null;
+}
+
+/** A source as the command `status` and the overview show it, with what to do about it now. */
+export interface SourceReport {
+  readonly status: SourceStatus;
+  readonly trust: SourceTrust;
+  readonly progress: SourceProgress;
+  readonly lastSync: Run | null;
+  readonly alerts: readonly FiringAlert[];
+  /** Null for a source that is stored but not configured. */
+  readonly budget: SyncBudget | null;
+  /** ISO instant; null where no schedule is known. */
+  readonly nextSync: string | null;
+  readonly advice: Advice;
+}
+
+interface Asked {
+  readonly config: Pick<Config, "sources" | "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
+  /** Postgres's clock, epoch milliseconds. */
+  readonly now: number;
+  /** Postgres is read meanwhile. */
+  readonly queues: QueuesSight | Promise<QueuesSight>;
+}
+
+/** Reads every source that was ever opened as of one instant: five statements, however many there are. */
+export async function reportOnSources(db: Database, { config, now, queues }: Asked): Promise<SourceReport[]> {
+  const { statuses, progresses, trusts, runs, firing } = await inSnapshot(db, async (snapshot) => ({
+    statuses: await sourceStatuses(snapshot),
+    progresses: await sourceProgress(snapshot),
+    trusts: await trustOfSources(snapshot),
+    runs: await lastRuns(snapshot, "sync"),
+    firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
+  }));
+  const { sources, problem } = await queues;
+  return statuses.map((status): SourceReport => {
+    const { source, refused, openDifferences } = status;
+    const of = <T extends { readonly source: string }>(all: readonly T[]) =>
+      all.find((one) => one.source === source);
+    // A snapshot has these of every source.
+    const trust = of(trusts) as SourceTrust;
+    const progress = of(progresses) as SourceProgress;
+    const lastSync = of(runs) ?? null;
+    const alerts = firing.get(source) ?? [];
+    const queue = sources?.get(source);
+    const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
+    const advice = adviseOn({
+      source,
+      trust,
+      refused,
+      // Without a schedule somebody syncs by cron and needs no worker.
+      workers: nextSync === null ? null : (queue?.workers ?? null),
+      redis: problem,
+      isStale: alerts.some(({ kind }) => kind === "stale"),
+      lastSyncFailure: failureOf(lastSync),
+      openDifferences,
+      unpriced: alerts.some(({ kind }) => kind === "unpriced"),
+      nextSync,
+    });
+    const budget = budgetOf(trust, { config, now });
+    return { status, trust, progress, lastSync, alerts, budget, nextSync, advice };
+  });
+}
+
+function budgetOf(trust: SourceTrust, { config, now }: Pick<Asked, "config" | "now">): SyncBudget | null {
+  const { source, dataStart, workspaceIds, capabilities, meters } = trust;
+  const configured = config.sources.find(({ slug }) => slug === source);
+  if (configured === undefined) return null;
+  const syncing = {
+    config: configured,
+    settings: config,
+    dataStart: Date.parse(dataStart),
+    workspaces: workspaceIds.map((workspaceId) => ({ workspaceId })),
+    capabilities: new Set(capabilities),
+    meters: new Map(meters),
+    strideRetries: new Set<never>(),
+  };
+  return syncBudget(syncing, now);
+}
 
 /** What is known of a source when somebody asks what to do. */
 export interface Situation {
@@ -31,7 +134,7 @@ export interface Advice {
 }
 
 /** `lastSyncFailure` of a run. */
-export function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
+function failureOf(lastSync: Pick<Run, "outcome" | "reason"> | null): string | null {
   const hasFailed = lastSync?.outcome === "failed" || lastSync?.outcome === "lost";
   return hasFailed ? (lastSync.reason ?? "") : null;
 }

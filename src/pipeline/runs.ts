@@ -4,7 +4,8 @@ import type { Run } from "../store/activity/runs.ts";
 import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
 import type { ProbeResult } from "./proof/probe.ts";
-import type { EnteredSource } from "./source/source.ts";
+import type { EnteredSource, OpenSource } from "./source/source.ts";
+import type { SourceHandle } from "./source/source-handle.ts";
 
 /**
  * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is
@@ -27,6 +28,28 @@ export async function asRun<T>(
   }
   await endRun(store.db, runId, endOf(result));
   return result;
+}
+
+const SKIPPED = { skipped: "the platform refuses the key" };
+const END_OF_SKIPPED: RunEnd = {
+  outcome: "skipped",
+  code: "key_refused",
+  message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
+};
+
+/** The same on the open source of a job. Nothing is done while the platform refuses its key. */
+export async function runOnSource<Counts extends object>(
+  handle: SourceHandle,
+  kind: RunKind,
+  work: (source: OpenSource) => Promise<Counts>,
+  endOf: (counts: Counts) => RunEnd,
+): Promise<Counts | typeof SKIPPED> {
+  const run = async (runId: number) => {
+    const source = await handle.openForSync();
+    return source && work({ ...source, runId });
+  };
+  const end = (counts: Counts | undefined) => (counts === undefined ? END_OF_SKIPPED : endOf(counts));
+  return (await asRun(await handle.known(), kind, run, end)) ?? SKIPPED;
 }
 
 function reasonOf(error: unknown): { code: string; message: string } {
@@ -64,14 +87,6 @@ export function endOfProbe({
   if (state === "matched") return { outcome: "done" };
   return { outcome: state === "inconclusive" ? "failed" : "differs", code, message };
 }
-
-/** What a job returns that did nothing, and the end of its run. */
-export const SKIPPED = { skipped: "the platform refuses the key" };
-export const END_OF_SKIPPED: RunEnd = {
-  outcome: "skipped",
-  code: "key_refused",
-  message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
-};
 
 /** `done, 15 failed` rather than `done`. */
 export function outcomeOf({ outcome, failed, left }: Pick<Run, "outcome" | "failed" | "left">): string {

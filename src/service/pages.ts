@@ -3,12 +3,16 @@ import { enqueueJob } from "../../jobs/enqueue.ts";
 import { lookAtRedis } from "../../jobs/look.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireDatabaseUrl, requireSources } from "../config/config.ts";
+import { UnreachableError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { RedisServer } from "../redis-server.ts";
 import { openStore, type Store } from "../store/db/database.ts";
-import { within } from "./http/within.ts";
+import { processState, within } from "./http/health.ts";
+import { createMetrics } from "./http/metrics.ts";
+import { startHttpServer } from "./http/server.ts";
 import type { ServiceQueues } from "./queues.ts";
 import type { Replica } from "./replica.ts";
+import type { Service } from "./serve.ts";
 import type { WebServices } from "./web/routes.ts";
 
 /** A page that takes longer than this is wrong. */
@@ -41,7 +45,12 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   });
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {
-    ...{ config, store, reader: reader.db, replica, clock: systemClock, log },
+    config,
+    store,
+    reader: reader.db,
+    replica,
+    clock: systemClock,
+    log,
     lookAtQueues: redis && (() => lookAtRedis(redis.server, slugs)),
     enqueue: async (slug) => {
       // Saves some seconds: the schedule enqueues the tasks anyway.
@@ -51,5 +60,43 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
       );
     },
     close: () => reader.close(),
+  };
+}
+
+/** Health, metrics and pages of a process that works without Redis. It is never ready: nobody takes jobs. */
+export async function servePages(given: { config: Config; store: Store; log: Logger }): Promise<Service> {
+  const { config, store } = given;
+  const pages = pageServices(given);
+  const state = processState(systemClock.now());
+  const http = await startHttpServer({
+    host: config.httpHost,
+    port: config.httpPort,
+    state,
+    reader: store.db,
+    clock: systemClock,
+    redisTime: async () => {
+      throw new UnreachableError({
+        code: "redis_missing",
+        message: "This process works without Redis.",
+        next: "Nothing is to be done.",
+      });
+    },
+    metrics: createMetrics(
+      store.db,
+      async () => [],
+      async () => [],
+    ),
+    addPages: pagesOf(pages),
+    board: undefined,
+  }).catch(async (error) => {
+    await pages.close();
+    throw error;
+  });
+  return {
+    url: http.url,
+    close: async () => {
+      await http.close();
+      await pages.close();
+    },
   };
 }

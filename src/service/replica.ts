@@ -7,7 +7,7 @@ import type { Logger } from "../log.ts";
 import { type Database, openStore, type Store } from "../store/db/database.ts";
 import { readHeartbeat, removeHeartbeat, writeHeartbeat } from "../store/db/heartbeat.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
-import { within } from "./http/within.ts";
+import { within } from "./http/health.ts";
 
 const EVERY_MS = 2_000;
 const CONNECTIONS = 4;
@@ -65,17 +65,22 @@ interface ReplicaOptions {
 export function replicaOf(config: Config, log: Logger): Replica | undefined {
   const { databaseReadUrl, readMaxLagMs, pool } = config;
   if (databaseReadUrl === undefined) return undefined;
-  const statementTimeoutMs = STATEMENT_TIMEOUT_MS;
   return startReplica({
     primary: openStore({
-      ...{ url: requireDatabaseUrl(config), connectMs: pool.connectMs, maxConnections: 1 },
-      statementTimeoutMs,
+      url: requireDatabaseUrl(config),
+      connectMs: pool.connectMs,
+      maxConnections: 1,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     }),
     replica: openStore({
-      ...{ url: databaseReadUrl, variable: "DATABASE_READ_URL", maxConnections: CONNECTIONS },
-      ...{ connectMs: Math.min(CONNECT_MS, pool.connectMs), statementTimeoutMs },
+      url: databaseReadUrl,
+      variable: "DATABASE_READ_URL",
+      maxConnections: CONNECTIONS,
+      connectMs: Math.min(CONNECT_MS, pool.connectMs),
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     }),
-    ...{ maxLagMs: readMaxLagMs, log },
+    maxLagMs: readMaxLagMs,
+    log,
   });
 }
 

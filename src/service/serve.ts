@@ -1,20 +1,19 @@
-import { startClockGuard } from "../../jobs/clock-guard.ts";
+import { startClockGuard } from "../../jobs/holds.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireSources, secretFilesOf } from "../config/config.ts";
+import type { Secret } from "../config/secret.ts";
 import { EtlError } from "../errors.ts";
 import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
 import type { RedisServer } from "../redis-server.ts";
 import type { Store } from "../store/db/database.ts";
-import { createClosers } from "./closers.ts";
-import type { ProcessState } from "./http/health.ts";
+import { processState } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import { keepMemorySmall } from "./memory.ts";
 import { pageServices, pagesOf } from "./pages.ts";
 import { openQueues } from "./queues.ts";
 import { replicaOf } from "./replica.ts";
-import { watchSecretFiles } from "./secret-files.ts";
 import { startSource } from "./source.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
@@ -44,16 +43,10 @@ export async function serve(options: ServeOptions): Promise<Service> {
   const { config, store, redis: server, role, log, untilReady = async () => {} } = options;
   const { servesPages = role !== "worker" } = options;
   const sources = requireSources(config);
-  const started = createClosers();
+  const closers: (() => Promise<void> | void)[] = [];
+  const defer = (close: () => Promise<void> | void) => void closers.push(close);
   const abort = new AbortController();
-  const state: ProcessState = {
-    startedAt: systemClock.now(),
-    takesJobs: false,
-    lastJobAt: undefined,
-    fetching: new Map(),
-    storeFaults: new Map(),
-    draining: false,
-  };
+  const state = processState(systemClock.now());
   const close = async () => {
     state.draining = true;
     abort.abort(
@@ -63,23 +56,28 @@ export async function serve(options: ServeOptions): Promise<Service> {
         next: "Another process takes its jobs.",
       }),
     );
-    // A part that does not close must not keep the process: the others are closed, and the process ends.
-    await started.disposeAsync().catch(() => {});
+    for (let next = closers.pop(); next !== undefined; next = closers.pop()) {
+      try {
+        await next();
+      } catch {
+        // A part that does not close must not keep the process: the others are closed, and the process ends.
+      }
+    }
   };
   try {
     const secretFiles = watchSecretFiles(secretFilesOf(config), log);
-    started.defer(async () => secretFiles.close());
+    defer(secretFiles.close);
     const warn: Warn = (about) => log.warn(about, "connection");
     const slugs = sources.map(({ slug }) => slug);
     const queues = await openQueues({ slugs, redis: server, role, isTraced: config.telemetry, warn });
-    started.defer(queues.close);
+    defer(queues.close);
     const replica = replicaOf(config, log);
-    if (replica !== undefined) started.defer(replica.close);
+    if (replica !== undefined) defer(replica.close);
     const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store), replica);
     const token = config.bullBoardToken?.reveal();
     const redis = { server, queues };
     const pages = servesPages ? pageServices({ config, store, redis, log, replica }) : undefined;
-    if (pages !== undefined) started.defer(pages.close);
+    if (pages !== undefined) defer(pages.close);
     const http = await startHttpServer({
       host: config.httpHost,
       port: config.httpPort,
@@ -91,15 +89,27 @@ export async function serve(options: ServeOptions): Promise<Service> {
       ...(pages === undefined ? {} : { addPages: pagesOf(pages) }),
       board: token === undefined ? undefined : { token, queues: queues.all },
     });
-    started.defer(http.close);
+    defer(http.close);
     await untilReady();
 
     const { signal } = abort;
     const clockOff = await startClockGuard({ redisTime: queues.clock, clock: systemClock, log, signal });
-    const shared = { config, store, queues, metrics, state, clockOff, secretFiles, log, warn, signal };
+    const shared = {
+      config,
+      store,
+      queues,
+      metrics,
+      state,
+      clockOff,
+      onSecretChange: secretFiles.onChange,
+      defer,
+      log,
+      warn,
+      signal,
+    };
     const schedules = role === "all" || role === "scheduler";
     const works = role === "all" || role === "worker";
-    for (const source of sources) started.defer(await startSource(source, shared, { schedules, works }));
+    for (const source of sources) await startSource(source, shared, { schedules, works });
     // A process that takes no jobs on purpose is alive.
     const noteClock = () => {
       state.takesJobs = works && !clockOff.isHeld();
@@ -108,8 +118,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     };
     clockOff.onChange(noteClock);
     noteClock();
-    const stopWatch = keepMemorySmall();
-    started.defer(async () => stopWatch());
+    defer(keepMemorySmall());
     return { url: http.url, close };
   } catch (error) {
     await close();
@@ -124,4 +133,45 @@ async function syncNeeds(config: Config, store: Store) {
     return budget === undefined ? [] : [{ source: source.slug, ...budget }];
   });
   return (await Promise.all(needs)).flat();
+}
+
+const LOOK_EVERY_MS = 5_000;
+
+/** Tells of secrets whose files changed while the process runs. */
+interface SecretFiles {
+  /** Calls after the secret has changed. What it does must not throw. */
+  onChange(secret: Secret, listener: () => void): void;
+  close(): void;
+}
+
+/**
+ * Looks at the files every few seconds. Whoever uses a secret reads its file anyway; this is for the log, and for work that
+ * stopped because of the secret and would not use it again for long.
+ */
+function watchSecretFiles(secrets: ReadonlyMap<string, Secret>, log: Logger): SecretFiles {
+  const listeners = new Map<Secret, (() => void)[]>();
+  const seen = new Map(
+    [...secrets.values()].map((secret) => [secret, { value: secret.reveal(), problem: "" }]),
+  );
+  const look = () => {
+    for (const [name, secret] of secrets) {
+      const before = seen.get(secret);
+      const now = { value: secret.reveal(), problem: secret.problem() ?? "" };
+      seen.set(secret, now);
+      if (now.problem !== "" && now.problem !== before?.problem) {
+        const next = "The last value stays in use. Correct the file: it is read again.";
+        log.warn({ code: "secret_unreadable", secret: name, reason: now.problem }, next);
+      }
+      if (now.value === before?.value) continue;
+      log.info({ secret: name }, "secret changed: the new one is used from now on");
+      for (const listener of listeners.get(secret) ?? []) listener();
+    }
+  };
+  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  return {
+    onChange: (secret, listener) => {
+      listeners.set(secret, [...(listeners.get(secret) ?? []), listener]);
+    },
+    close: () => clearInterval(timer),
+  };
 }

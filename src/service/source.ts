@@ -1,34 +1,48 @@
 import type { Queue } from "bullmq";
+import { enqueueSoon } from "../../jobs/enqueue.ts";
+import { createStoreGate, type Hold } from "../../jobs/holds.ts";
+import type { JobContext } from "../../jobs/job.ts";
+import { fetchQueueOf } from "../../jobs/queues.ts";
+import { createRequestLimit } from "../../jobs/request-limit.ts";
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { syncJob } from "../../jobs/sync.ts";
+import { LOOK_AT_QUEUE_MS, startWorkers } from "../../jobs/workers.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/stride.ts";
-import { createClosers } from "./closers.ts";
-import { type LimitedSource, openLimited, type Shared } from "./limited-source.ts";
-import { startWork } from "./work.ts";
+import type { Secret } from "../config/secret.ts";
+import type { Logger, Warn } from "../log.ts";
+import { staleAfterOf } from "../pipeline/alerts.ts";
+import type { FilesSettings } from "../pipeline/export/write-files.ts";
+import { sharesOf } from "../pipeline/source/pace.ts";
+import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
+import { billingClientOf, deploymentClientsOf } from "../platform/clients.ts";
+import { releaseOf } from "../root.ts";
+import type { Store } from "../store/db/database.ts";
+import { tryWrite } from "../store/load/fetch-ledger.ts";
+import type { ProcessState } from "./http/health.ts";
+import type { Metrics } from "./http/metrics.ts";
+import type { ServiceQueues } from "./queues.ts";
 
-/** Starts what this process does for one source: keeps its schedules, takes its jobs. Returns the closer. */
+/** Starts what this process does for one source: keeps its schedules, takes its jobs. What it starts is deferred to its closer. */
 export async function startSource(
   source: SourceConfig,
   shared: Shared,
   does: { readonly schedules: boolean; readonly works: boolean },
-): Promise<() => Promise<void>> {
-  const { config, queues, clockOff, secretFiles } = shared;
+): Promise<void> {
+  const { config, queues, clockOff, defer } = shared;
   const log = shared.log.child({ source: source.slug });
-  const started = createClosers();
+  const { control } = queues.of(source.slug);
   const limited = openLimited(source, { ...shared, log });
-  started.defer(limited.close);
+  defer(limited.close);
   if (does.schedules) {
-    const { control } = queues.of(source.slug);
     const connection = queues.producer;
-    started.defer(await keepSchedules(control, schedulesFor(config, source), { connection, log, clockOff }));
+    defer(await keepSchedules(control, schedulesOf(config, source), { connection, log, clockOff }));
   }
-  secretFiles.onChange(source.apiKey, () => {
+  shared.onSecretChange(source.apiKey, () => {
     // The schedule does the same at its next sync.
-    resume(limited, queues.of(source.slug).control).catch(() => {});
+    resume(limited, control).catch(() => {});
   });
-  if (does.works) started.defer(startWork(source, limited, { ...shared, log }));
-  return () => started.disposeAsync();
+  if (does.works) defer(startWork(source, limited, { ...shared, log }));
 }
 
 /** A key that the platform refused stopped the source. Another one has come: it goes on, without waiting for a schedule. */
@@ -37,19 +51,203 @@ async function resume({ handle }: LimitedSource, control: Queue): Promise<void> 
   await control.add(syncJob.name, {}, { ...syncJob.options, jobId: `key-${Date.now()}` });
 }
 
-/** The schedules of a source, from durations of the configuration in milliseconds. */
-export function schedulesFor(config: Config, { deploymentUrl, probeProject }: SourceConfig) {
-  const { syncEveryMs, reconcileForMs, keepHistoryMs, hourlyKeepMs, probeEveryMs, alertWebhookUrl, files } =
-    config;
-  const days = (ms: number) => Math.max(1, Math.ceil(ms / DAY_MS));
-  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
-  return schedulesOf({
-    syncEveryMs,
-    reconcileDays: days(reconcileForMs),
-    keepDays: days(keepHistoryMs),
-    keepHours: hourlyKeepMs === undefined ? undefined : Math.ceil(hourlyKeepMs / HOUR_MS),
-    hasWebhook: alertWebhookUrl !== undefined,
-    writesFiles: files.address !== undefined,
-    probeEveryMs: canProbe ? probeEveryMs : undefined,
+/** What the sources of one process share. */
+export interface Shared {
+  readonly config: Config;
+  readonly store: Store;
+  readonly queues: ServiceQueues;
+  readonly metrics: Metrics;
+  readonly state: ProcessState;
+  /** While it holds, this process takes no job and touches no schedule. */
+  readonly clockOff: Hold;
+  /** Calls after a secret's file has changed. */
+  readonly onSecretChange: (secret: Secret, listener: () => void) => void;
+  /** Closes it when the process ends, the last first. */
+  readonly defer: (close: () => Promise<void> | void) => void;
+  readonly log: Logger;
+  readonly warn: Warn;
+  /** Aborted when the process ends. */
+  readonly signal: AbortSignal;
+}
+
+/** A source with its request rate limit. */
+type LimitedSource = ReturnType<typeof openLimited>;
+
+/** How often a request of a control job is tried. The schedule repeats the job, so few attempts are enough. */
+const CONTROL_ATTEMPTS = 4;
+
+function openLimited(source: SourceConfig, shared: Shared) {
+  const { config, store, queues, metrics, state, log, signal } = shared;
+  const { slug } = source;
+  const shares = sharesOf(source.rateLimit);
+  const limit = createRequestLimit(queues.producer, {
+    slug,
+    share: shares.control,
+    clock: systemClock,
+    signal,
+    prefix: queues.prefix,
   });
+  // Stops requests on all hosts. The platform limits the key: whoever gets a 429 stops fetches and control jobs alike.
+  const holdBack = async (asked: number) => {
+    // Redis refuses an expiry of 0, which is what `Retry-After: 0` asks for.
+    const ms = Math.max(1, Math.ceil(asked));
+    await Promise.all([queues.of(slug).fetch.rateLimit(ms), limit.holdBack(ms)]);
+  };
+  const gate = createStoreGate({ tryWrite: () => tryWrite(store), clock: systemClock, log, signal });
+  gate.onChange(() => {
+    const fault = gate.fault();
+    if (fault === undefined) state.storeFaults.delete(slug);
+    else state.storeFaults.set(slug, fault.message);
+  });
+  const billing = billingClientOf(source, {
+    onAnswer: (status) => metrics.requestSent({ source: slug, status }),
+  });
+  const handle = createSourceHandle(
+    {
+      store,
+      billing,
+      config: source,
+      settings: config,
+      log,
+      clock: systemClock,
+      attempts: CONTROL_ATTEMPTS,
+      admit: limit.admit,
+      // One wrong id must not end the loads of the others.
+      leavesOutUnshown: true,
+      holdBack,
+      gate,
+      signal,
+    },
+    config.syncEveryMs,
+  );
+  /** `fetchShare`: what the limiter of the fetch queue lets through. */
+  return { handle, fetchShare: shares.fetch, gate, holdBack, close: () => billing.close() };
+}
+
+/** Takes the jobs of a source. Returns the closer, which waits until running jobs have ended. */
+function startWork(
+  source: SourceConfig,
+  { handle, fetchShare, gate, holdBack }: LimitedSource,
+  { config, queues, metrics, state, clockOff, log, warn, signal }: Shared,
+): () => Promise<void> {
+  const { slug } = source;
+  const probe = openProbe(config, source);
+  const progress = createFetchProgress(systemClock);
+  const stopWatching = watchQueue(queues.of(slug).fetch, progress, () => gate.isHeld() || clockOff.isHeld());
+  state.fetching.set(slug, progress);
+  const context: JobContext = {
+    source: handle,
+    fetchQueue: fetchQueueOf(queues.of(slug).fetch),
+    enqueueSoon: () => enqueueSoon(queues.of(slug).control),
+    userEmail: config.userEmail,
+    alerts: {
+      slug,
+      webhookUrl: config.alertWebhookUrl?.reveal(),
+      staleAfterMs: staleAfterOf(config.syncEveryMs),
+    },
+    probe: probe?.request,
+    files: filesSettings(config, slug),
+    gate,
+    holdBack,
+    log,
+    clock: systemClock,
+    signal,
+  };
+  const noteAlive = () => {
+    state.lastJobAt = systemClock.now();
+  };
+  const closeWorkers = startWorkers({
+    slug,
+    contexts: { control: context, fetch: { ...context, source: withinQueue(handle) } },
+    limiter: fetchShare,
+    clockOff,
+    connect: queues.connectWorker,
+    prefix: queues.prefix,
+    telemetry: queues.telemetry,
+    warn,
+    watcher: {
+      onTaken: noteAlive,
+      onAnswer: noteAlive,
+      onWork: (queue) => (queue === "fetch" ? progress.begin() : () => {}),
+      onDone: (done) => metrics.jobDone({ ...done, source: slug }),
+      onFailed: (failed) => metrics.jobFailed({ ...failed, source: slug }),
+    },
+  });
+  return () => {
+    stopWatching();
+    return closeWorkers().finally(() => probe?.close());
+  };
+}
+
+/** Undefined: no place for files is configured. */
+function filesSettings(config: Config, source: string): FilesSettings | undefined {
+  const { address, ...files } = config.files;
+  if (address === undefined) return undefined;
+  return { ...files, address, source, release: releaseOf() };
+}
+
+/** The deployment that the source's meter probe talks to; undefined if none is configured. */
+function openProbe(config: Config, source: SourceConfig) {
+  const { deploymentUrl, probeProject: project } = source;
+  if (deploymentUrl === undefined || project === undefined) return undefined;
+  const deployment = deploymentClientsOf(source);
+  const { probeAssistant: assistantId, probeTimes } = config;
+  return { request: { deployment, project, assistantId, ...probeTimes }, close: () => deployment.close() };
+}
+
+/**
+ * Whether the fetch tasks of one source move in this process. Every job that is taken or ends is a move, whatever came of
+ * it: a platform that is down, refuses the key or limits requests ends jobs all the time.
+ */
+export interface FetchProgress {
+  /** A fetch job has begun. Returns what to call when it has ended. */
+  readonly begin: () => () => void;
+  /** Whether messages wait in the queue that a worker may take now. */
+  readonly noteWaiting: (isWaiting: boolean) => void;
+  /** How long nothing has moved although something is due, milliseconds; 0 if nothing is. */
+  readonly standsStillMs: () => number;
+}
+
+export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress {
+  let running = 0;
+  let isWaiting = false;
+  let movedAt = now();
+  const isDue = () => running > 0 || isWaiting;
+  return {
+    begin: () => {
+      running++;
+      movedAt = now();
+      return () => {
+        running--;
+        movedAt = now();
+      };
+    },
+    noteWaiting: (waiting) => {
+      // What becomes due only now has not stood still before.
+      if (waiting && !isDue()) movedAt = now();
+      isWaiting = waiting;
+    },
+    standsStillMs: () => (isDue() ? now() - movedAt : 0),
+  };
+}
+
+/**
+ * Tells `progress` every 20 s what waits in the queue. Nothing is known to wait where Redis does not say, and nothing may be
+ * taken while this process is held back.
+ */
+function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {
+  const timer = setInterval(() => {
+    isFetchWaiting(queue).then(
+      (isWaiting) => noteWaiting(isWaiting && !isHeld()),
+      () => noteWaiting(false),
+    );
+  }, LOOK_AT_QUEUE_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** Whether messages wait and nothing holds them back: no pause, no limit of requests. */
+export async function isFetchWaiting(queue: Queue): Promise<boolean> {
+  if ((await queue.getJobCountByTypes("waiting", "prioritized")) === 0) return false;
+  const [isPaused, limitedForMs] = await Promise.all([queue.isPaused(), queue.getRateLimitTtl()]);
+  return !isPaused && limitedForMs <= 0;
 }

@@ -31,7 +31,7 @@ const FORBIDDEN = [
   ["src/config/planted.ts", "../domain/record.ts"],
   ["src/service/http/planted.ts", "../../pipeline/sync/plan.ts"],
   ["src/service/web/planted.ts", "../../cli/session/exit.ts"],
-  ["src/service/web/screens/planted.ts", "../../../../jobs/queues.ts"],
+  ["src/service/web/coverage/planted.ts", "../../../../jobs/queues.ts"],
   ["jobs/planted.ts", "../src/store/load/load.ts"],
   ["jobs/planted.ts", "../src/domain/time/stride.ts"],
   ["src/local/standin/planted.ts", "../../errors.ts"],
@@ -54,7 +54,7 @@ const ALLOWED = [
   ["src/cli/commands/demo.ts", "../../local/standin/server.ts"],
   ["src/service/planted.ts", "../pipeline/sync/plan.ts"],
   ["src/service/http/planted.ts", "../../store/activity/overview.ts"],
-  ["src/service/web/screens/planted.ts", "../../../pipeline/sync/plan.ts"],
+  ["src/service/web/coverage/planted.ts", "../../../pipeline/sync/plan.ts"],
   ["jobs/planted.ts", "../src/pipeline/sync/plan.ts"],
 ] as const;
 

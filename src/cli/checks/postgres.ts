@@ -17,7 +17,7 @@ import { type Notes, problemOf } from "./check.ts";
 
 /** Postgres 15 is the first with MERGE. */
 export const OLDEST_POSTGRES = 150_000;
-/** The same as between hosts (jobs/clock-guard.ts). */
+/** The same as between hosts (jobs/holds.ts). */
 const CLOCK_TOLERANCE_MS = 2_000;
 const NEED_POSTGRES = ["postgres_write", "schema", "roles"];
 

@@ -1,10 +1,10 @@
-import { idleCommandsPerHour } from "../../../jobs/idle-commands.ts";
 import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.ts";
 import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
+import { schedulesOf } from "../../../jobs/schedule.ts";
+import { idleCommandsPerHour } from "../../../jobs/workers.ts";
 import { describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
-import { schedulesFor } from "../../service/source.ts";
 import { count, counted } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
@@ -56,7 +56,7 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
 
 /** Some hosted ones bill by command. */
 function noteCost(config: Config, notes: Notes): void {
-  const sources = config.sources.map((source) => ({ schedules: schedulesFor(config, source).length }));
+  const sources = config.sources.map((source) => ({ schedules: schedulesOf(config, source).length }));
   const commands = Math.round(idleCommandsPerHour(sources, config.syncEveryMs) / 100) * 100;
   notes.pass(
     "redis_cost",
@@ -103,7 +103,7 @@ export function checkService(
     for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis answers that would show it.");
     return;
   }
-  const expected = schedulesFor(config, source).map(({ id }) => id);
+  const expected = schedulesOf(config, source).map(({ id }) => id);
   const missing = expected.filter((id) => !queues.schedules.has(id));
   const { schedulers } = view;
   const start = "Start `usage-etl serve --role scheduler` (or `all`)";

@@ -4,7 +4,7 @@ import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
 import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
-import type { Advice } from "../../pipeline/advice.ts";
+import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
@@ -20,15 +20,13 @@ import { count, counted, instant, linesOf, second, wrapped } from "./output.ts";
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
-  Omit<SourceProgress, "source"> & {
+  SourceProgress &
+  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice"> & {
     readonly rounds: SyncBudget | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly finality: Finality;
     readonly withdrawnZeros: readonly WithdrawnZeros[];
     readonly listedOnly: readonly ListedOnly[];
-    readonly lastSync: Run | null;
-    /** ISO instant; null where no schedule is known. */
-    readonly nextSync: string | null;
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
     readonly schedulers: number | null;
@@ -40,9 +38,6 @@ export type ShownStatus = SourceStatus &
     readonly days: readonly OpenDays[];
     readonly costs: UnpricedUsage;
     readonly limits: readonly LimitUse[];
-    readonly alerts: readonly { readonly kind: AlertKind; readonly message: string }[];
-    /** What to do now. */
-    readonly advice: Advice | null;
   };
 
 const OUT_OF_REACH = new Set([
@@ -83,7 +78,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
   const moreLimits = status.limits.length - MOST_LIMITS;
   return linesOf(
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
-    status.advice !== null && line("to do", describeAdvice(status.advice)),
+    line("to do", describeAdvice(status.advice)),
     line("organization", status.organizationId ?? "not known"),
     line("last sync", describeLast(status.lastSync, now)),
     line("next sync", describeNext(status, now)),

@@ -27,10 +27,16 @@ export function addBoard(
       contentSecurityPolicy: {
         useDefaults: false,
         directives: {
-          ...{ defaultSrc: NONE, scriptSrc: OWN, connectSrc: OWN, fontSrc: OWN, baseUri: OWN },
+          defaultSrc: NONE,
+          scriptSrc: OWN,
+          connectSrc: OWN,
+          fontSrc: OWN,
+          baseUri: OWN,
           // Its components set styles of their own.
-          ...{ styleSrc: [...OWN, "'unsafe-inline'"], imgSrc: [...OWN, "data:"] },
-          ...{ formAction: NONE, frameAncestors: NONE },
+          styleSrc: [...OWN, "'unsafe-inline'"],
+          imgSrc: [...OWN, "data:"],
+          formAction: NONE,
+          frameAncestors: NONE,
         },
       },
       referrerPolicy: { policy: "same-origin" },

@@ -2,8 +2,6 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/schema-version.ts";
-import type { FetchProgress } from "../fetch-progress.ts";
-import { within } from "./within.ts";
 
 /** What this process does right now; `serve` keeps it up to date. */
 export interface ProcessState {
@@ -14,7 +12,7 @@ export interface ProcessState {
   /** When it last took a job, or Redis said that there is none; epoch milliseconds. Undefined before the first answer. */
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
-  readonly fetching: Map<string, Pick<FetchProgress, "standsStillMs">>;
+  readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
   /** Why the store keeps no answer, so that nothing is fetched, by source. */
   readonly storeFaults: Map<string, string>;
   /** The process ends: it takes no new job. */
@@ -27,6 +25,18 @@ export interface Health {
   readonly draining?: boolean;
   /** By name of the check: `ok`, or what is wrong. */
   readonly checks: Readonly<Record<string, string>>;
+}
+
+/** Of a process that takes no jobs yet. */
+export function processState(startedAt: number): ProcessState {
+  return {
+    startedAt,
+    takesJobs: false,
+    lastJobAt: undefined,
+    fetching: new Map(),
+    storeFaults: new Map(),
+    draining: false,
+  };
 }
 
 /** A worker asks every 10 s: a process that had no answer and took no job for so long hangs, or its Redis does. */
@@ -96,4 +106,15 @@ function toHealth(problems: Readonly<Record<string, string | undefined>>): Healt
     Object.entries(problems).map(([name, problem]) => [name, problem ?? "ok"]),
   );
   return { ok: Object.values(problems).every((problem) => problem === undefined), checks };
+}
+
+const CHECK_WITHIN_MS = 3_000;
+
+/** Rejects if the work has not ended within three seconds. It goes on meanwhile. */
+export async function within<T>(work: Promise<T>, ms = CHECK_WITHIN_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

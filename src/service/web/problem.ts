@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EtlError, UnreachableError } from "../../errors.ts";
-import { html } from "./html.ts";
-import { notice } from "./parts/notice.ts";
-import { prose } from "./parts/text.ts";
-import type { WebServices } from "./routes.ts";
-import { sendBare } from "./send.ts";
+import type { Logger } from "../../log.ts";
+import { sendBare } from "./layout.ts";
+import { html, notice, prose } from "./parts.ts";
 
 interface Problem {
   readonly status: number;
@@ -31,13 +29,13 @@ const POSTGRES_AWAY: Omit<Problem, "message"> = {
 /** Shows what went wrong as a page that leads on. Undefined: the path is unknown. */
 export async function sendProblem(
   error: unknown,
-  { request, reply, services }: { request: FastifyRequest; reply: FastifyReply; services: WebServices },
+  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
 ): Promise<FastifyReply> {
   const problem = error === undefined ? NOT_FOUND : problemOf(error);
   const { status, title, message, next, code } = problem;
   if (status >= 500) {
     const [path = ""] = request.url.split("?");
-    services.log.warn({ code, path, reason: error instanceof Error ? error.message : String(error) }, "page");
+    log.warn({ code, path, reason: error instanceof Error ? error.message : String(error) }, "page");
   }
   const body = html`${notice(status >= 500 ? "bad" : "warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`)}
     <p class="code">Code: <code>${code}</code></p>

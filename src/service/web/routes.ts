@@ -2,22 +2,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
-import { UnreachableError, UsageError } from "../../errors.ts";
+import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { Database, Store } from "../../store/db/database.ts";
+import { inSnapshot } from "../../store/db/snapshot.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
-import { within } from "../http/within.ts";
+import { within } from "../http/health.ts";
 import type { Age, Reading, Replica } from "../replica.ts";
-import { isHttps, type Who } from "./access/session.ts";
-import type { Html } from "./html.ts";
-import { liveUpdates } from "./live.ts";
-import { layout } from "./parts/layout.ts";
-import { sendHtml } from "./send.ts";
+import { isHttps, type Who } from "./access.ts";
+import { type Page, sendPage } from "./layout.ts";
+import type { Html } from "./parts.ts";
 
 /** What Redis shows of the service. Undefined: it does not tell. */
 export interface QueuesView {
-  readonly schedulers: number | undefined;
   readonly sources: ReadonlyMap<
     string,
     {
@@ -63,13 +61,6 @@ export interface Context<Query, Params> extends WebServices {
   readonly reply: FastifyReply;
 }
 
-export interface Page {
-  readonly title: string;
-  readonly body: Html;
-  /** Default 200. */
-  readonly status?: number;
-}
-
 type Schema = z.ZodType;
 /** A page without a schema reads nothing of it. */
 const NOTHING = z.unknown();
@@ -84,6 +75,8 @@ interface Schemas<Q extends Schema, P extends Schema> {
 interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
   /** It may come from a replica: nothing is ordered, decided or downloaded from it. Default: false. */
   readonly mayBeOld?: boolean;
+  /** It reads as of one instant: a load between two statements would make what it shows contradict itself. Default: false. */
+  readonly oneInstant?: boolean;
 }
 
 /** How a screen adds itself to the pages. */
@@ -105,7 +98,8 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
     let token: string | undefined;
     return {
       ...services,
-      ...{ db, age },
+      db,
+      age,
       query: parsed(query ?? NOTHING, request.query, "query_invalid") as z.output<Q>,
       params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
       who,
@@ -116,15 +110,20 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
         token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
         return token;
       },
-      ...{ request, reply },
+      request,
+      reply,
     };
   };
-  type Asked = Pick<Context<unknown, unknown>, "request" | "reply" | "now" | "age">;
-  const send = ({ request, reply, now, age }: Asked, page: Page) => {
+  type Asked = Pick<Context<unknown, unknown>, "request" | "reply" | "now" | "age" | "who">;
+  const send = ({ request, reply, now, age, who }: Asked, page: Page) => {
     const [path = ""] = request.url.split("?");
-    const frame = { path, asOf: age?.asOf ?? now, age, who: whoSent(request), canLogOut };
-    return sendHtml(reply, page.status ?? 200, layout(page, frame));
+    return sendPage(reply, page, { path, asOf: age?.asOf ?? now, age, who, canLogOut });
   };
+  const shown = <C extends { readonly db: Database }, T>(
+    { oneInstant = false }: { readonly oneInstant?: boolean },
+    context: C,
+    show: (context: C) => Promise<T>,
+  ): Promise<T> => (oneInstant ? inSnapshot(context.db, (db) => show({ ...context, db })) : show(context));
   const reading = <T>(mayBeOld: boolean, work: (from: Reading) => Promise<T>): Promise<T> => {
     const { reader: primary, replica } = services;
     if (!mayBeOld || replica === undefined) return work({ db: primary });
@@ -141,7 +140,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       app.get(path, async (request, reply) => {
         const [context, page] = await reading(schemas.mayBeOld === true, async (from) => {
           const context = await contextOf(schemas, { request, reply }, from);
-          return [context, await show(context)] as const;
+          return [context, await shown(schemas, context, show)] as const;
         });
         return send(context, page);
       });
@@ -197,7 +196,11 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
           reading(schemas.mayBeOld === true, async (from) => {
             const context = await contextOf(schemas, { request, reply }, from);
             const { now, age } = context;
-            return { content: String(await show(context)), asOf: age?.asOf ?? now, lagMs: age?.lagMs ?? 0 };
+            return {
+              content: String(await shown(schemas, context, show)),
+              asOf: age?.asOf ?? now,
+              lagMs: age?.lagMs ?? 0,
+            };
           });
         const { everyMs } = schemas;
         await liveUpdates(reply, { fragment, everyMs, clock: services.clock, log: services.log });
@@ -235,4 +238,59 @@ function viewersOnlyLook(): UsageError {
     message: "You logged in to look, not to change anything. Nothing was changed.",
     next: "Log out, and log in with the token of operators (USAGE_WEB_TOKEN).",
   });
+}
+
+/** Then the stream ends, and a page that is still looked at asks anew: one that is not costs nothing. */
+const LASTS_MS = 10 * 60_000;
+const MOST = 50;
+let open = 0;
+
+interface Followed {
+  /** What the page shows as of an instant, epoch milliseconds, and how long ago that was. */
+  readonly fragment: () => Promise<{
+    readonly content: string;
+    readonly asOf: number;
+    readonly lagMs: number;
+  }>;
+  readonly everyMs: number;
+  readonly clock: Clock;
+}
+
+/** Sends a page's fragment at once and whenever it changed, until the page is left. */
+async function liveUpdates(
+  reply: FastifyReply,
+  { fragment, everyMs, clock, log }: Followed & { readonly log: Logger },
+): Promise<void> {
+  if (open >= MOST) {
+    throw new EtlError({
+      code: "pages_busy",
+      message: `${MOST} pages are followed already.`,
+      next: "Reload the page to see it anew.",
+    });
+  }
+  open++;
+  const left = new AbortController();
+  reply.raw.once("close", () => left.abort());
+  try {
+    await reply.sse.send(changes({ fragment, everyMs, clock, signal: left.signal }));
+  } catch (error) {
+    if (!left.signal.aborted) {
+      log.warn({ code: "live_page", reason: error instanceof Error ? error.message : String(error) }, "page");
+    }
+  } finally {
+    open--;
+  }
+}
+
+async function* changes({ fragment, everyMs, clock, signal }: Followed & { readonly signal: AbortSignal }) {
+  const ends = clock.now() + LASTS_MS;
+  let last: string | undefined;
+  while (!signal.aborted && clock.now() < ends) {
+    const { content, asOf, lagMs } = await fragment();
+    // One that is the same is still as of now.
+    const event = content === last ? { event: "same", data: "" } : { event: "fragment", data: content };
+    yield { id: lagMs === 0 ? `${asOf}` : `${asOf} ${Math.round(lagMs)}`, ...event };
+    last = content;
+    await clock.wait(everyMs, signal).catch(() => {});
+  }
 }

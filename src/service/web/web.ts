@@ -7,19 +7,19 @@ import rateLimit from "@fastify/rate-limit";
 import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance } from "fastify";
-import { accessOf } from "./access/access.ts";
-import { addGuard } from "./access/guard.ts";
-import { addLogin } from "./access/login.ts";
+import { accessOf, addGuard, addLogin } from "./access.ts";
+import { addOverview } from "./activity/overview.ts";
+import { addTimeline } from "./activity/timeline.ts";
+import { addBackfillList } from "./backfills/list.ts";
+import { addNewBackfill } from "./backfills/new.ts";
+import { addOneBackfill } from "./backfills/one.ts";
+import { addCell } from "./coverage/cell.ts";
+import { addCoverage } from "./coverage/coverage.ts";
+import { addUsage } from "./figures/usage.ts";
+import { addMonths } from "./months/months.ts";
 import { sendProblem } from "./problem.ts";
+import { addDifferences } from "./proof.ts";
 import { routesOf, type WebServices } from "./routes.ts";
-import { addBackfills } from "./screens/backfills.ts";
-import { addCell } from "./screens/cell.ts";
-import { addCoverage } from "./screens/coverage.ts";
-import { addDifferences } from "./screens/differences.ts";
-import { addMonths } from "./screens/months.ts";
-import { addOverview } from "./screens/overview.ts";
-import { addTimeline } from "./screens/timeline.ts";
-import { addUsage } from "./screens/usage.ts";
 
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
 /** Forms are small: ids of a selection at most. */
@@ -29,7 +29,7 @@ const OWN = ["'self'"];
 
 /** The operator's pages, in a scope of their own: their policy and login are not those of health, metrics and queues. */
 export async function addPages(app: FastifyInstance, services: WebServices): Promise<void> {
-  const { config, clock } = services;
+  const { config, clock, log } = services;
   const access = accessOf(config);
   await app.register(async (pages) => {
     await pages.register(helmet, {
@@ -37,8 +37,13 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
         useDefaults: false,
         directives: {
           defaultSrc: NONE,
-          ...{ scriptSrc: OWN, styleSrc: OWN, imgSrc: OWN, connectSrc: OWN, formAction: OWN },
-          ...{ baseUri: NONE, frameAncestors: NONE },
+          scriptSrc: OWN,
+          styleSrc: OWN,
+          imgSrc: OWN,
+          connectSrc: OWN,
+          formAction: OWN,
+          baseUri: NONE,
+          frameAncestors: NONE,
         },
       },
       // The address may hold what somebody looks for. Whether TLS is there is for the proxy to say.
@@ -57,15 +62,17 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(fastifySSE);
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
-    pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, services }));
-    pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, services }));
+    pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, log }));
+    pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, log }));
     if (access.kind === "tokens") addLogin(pages, { access, clock });
 
     const web = routesOf(pages, { services, whoSent, canLogOut: access.kind === "tokens" });
     addOverview(web);
     addCoverage(web);
     addCell(web);
-    addBackfills(web);
+    addBackfillList(web);
+    addNewBackfill(web);
+    addOneBackfill(web);
     addUsage(web);
     addDifferences(web);
     addMonths(web);

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
 /** Traces of one UTC day, all workspaces of a source together. */
-export interface RecentDay {
+interface RecentDay {
   readonly source: string;
   readonly date: string;
   /** Null where a workspace is not loaded: it is not zero. */

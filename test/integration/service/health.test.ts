@@ -1,16 +1,15 @@
 import { RateLimitError } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
-import { createHandler } from "../../../jobs/handler.ts";
-import { createHold } from "../../../jobs/hold.ts";
+import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { startWorkers } from "../../../jobs/workers.ts";
+import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
-import { isFetchWaiting } from "../../../src/service/fetch-progress.ts";
-import { readiness } from "../../../src/service/http/health.ts";
+import { processState, readiness } from "../../../src/service/http/health.ts";
 import { createMetrics } from "../../../src/service/http/metrics.ts";
 import { openQueues } from "../../../src/service/queues.ts";
+import { isFetchWaiting } from "../../../src/service/source.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { poll } from "../../support/poll.ts";
 import { startRedis } from "../../support/service.ts";
@@ -36,14 +35,7 @@ async function setup() {
     warn: () => {},
   });
   onTestFinished(queues.close);
-  const state = {
-    startedAt: Date.now(),
-    takesJobs: false,
-    lastJobAt: undefined,
-    fetching: new Map(),
-    storeFaults: new Map(),
-    draining: false,
-  };
+  const state = processState(Date.now());
   const ready = () => readiness({ state, reader: store.db, redisTime: queues.time, now: Date.now });
   const isReady = () =>
     poll(

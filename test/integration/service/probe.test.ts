@@ -1,13 +1,18 @@
 import { expect, test } from "vitest";
 import { schedulesOf } from "../../../jobs/schedule.ts";
+import { readConfig } from "../../../src/config/config.ts";
 import { poll } from "../../support/poll.ts";
 import { metricsOf, setupService } from "../../support/service.ts";
 
-const WHEN = { syncEveryMs: 1000, reconcileDays: 1, keepDays: 1, hasWebhook: false };
+const PROBED = { deploymentUrl: "http://127.0.0.1:9", probeProject: "probe" };
 
 test("the meter probe is off by default, and is never retried", () => {
-  expect(schedulesOf(WHEN).map(({ job }) => job)).not.toContain("probe");
-  const [probe] = schedulesOf({ ...WHEN, probeEveryMs: 60_000 });
+  const config = readConfig({});
+  const often = { ...config, probeEveryMs: 60_000 };
+  const off = { deploymentUrl: undefined, probeProject: undefined };
+  const jobsOf = (...given: Parameters<typeof schedulesOf>) => schedulesOf(...given).map(({ job }) => job);
+  expect([...jobsOf(config, PROBED), ...jobsOf(often, off)]).not.toContain("probe");
+  const [probe] = schedulesOf(often, PROBED);
   expect(probe).toMatchObject({ job: "probe", repeat: { every: 60_000 }, options: { attempts: 1 } });
 });
 

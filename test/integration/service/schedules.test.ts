@@ -3,13 +3,21 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
 import { areSchedulesPresent, restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
+import { readConfig } from "../../../src/config/config.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, jobsDone, logOf, setupService, startRedis, syncsGoOn } from "../../support/service.ts";
 
 /** Schedules on a real Redis: each exists once, whichever process starts, and a run that is due is never lost. */
 
-const SETTINGS = { syncEveryMs: 900_000, reconcileDays: 45, keepDays: 400, hasWebhook: true };
+const CONFIG = readConfig({
+  DATABASE_URL: "postgres://127.0.0.1:9/none",
+  USAGE_BASE_URL: "http://127.0.0.1:9",
+  USAGE_API_KEY: "key",
+  USAGE_ALERT_WEBHOOK_URL: "http://127.0.0.1:9/hook",
+});
+const scheduled = (changed: Partial<typeof CONFIG> = {}) =>
+  schedulesOf({ ...CONFIG, ...changed }, { deploymentUrl: "http://127.0.0.1:9", probeProject: "probe" });
 
 let url: string;
 let queue: ReturnType<typeof openQueue>;
@@ -26,7 +34,7 @@ beforeEach(async () => {
 });
 
 test("several processes that start at once leave one schedule and one next run of each job", async () => {
-  const schedules = schedulesOf(SETTINGS);
+  const schedules = scheduled();
   await Promise.all(Array.from({ length: 3 }, () => restoreSchedules(queue, schedules)));
   expect((await queue.getJobSchedulers()).map((one) => one.key).sort()).toEqual(
     schedules.map((one) => one.id).sort(),
@@ -37,22 +45,22 @@ test("several processes that start at once leave one schedule and one next run o
 });
 
 test("a correct schedule is left alone, a changed one is replaced, an unknown one is removed", async () => {
-  await restoreSchedules(queue, schedulesOf(SETTINGS));
-  expect(await restoreSchedules(queue, schedulesOf(SETTINGS))).toEqual({ restored: 0, removed: 0 });
-  expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
+  await restoreSchedules(queue, scheduled());
+  expect(await restoreSchedules(queue, scheduled())).toEqual({ restored: 0, removed: 0 });
+  expect(await restoreSchedules(queue, scheduled({ syncEveryMs: 60_000 }))).toEqual({
     restored: 1,
     removed: 0,
   });
   expect(Number((await queue.getJobScheduler("sync"))?.every)).toBe(60_000);
   await queue.upsertJobScheduler("job-of-an-older-release", { every: 1000 }, { name: "gone", data: {} });
-  expect(await restoreSchedules(queue, schedulesOf({ ...SETTINGS, syncEveryMs: 60_000 }))).toEqual({
+  expect(await restoreSchedules(queue, scheduled({ syncEveryMs: 60_000 }))).toEqual({
     restored: 0,
     removed: 1,
   });
 });
 
 test("one command tells whether all schedules are there, no other is, and no next run is too far away", async () => {
-  const schedules = schedulesOf(SETTINGS);
+  const schedules = scheduled();
   const arePresent = (of = schedules) => areSchedulesPresent(queue, of, { connection });
   expect(await arePresent()).toBe(false);
   await restoreSchedules(queue, schedules);
@@ -62,7 +70,7 @@ test("one command tells whether all schedules are there, no other is, and no nex
   const after = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
   expect(after - before).toBe(2);
   expect(await arePresent(schedules.slice(1))).toBe(false);
-  expect(await arePresent(schedulesOf({ ...SETTINGS, probeEveryMs: 60_000 }))).toBe(false);
+  expect(await arePresent(scheduled({ probeEveryMs: 60_000 }))).toBe(false);
   await queue.removeJobScheduler("requeue");
   expect(await arePresent()).toBe(false);
   await restoreSchedules(queue, schedules);
@@ -71,10 +79,10 @@ test("one command tells whether all schedules are there, no other is, and no nex
 });
 
 test("a run that is overdue when a process starts is still there afterwards", async () => {
-  await restoreSchedules(queue, schedulesOf(SETTINGS));
+  await restoreSchedules(queue, scheduled());
   const before = (await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort();
-  expect(before).toHaveLength(schedulesOf(SETTINGS).length);
-  await restoreSchedules(queue, schedulesOf(SETTINGS));
+  expect(before).toHaveLength(scheduled().length);
+  await restoreSchedules(queue, scheduled());
   expect((await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort()).toEqual(before);
 });
 
@@ -93,7 +101,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 test("a next run that a host with a clock ahead set too far away is repaired at once, a right one is not", async () => {
-  const schedules = schedulesOf(SETTINGS);
+  const schedules = scheduled();
   // A month ahead, a run of each schedule lies further away than its period.
   await ahead(35 * DAY_MS, () => restoreSchedules(queue, schedules));
   const next = async () => (await queue.getJobSchedulers()).map((one) => Number(one.next));
@@ -112,7 +120,7 @@ test("a next run that a host with a clock ahead set too far away is repaired at 
 });
 
 test("a nightly run that a host did too early is done again at its time", async () => {
-  const schedules = schedulesOf(SETTINGS).filter(({ id }) => id === "reconcile-range");
+  const schedules = scheduled().filter(({ id }) => id === "reconcile-range");
   await restoreSchedules(queue, schedules);
   const due = Number((await queue.getJobScheduler("reconcile-range"))?.next);
   // A host that is a day ahead takes tonight's run, which sets the next one, and finishes it.

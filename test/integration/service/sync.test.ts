@@ -93,19 +93,6 @@ test("a refused key stops the source and is recorded, and another key clears it"
   expect(await bench.value("SELECT refused_code FROM usage.source")).toBeNull();
 });
 
-test("a 429 stops the source for the time it names and fails no task", { timeout: LONG }, async () => {
-  const bench = await setupService({ days: 3, workspaces: 2 });
-  bench.standin.faults.script({
-    fault: { kind: "status", status: 429, retry_after: "1" },
-    times: 5,
-    match: { path: "granular-usage" },
-  });
-  await bench.serve();
-  await bench.loaded();
-  expect(await bench.value("SELECT count(*) FROM usage.failure")).toBe(0);
-  expect(await bench.value("SELECT count(*) FROM usage.fetch WHERE status = 429")).toBe(5);
-});
-
 test("a job whose data does not parse fails with its reason, and the others go on", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const queue = await bench.openQueue("fetch");

@@ -1,18 +1,17 @@
 import { request } from "undici";
 import { expect, test } from "vitest";
+import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
 import { claimTask, endTask, takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
 import { listActions } from "../../support/actions.ts";
-import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Backfills through the pages, as a browser without JavaScript uses them. */
-
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 async function setupBackfills(
   options: Parameters<typeof setup>[0] = { workspaces: [0] },
@@ -261,11 +260,7 @@ test("a backfill that is held up says why, starts without Redis all the same, an
 test("a viewer sees previews and backfills without a form, and is refused where one is sent", async () => {
   const bench = await setup({ workspaces: [0] });
   await bench.open();
-  const environment = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
-  const pages = await setupPages(bench, {
-    environment: { ...environment, USAGE_DATA_START: dayOf(bench.dataStart) },
-  });
-  await pages.post("/login", { token: "viewers-token-123", next: "/" });
+  const pages = await setupViewer(bench, { environment: { USAGE_DATA_START: dayOf(bench.dataStart) } });
   const asked = `/backfills/new?from=${dayOf(bench.dataStart)}&to=${dayOf(bench.today)}`;
   const page = await pages.get(asked);
   expect([page.status, page.text.includes("Operators can start it.")]).toEqual([200, true]);

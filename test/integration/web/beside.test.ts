@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/log.ts";
+import { processState } from "../../../src/service/http/health.ts";
 import { createMetrics } from "../../../src/service/http/metrics.ts";
 import { startHttpServer } from "../../../src/service/http/server.ts";
 import { addPages } from "../../../src/service/web/web.ts";
@@ -27,10 +28,7 @@ async function setup() {
     };
     const { url, close } = await startHttpServer({
       ...{ host: "127.0.0.1", port: 0, reader: store.db, clock: systemClock },
-      state: {
-        ...{ startedAt: Date.now(), takesJobs: false, lastJobAt: undefined, draining: false },
-        ...{ fetching: new Map(), storeFaults: new Map() },
-      },
+      state: processState(Date.now()),
       redisTime: async () => Date.now(),
       metrics: createMetrics(
         store.db,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import type { Standin } from "../../../src/local/standin/server.ts";
-import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type PagesBench, refusalOf, setupPages } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, setupStore } from "../store/setup.ts";
 
@@ -99,10 +99,7 @@ test("an address that makes no sense is answered with what is wrong with it", as
   const standin = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
   const pages = await setupPages({ databaseUrl: bundle.url, standin, store: bundle.store });
   await enterSource(bundle, { workspaceIds: [A], dataStart: Date.parse("2026-03-01") });
-  const wrong = async (query: string) => {
-    const { status, text } = await pages.get(`/coverage?${query}`);
-    return `${status} ${/Code: <code>(\w+)/.exec(text)?.[1]}`;
-  };
+  const wrong = (query: string) => refusalOf(pages, `/coverage?${query}`);
   expect(await wrong("source=none")).toBe("404 source_unknown");
   expect(await wrong("workspace=none")).toBe("404 workspace_unknown");
   expect(await wrong("from=2026-03-02&to=2026-03-02")).toBe("400 range_reversed");

@@ -1,15 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { setupPages } from "../../support/pages.ts";
+import { refusalOf, rowsOf, rowsOfAll, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
-
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll("&#39;", "'")
-    .replaceAll(/\s+/g, " ");
-const rowsOf = (html: string) =>
-  [...html.matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
 
 test("differences show both numbers, of the export, of totals and of restatements, with a link to the cell", async () => {
   const bench = await setup({ days: 6, workspaces: [1] });
@@ -21,16 +13,15 @@ test("differences show both numbers, of the export, of totals and of restatement
   const sender = senderOn(bench.standin, 1, day);
   bench.standin.ledger.change(sender, 7);
   await bench.reconcile({ range });
-  const tokens = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
-  const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: workspace } });
-  const viewer = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: workspace, ...tokens } });
-  await viewer.post("/login", { token: "viewers-token-123", next: "/" });
+  const environment = { USAGE_WORKSPACE_IDS: workspace };
+  const pages = await setupPages(bench, { environment });
+  const viewer = await setupViewer(bench, { environment });
 
   const [{ stored = 0 } = {}] = await bench.sql<{ stored: number }>(
     "SELECT stored_traces AS stored FROM reporting.usage_reconciliation WHERE group_by = 'workspace'",
   );
   const numbers = (first: number, second: number, word: string) =>
-    ` ${first.toLocaleString("en-US")} ${second.toLocaleString("en-US")} ${word}`;
+    `${first.toLocaleString("en-US")} ${second.toLocaleString("en-US")} ${word}`;
   const open = await pages.get("/differences?source=default");
   expect(open.status).toBe(200);
   const rows = rowsOf(open.text);
@@ -78,23 +69,13 @@ test("differences show both numbers, of the export, of totals and of restatement
      WHERE stride = 'day' AND group_by = 'project'`,
     [new Date(day).toISOString()],
   );
-  const seen: string[] = [];
-  for (let next: string | undefined = "/differences?source=default"; next !== undefined; ) {
-    const { text } = await pages.get(next);
-    seen.push(...rowsOf(text));
-    next = /<a href="([^"]*before=[^"]*)">Older/.exec(text)?.[1]?.replaceAll("&amp;", "&");
-  }
+  const seen = await rowsOfAll(pages, "/differences?source=default");
   const ids = seen.flatMap((row) => /planted (\d+)/.exec(row)?.[1] ?? []);
   expect([ids.length, new Set(ids).size, seen.length]).toEqual([120, 120, 120 + 1 + 4]);
   expect(
     seen.filter((row) => row.includes("total: a total differs from the sum of the stored days")),
   ).toHaveLength(1);
 
-  const refused = await Promise.all(
-    ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"].map(async (wrong) => {
-      const { status, text } = await pages.get(`/differences?${wrong}`);
-      return [status, /Code: <code>(\w+)/.exec(text)?.[1]];
-    }),
-  );
-  expect(refused).toEqual(Array.from({ length: 5 }, () => [400, "query_invalid"]));
+  for (const wrong of ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"])
+    expect(await refusalOf(pages, `/differences?${wrong}`), wrong).toBe("400 query_invalid");
 });

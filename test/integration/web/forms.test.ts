@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
 import { createBackfill } from "../../../src/store/work/backfills.ts";
-import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type PagesBench, setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** Who may change something: an operator, by a form of their own session. */
 
-const OPERATOR = "operators-token-4711";
-const VIEWER = "viewers-token-4712";
-const TOKENS = { USAGE_WEB_TOKEN: OPERATOR, USAGE_WEB_READ_TOKEN: VIEWER };
+const { USAGE_WEB_TOKEN: OPERATOR, USAGE_WEB_READ_TOKEN: VIEWER } = TOKENS;
 const PAGE = "/backfills/1";
 const FIELD = /name="_csrf" value="([^"]*)"/;
 

@@ -4,7 +4,7 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { usageEtl } from "../../support/cli.ts";
-import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { type PagesBench, refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 
 /** The last days of the last month that is final to its end: few, so that a test is quick. */
@@ -34,12 +34,6 @@ beforeEach(async () => {
 
 const load = (range: { start: number; end: number } = month) =>
   bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll("&#39;", "'")
-    .replaceAll(/\s+/g, " ");
 
 /** Rows of the check list: what is open, dimension, days x workspaces. */
 const listed = (html: string) =>
@@ -204,9 +198,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
 });
 
 test("who only looks sees months and closes none, and months that cannot be closed say why", async () => {
-  const tokens = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
-  const viewer = await setupPages(bench, { environment: { ...environment, ...tokens } });
-  await viewer.post("/login", { token: "viewers-token-123", next: "/" });
+  const viewer = await setupViewer(bench, { environment });
   await load();
   await bench.reconcile({ range: month });
   const path = `/months/${month.name}`;
@@ -216,25 +208,13 @@ test("who only looks sees months and closes none, and months that cannot be clos
   expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
   expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
 
-  const problems = await Promise.all(
-    [
-      "/months/2026",
-      "/months/9000-01",
-      "/months/2019-12",
-      `${path}?source=nobody`,
-      `${path}?without=nobody`,
-      "/months?newest=x",
-    ].map(async (address) => {
-      const { status, text } = await pages.get(address);
-      return [status, /Code: <code>(\w+)/.exec(text)?.[1]];
-    }),
-  );
-  expect(problems).toEqual([
-    [400, "month_invalid"],
-    [400, "month_not_over"],
-    [400, "month_before_data"],
-    [404, "source_unknown"],
-    [404, "workspace_unknown"],
-    [400, "query_invalid"],
-  ]);
+  for (const [address, refusal] of [
+    ["/months/2026", "400 month_invalid"],
+    ["/months/9000-01", "400 month_not_over"],
+    ["/months/2019-12", "400 month_before_data"],
+    [`${path}?source=nobody`, "404 source_unknown"],
+    [`${path}?without=nobody`, "404 workspace_unknown"],
+    ["/months?newest=x", "400 query_invalid"],
+  ] as const)
+    expect(await refusalOf(pages, address), address).toBe(refusal);
 });

@@ -5,7 +5,7 @@ import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
-import { type PagesBench, setupPages } from "../../support/pages.ts";
+import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 
@@ -42,20 +42,8 @@ async function reader(url: string): Promise<pg.Client> {
 function rowsOf(page: string): string[][] {
   const [, table = ""] = /<table class="usage-ids">(.*?)<\/table>/s.exec(page) ?? [];
   return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) =>
-    [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => plain(cell)),
+    [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => textOf(cell)),
   );
-}
-
-function plain(html: string): string {
-  return html
-    .replace(/<[^>]*>/g, " ")
-    .replace(/&#39;/g, "'")
-    .replace(/&quot;/g, '"')
-    .replace(/&gt;/g, ">")
-    .replace(/&lt;/g, "<")
-    .replace(/&amp;/g, "&")
-    .replace(/\s+/g, " ")
-    .trim();
 }
 
 const numberOf = (text: string) => Number(text.replace(/[^\d.]/g, ""));
@@ -89,11 +77,11 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
     expect(shown.slice(1, -1).reduce((sum, [, traces = ""]) => sum + numberOf(traces), 0)).toBe(
       Number(rows[0].total),
     );
-    expect(plain(page.text)).toContain("Missing is not zero.");
+    expect(textOf(page.text)).toContain("Missing is not zero.");
     expect(page.text).toContain(`${bench.gap}: not fully loaded, at least`);
     // The statement of the page gives the same lines.
     const [, statement = ""] = /<pre><code>(.*?)<\/code>/s.exec(page.text) ?? [];
-    const asked = (await client.query(plain(statement))).rows.filter(({ traces }) => traces !== null);
+    const asked = (await client.query(textOf(statement))).rows.filter(({ traces }) => traces !== null);
     const ids = shown.slice(1, -1).filter(([title = ""]) => !/^The rest|^\(none\)/.test(title));
     expect(ids.length).toBe(Math.min(20, asked.filter((row) => Object.values(row)[0] !== "(none)").length));
     const sums = asked
@@ -119,14 +107,14 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
   // Only the workspace that lacks the day is incomplete.
   const byWorkspace = rowsOf((await pages.get(`/usage?from=${range.from}&to=${range.to}`)).text).slice(1, -1);
   expect(byWorkspace.filter(([, traces = ""]) => traces.startsWith("at least"))).toHaveLength(1);
-  expect(plain((await pages.get("/usage")).text)).toContain("48 of 240 hours are loaded");
+  expect(textOf((await pages.get("/usage")).text)).toContain("48 of 240 hours are loaded");
 });
 
 test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {
   const bench = await setupUsage();
   const pages = await setupPages(bench);
   const client = await reader(bench.databaseUrl);
-  expect(plain((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
+  expect(textOf((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
   const change = dayOf(bench.today - 5 * DAY_MS);
   const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
   const lines = [
@@ -154,11 +142,11 @@ test("costs by each dimension are those of the views to the last digit, and unpr
       );
       const shown = rowsOf(page.text);
       expect(shown.at(-1)?.[1]?.replace(/at least |,/g, ""), `${by} ${currency}`).toBe(rows[0].total);
-      expect(plain(page.text)).toContain("traces have no valid price");
+      expect(textOf(page.text)).toContain("traces have no valid price");
       const file: string[][] = parse((await pages.get(`/usage.csv?${address}`)).text);
       expect(file.at(-1)?.[7]).toBe(rows[0].total);
       const [, statement = ""] = /<pre><code>(.*?)<\/code>/s.exec(page.text) ?? [];
-      const asked = (await client.query(plain(statement))).rows;
+      const asked = (await client.query(textOf(statement))).rows;
       const [top = []] = shown.slice(1);
       expect(asked.some(({ estimated_cost: cost }) => Number(cost) === numberOf(top[1] ?? ""))).toBe(true);
     }
@@ -167,9 +155,7 @@ test("costs by each dimension are those of the views to the last digit, and unpr
 
 test("a viewer sees no address of a user, on the page, in the file and in the statement", async () => {
   const bench = await setupUsage();
-  const environment = { USAGE_WEB_TOKEN: "operators-token-1", USAGE_WEB_READ_TOKEN: "viewers-token-123" };
-  const pages: PagesBench = await setupPages(bench, { environment });
-  await pages.post("/login", { token: "viewers-token-123", next: "/" });
+  const pages = await setupViewer(bench);
   for (const address of [
     "/usage?by=user",
     "/usage.csv?by=user",
@@ -201,11 +187,11 @@ test("what cannot be asked for is said, and leads on", async () => {
   ] as const) {
     const page = await pages.get(`/usage?${query}`);
     expect([query, page.status]).toEqual([query, status]);
-    expect(plain(page.text)).toContain(said);
+    expect(textOf(page.text)).toContain(said);
     expect(page.text).not.toContain("<script>alert");
     expect((await pages.get(`/usage.csv?${query}`)).status).toBe(status);
   }
-  const long = plain((await pages.get(`/usage?from=2020-01-01&per=hour`)).text);
+  const long = textOf((await pages.get(`/usage?from=2020-01-01&per=hour`)).text);
   expect(long).toContain("begins on");
 });
 
@@ -217,7 +203,7 @@ test("long-lived traces and each measure of deployments are counted by themselve
   const ask = (measure: string, by: string, path = "/usage") =>
     pages.get(`${path}?measure=${measure}&by=${by}&from=${from}&to=${to}&per=day`);
   const nothing = await ask("agent_runs", "project");
-  expect(plain(nothing.text)).toContain("No agent runs of default are loaded, which is not zero.");
+  expect(textOf(nothing.text)).toContain("No agent runs of default are loaded, which is not zero.");
   expect((await ask("agent_runs", "project", "/usage.csv")).status).toBe(404);
 
   const { workspaces } = bench.standin.organisation;
@@ -271,19 +257,19 @@ test("long-lived traces and each measure of deployments are counted by themselve
     expect(numberOf(total[1] ?? ""), `${measure} by ${by}`).toBe(Number(rows[0]?.total));
     expect(total[1]?.startsWith("at least"), `${measure}: ${total[1]}`).toBe(!rows[0]?.whole);
     expect(page.text).toContain(`<option value="${measure}" selected>`);
-    expect(plain(page.text)).toContain(`FROM reporting.${view} WHERE source_id`);
+    expect(textOf(page.text)).toContain(`FROM reporting.${view} WHERE source_id`);
     const file = await ask(measure, by, "/usage.csv");
     const lines = parse(file.text, { columns: true }) as Record<string, string>[];
     const name = measure === "longlived" ? "longlived_traces" : measure;
     expect(Number(lines.at(-1)?.[`${name}_loaded`]), measure).toBe(Number(rows[0]?.total));
-    const statement = plain(/<pre><code>(.*?)<\/code>/s.exec(page.text)?.[1] ?? "");
+    const statement = textOf(/<pre><code>(.*?)<\/code>/s.exec(page.text)?.[1] ?? "");
     const asked = await client.query(statement);
     expect(
       asked.rows.reduce((sum, row) => sum + Number(row[column] ?? 0), 0),
       statement,
     ).toBe(Number(rows[0]?.total));
   }
-  const byDeployment = plain((await ask("nodes_executed", "project")).text);
+  const byDeployment = textOf((await ask("nodes_executed", "project")).text);
   expect(byDeployment).toContain("By deployment,");
   expect(byDeployment).toContain(`Nodes executed of default begins on ${start}.`);
   expect(byDeployment).not.toContain("See its coverage");

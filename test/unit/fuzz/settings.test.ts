@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { JOBS } from "../../../jobs/registry.ts";
+import { JOBS } from "../../../jobs/schedule.ts";
 import { configurationDigest, readConfig } from "../../../src/config/config.ts";
 import { isSecret, SETTINGS } from "../../../src/config/settings.ts";
 import { anyJson, holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";

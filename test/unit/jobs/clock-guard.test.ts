@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { startClockGuard } from "../../../jobs/clock-guard.ts";
+import { startClockGuard } from "../../../jobs/holds.ts";
 import { poll } from "../../support/poll.ts";
 
 /** A process with a clock of its own, beside a Redis whose clock is at 0, or that does not answer. */

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
-import { createStoreGate } from "../../../jobs/store-gate.ts";
+import { createStoreGate } from "../../../jobs/holds.ts";
 import { faultOf } from "../../../src/faults.ts";
 import { poll } from "../../support/poll.ts";
 

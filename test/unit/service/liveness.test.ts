@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createFetchProgress } from "../../../src/service/fetch-progress.ts";
-import { liveness } from "../../../src/service/http/health.ts";
+import { liveness, processState } from "../../../src/service/http/health.ts";
+import { createFetchProgress } from "../../../src/service/source.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -9,14 +9,7 @@ function setup() {
   let now = 0;
   const clock = { now: () => now };
   const progress = createFetchProgress(clock);
-  const state = {
-    startedAt: 0,
-    takesJobs: true,
-    lastJobAt: undefined,
-    fetching: new Map([["default", progress]]),
-    storeFaults: new Map(),
-    draining: false,
-  };
+  const state = { ...processState(0), takesJobs: true, fetching: new Map([["default", progress]]) };
   return {
     progress,
     pass: (minutes: number) => {
@@ -57,15 +50,7 @@ test("fetching with nothing due is alive, and so is a process that does not fetc
   // The platform limits requests, or Redis does not say.
   progress.noteWaiting(false);
   expect(isFetching()).toBe("ok");
-  const state = {
-    startedAt: 0,
-    takesJobs: false,
-    lastJobAt: undefined,
-    fetching: new Map(),
-    storeFaults: new Map(),
-    draining: false,
-  };
-  expect(liveness(state, 1e9).ok).toBe(true);
+  expect(liveness(processState(0), 1e9).ok).toBe(true);
 });
 
 test("a platform that is down, refuses the key or limits requests keeps fetching alive: each attempt ends", () => {

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { dayChart, sparkline, ticksUpTo, timeChart } from "../../../src/service/web/parts/chart.ts";
+import { sparkline, ticksUpTo, timeChart } from "../../../src/service/web/chart.ts";
 
 const days = (traces: readonly (number | null)[], open = 0) =>
   traces.map((one, n) => ({
-    date: `2026-03-${String(n + 1).padStart(2, "0")}`,
-    traces: one,
+    at: `2026-03-${String(n + 1).padStart(2, "0")}`,
+    value: one,
     isFinal: n < traces.length - open,
   }));
-const drawn = async (...given: Parameters<typeof dayChart>) => String(await dayChart(...given));
-const size = { width: 400, height: 120, label: "Usage" };
+const drawn = async (...given: Parameters<typeof timeChart>) => String(await timeChart(...given));
+const size = { width: 400, height: 120, label: "Usage", unit: "traces" };
 /** The points of each line of a kind. */
 const linesOf = (svg: string, kind: string) =>
   [...svg.matchAll(new RegExp(`class="line ${kind}" d="([^"]*)"`, "g"))].flatMap(([, d = ""]) =>
@@ -19,7 +19,7 @@ const linesOf = (svg: string, kind: string) =>
   );
 
 test("a day that is not loaded breaks the line and is no zero; days that are not final are dashed", async () => {
-  const svg = await drawn({ ...size, days: days([10, 20, null, 30, 40, 50], 1) });
+  const svg = await drawn({ ...size, points: days([10, 20, null, 30, 40, 50], 1) });
   // 1 and 2; then 4 and 5: the third day is in no line.
   expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2, 2]);
   expect(linesOf(svg, "provisional").map((line) => line.length)).toEqual([2]);
@@ -36,17 +36,15 @@ test("a day that is not loaded breaks the line and is no zero; days that are not
 });
 
 test("a day between two gaps is a dot, zero lies on the axis, and what is loaded of a gap is marked", async () => {
-  const svg = await drawn({ ...size, days: days([null, 5, null, 0, 5]) });
+  const svg = await drawn({ ...size, points: days([null, 5, null, 0, 5]) });
   expect(svg.match(/<circle class="dot final"/g)).toHaveLength(1);
-  const partly = String(
-    await timeChart({
-      ...{ width: 300, height: 100, label: "Usage", unit: "traces" },
-      points: [
-        { at: "2026-03-01", value: null, atLeast: 7, isFinal: false },
-        { at: "2026-03-02", value: 9, isFinal: true },
-      ],
-    }),
-  );
+  const partly = await drawn({
+    ...size,
+    points: [
+      { at: "2026-03-01", value: null, atLeast: 7, isFinal: false },
+      { at: "2026-03-02", value: 9, isFinal: true },
+    ],
+  });
   expect(partly).toContain('class="at-least"');
   expect(partly).toContain("<title>2026-03-01: not fully loaded, at least 7 traces</title>");
 });
@@ -54,13 +52,9 @@ test("a day between two gaps is a dot, zero lies on the axis, and what is loaded
 test("a chart holds no style, script or unescaped text, also without days", async () => {
   const hostile = { ...size, label: `"><script>alert(1)</script>` };
   for (const svg of [
-    await drawn({ ...hostile, days: [] }),
-    await drawn({ ...hostile, days: days([1]) }),
-    String(
-      await sparkline(
-        days([1, null, 3]).map(({ date, traces }) => ({ at: date, value: traces, isFinal: true })),
-      ),
-    ),
+    await drawn({ ...hostile, points: [] }),
+    await drawn({ ...hostile, points: days([1]) }),
+    String(await sparkline(days([1, null, 3]))),
   ]) {
     expect(svg).not.toMatch(/style=|<script|\son\w+=|NaN|undefined|Infinity/);
   }

@@ -1,0 +1,188 @@
+import { type Clock, describeDuration } from "../src/clock.ts";
+import type { EtlError } from "../src/errors.ts";
+import { faultOf, stopsWrites } from "../src/faults.ts";
+import type { Logger } from "../src/log.ts";
+
+/** What keeps this process from taking jobs for a while: a clock that is off, and a store that keeps no answer. */
+
+/** A reason for which this process takes no jobs for a while. */
+export interface Hold {
+  isHeld(): boolean;
+  /** Calls whenever it begins or ends. */
+  onChange(listener: () => void): void;
+}
+
+/** A hold with the means to begin and end it. */
+export function createHold({ held = false } = {}): Hold & { set(held: boolean): void } {
+  const listeners: (() => void)[] = [];
+  let isHeld = held;
+  return {
+    isHeld: () => isHeld,
+    onChange: (listener) => void listeners.push(listener),
+    set: (now) => {
+      if (now === isHeld) return;
+      isHeld = now;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+/** Hosts whose clocks differ by more would schedule the same job at different times. */
+const TOLERANCE_MS = 2_000;
+/** Asks Redis so often. A clock that somebody sets, or that is off, is compared within a second. */
+export const ASK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 1_000;
+/** By how much a clock has jumped if nobody corrects it little by little. */
+const JUMP_MS = 250;
+
+interface GuardInput {
+  /** Redis's clock, epoch milliseconds. */
+  readonly redisTime: () => Promise<number>;
+  readonly clock: Pick<Clock, "now" | "wait">;
+  /** Milliseconds since some instant, by a clock that nobody sets: it shows that `clock` was set, without asking Redis. */
+  readonly elapsed?: () => number;
+  readonly log: Logger;
+  /** Ends the guard. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Holds while this process's clock is off Redis's, and until it was compared for the first time. BullMQ computes the next
+ * run of a schedule by the clock of whoever takes a job: one host that is an hour ahead would stop all others for an hour.
+ */
+export async function startClockGuard({
+  redisTime,
+  clock,
+  elapsed = () => performance.now(),
+  log,
+  signal,
+}: GuardInput): Promise<Hold> {
+  const { set, ...hold } = createHold({ held: true });
+  let isOff = false;
+  let asked = { at: Number.NEGATIVE_INFINITY, ahead: 0 };
+  const look = async () => {
+    const before = clock.now();
+    const time = await redisTime();
+    const after = clock.now();
+    // Redis read its clock at some instant in between.
+    const offMs = Math.round(Math.max(before - time, time - after, 0));
+    const wasOff = isOff;
+    isOff = offMs > TOLERANCE_MS;
+    if (isOff && !wasOff) {
+      const reason = `The clock is ${describeDuration(offMs)} off Redis's. This process takes no jobs until it is right.`;
+      log.error({ code: "clock_off", reason, offMs }, "clock");
+    }
+    if (wasOff && !isOff) log.info({ offMs }, "clock is right again");
+    set(isOff);
+    asked = { at: elapsed(), ahead: clock.now() - elapsed() };
+  };
+  const mustAsk = () => {
+    const hasJumped = Math.abs(clock.now() - elapsed() - asked.ahead) > JUMP_MS;
+    return hold.isHeld() || hasJumped || elapsed() - asked.at >= ASK_EVERY_MS;
+  };
+  // A Redis that does not answer says nothing about the clock. It gives no jobs either.
+  const tryLook = () => look().catch(() => {});
+  const goOn = async () => {
+    for (;;) {
+      await clock.wait(LOOK_EVERY_MS, signal);
+      if (mustAsk()) await tryLook();
+    }
+  };
+  await tryLook();
+  // It only ends with the process.
+  goOn().catch(() => {});
+  return hold;
+}
+
+/** Work goes on within this and one attempt after the store writes again. */
+const CAP_MS = 15_000;
+/** A gate that closes again sooner keeps its pauses: a load may need more room than the attempt. */
+const RELAPSE_MS = 60_000;
+
+/** Lets this process ask the platform only while the store can keep the answer. */
+export interface StoreGate extends Hold {
+  /** Why it is closed. */
+  fault(): EtlError | undefined;
+  /** Throws that while it is closed. */
+  check(): void;
+  /** Closes it if the error says that the store keeps nothing. Returns whether it does. */
+  note(error: unknown): boolean;
+  /** Runs a write now, or when the store writes again. */
+  onceWritable(write: () => Promise<void>): Promise<void>;
+}
+
+interface GateInput {
+  /** A cheap write that fails as a load would. */
+  readonly tryWrite: () => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): StoreGate {
+  const { set, ...hold } = createHold();
+  const owed: (() => Promise<void>)[] = [];
+  let fault: EtlError | undefined;
+  let attempt = 0;
+  let openedAt = Number.NEGATIVE_INFINITY;
+
+  /** What an error says of the store; undefined where it may still keep an answer. */
+  const stopOf = (error: unknown) => {
+    const found = faultOf(error);
+    return found !== undefined && stopsWrites(found.code) ? found : undefined;
+  };
+  const say = ({ code, message }: EtlError) => {
+    log.warn({ code, reason: message }, "store does not write: no fetch task is taken");
+  };
+  const write = async () => {
+    await tryWrite();
+    for (let next = owed[0]; next !== undefined; next = owed[0]) {
+      await next();
+      owed.shift();
+    }
+  };
+  /** Tries with full jitter: a host's workers must not all come back to a server in the same instant. */
+  const reopen = async (closedAt: number) => {
+    for (;;) {
+      await clock.wait(Math.random() * Math.min(CAP_MS, 1000 * 2 ** attempt++), signal);
+      const stop = await write().then(() => undefined, stopOf);
+      if (stop === undefined) break;
+      if (stop.code !== fault?.code) say(stop);
+      fault = stop;
+    }
+    openedAt = clock.now();
+    // Without a code, so that no limit leaves it out.
+    log.info({ fault: fault?.code, heldMs: openedAt - closedAt }, "store writes again");
+    fault = undefined;
+    set(false);
+  };
+  const note = (error: unknown) => {
+    const stop = stopOf(error);
+    if (stop === undefined) return false;
+    if (fault !== undefined) return true;
+    fault = stop;
+    const closedAt = clock.now();
+    if (closedAt - openedAt > RELAPSE_MS) attempt = 0;
+    say(stop);
+    set(true);
+    // It only ends early with the process.
+    reopen(closedAt).catch(() => {});
+    return true;
+  };
+  return {
+    ...hold,
+    note,
+    fault: () => fault,
+    check: () => {
+      if (fault !== undefined) throw fault;
+    },
+    onceWritable: async (later) => {
+      try {
+        if (fault === undefined) return await later();
+      } catch (error) {
+        if (!note(error)) throw error;
+      }
+      owed.push(later);
+    },
+  };
+}

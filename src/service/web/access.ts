@@ -1,0 +1,242 @@
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Clock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { printableLine } from "../../printable.ts";
+import { sendBare } from "./layout.ts";
+import { html } from "./parts.ts";
+
+const WITHOUT_LOGIN = new Set(["/login", "/logout"]);
+
+/** Lets a request pass if whoever sent it may look. What passed is known by `whoSent`. */
+export function addGuard(
+  app: FastifyInstance,
+  given: { access: Access; clock: Clock; userHeader: string | undefined },
+): (request: FastifyRequest) => Who {
+  const { access } = given;
+  const known = new WeakMap<FastifyRequest, Who>();
+  app.addHook("onRequest", async (request, reply) => {
+    // One way to write an address: an absolute one would name a host of its own.
+    const [path = ""] = request.url.split("?");
+    const isAsset = path.startsWith("/assets/");
+    // What a page shows is old in a minute, and may be for one person only. So may be where an answer leads.
+    if (!isAsset) reply.header("cache-control", "no-store");
+    if (access.kind === "off") return sendBare(reply, 403, OFF);
+    if (access.kind === "open" && !isOwnHost(request.headers.host)) return sendBare(reply, 403, FOREIGN_HOST);
+    if (isFromElsewhere(request)) return sendBare(reply, 403, FOREIGN_SITE);
+    // Styles and scripts are the same for everybody, and the login page needs them.
+    if (isAsset || (access.kind === "tokens" && WITHOUT_LOGIN.has(path))) return;
+    const who = whoOf(request, given);
+    if (who !== undefined) {
+      known.set(request, who);
+      return;
+    }
+    const isPage = request.method === "GET" && String(request.headers.accept ?? "").includes("text/html");
+    if (isPage) return reply.redirect(`/login?next=${encodeURIComponent(request.url)}`, 303);
+    return sendBare(reply, 401, LOG_IN);
+  });
+  return (request) => {
+    const who = known.get(request);
+    if (who === undefined) throw new Error("a request passed the guard unseen");
+    return who;
+  };
+}
+
+/** A request that changes something and that another site's page sent, as a browser says. */
+function isFromElsewhere({ method, headers }: FastifyRequest): boolean {
+  const site = headers["sec-fetch-site"];
+  return method !== "GET" && method !== "HEAD" && site !== undefined && site !== "same-origin";
+}
+
+const OFF = {
+  title: "These pages are off",
+  body: html`<p>The service listens beyond this machine, and nobody could be asked for a token.</p>
+    <p>Set <code>USAGE_WEB_TOKEN</code> to 16 characters or more and start the service again, or listen on 127.0.0.1 only (<code>HTTP_HOST</code>).</p>`,
+};
+const FOREIGN_HOST = {
+  title: "This address is not served",
+  body: html`<p>Without a token the pages are served under the names of this machine only, such as <code>127.0.0.1</code> and <code>localhost</code>.</p>
+    <p>Open them under such a name. Behind a proxy, set <code>USAGE_WEB_TOKEN</code>.</p>`,
+};
+const FOREIGN_SITE = {
+  title: "This form was sent by another site",
+  body: html`<p>Nothing was changed. <a href="/">Go to the overview</a>, and send the form there.</p>`,
+};
+const LOG_IN = {
+  title: "Log in first",
+  body: html`<p>Nothing was changed. <a href="/login">Log in</a>, and do it again.</p>`,
+};
+
+/** A bound against guessing, for each address that connects. */
+const TRIES_A_MINUTE = 10;
+
+const bodySchema = z.object({
+  token: z.string().max(1_000).catch(""),
+  next: z.string().max(2_000).catch("/"),
+});
+
+/** `/login` and `/logout`, where tokens are set. */
+export function addLogin(
+  app: FastifyInstance,
+  { access, clock }: { access: Access & { kind: "tokens" }; clock: Clock },
+): void {
+  app.get<{ Querystring: { next?: unknown } }>("/login", async (request, reply) =>
+    sendBare(reply, 200, { title: "Log in", body: form(pathOf(String(request.query.next ?? "/"))) }),
+  );
+  app.post(
+    "/login",
+    { config: { rateLimit: { max: TRIES_A_MINUTE, timeWindow: 60_000 } } },
+    async (request, reply) => {
+      const { token, next } = bodySchema.parse(request.body ?? {});
+      const role = access.roleOf(token.trim());
+      if (role === undefined) {
+        const body = form(pathOf(next), "This token is not valid. Ask whoever runs the service for it.");
+        return sendBare(reply, 401, { title: "Log in", body });
+      }
+      logIn(reply, role, clock);
+      return reply.redirect(pathOf(next), 303);
+    },
+  );
+  // Without a form's token: being logged out does no harm.
+  app.post("/logout", async (_request, reply) => {
+    logOut(reply);
+    return reply.redirect("/login", 303);
+  });
+}
+
+/** A path of ours, whatever was asked for: the address comes from outside. */
+function pathOf(next: string): string {
+  const ours = "http://ours.invalid";
+  if (!next.startsWith("/") || !URL.canParse(next, ours)) return "/";
+  const url = new URL(next, ours);
+  // Two slashes at the start would name another host.
+  return url.origin === ours && !/^\/[/\\]/.test(url.pathname) ? `${url.pathname}${url.search}` : "/";
+}
+
+function form(next: string, problem?: string) {
+  return html`<form class="login" method="post" action="/login">
+    <input type="hidden" name="next" value="${next}">
+    <label>Token
+      <input type="password" name="token" required autofocus autocomplete="current-password"
+        ${problem === undefined ? "" : html`aria-invalid="true" aria-describedby="problem"`}>
+    </label>
+    ${problem === undefined ? "" : html`<p id="problem" class="notice bad" role="alert">${problem}</p>`}
+    <p>The service's settings USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN hold it.</p>
+    <button>Log in</button>
+  </form>`;
+}
+
+/** An `operator` may start, steer and close; a `viewer` looks, and sees no address of a user. */
+type Role = "operator" | "viewer";
+
+/**
+ * Who may look. `open`: everybody on this machine, as operator. `tokens`: whoever logs in. `off`: nobody, since the service
+ * listens beyond this machine and no token is set.
+ */
+type Access =
+  | { readonly kind: "open" | "off"; readonly key: string }
+  | {
+      readonly kind: "tokens";
+      /** Signs cookies. It follows from the tokens: every process accepts it, and a changed token ends all sessions. */
+      readonly key: string;
+      /** The role of a token, or undefined. */
+      readonly roleOf: (token: string) => Role | undefined;
+    };
+
+type Settings = Pick<Config, "httpHost" | "webToken" | "webReadToken">;
+
+export function accessOf({ httpHost, webToken, webReadToken }: Settings): Access {
+  const tokens: [Role, string][] = [];
+  if (webToken !== undefined) tokens.push(["operator", webToken.reveal()]);
+  if (webReadToken !== undefined) tokens.push(["viewer", webReadToken.reveal()]);
+  if (tokens.length === 0) {
+    return { kind: isLoopback(httpHost) ? "open" : "off", key: randomBytes(32).toString("base64") };
+  }
+  const key = createHmac("sha256", JSON.stringify(tokens)).update("pages").digest("base64");
+  return {
+    kind: "tokens",
+    key,
+    roleOf: (given) => tokens.find(([, token]) => isSame(given, token))?.[0],
+  };
+}
+
+/** Addresses that only this machine reaches. */
+function isLoopback(host: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
+}
+
+/**
+ * Whether a Host header names this machine. A page of another site can make its own name resolve to 127.0.0.1, and then
+ * read what is open there.
+ */
+function isOwnHost(header: string | undefined): boolean {
+  const url = `http://${header ?? ""}/`;
+  if (!URL.canParse(url)) return false;
+  const { hostname } = new URL(url);
+  return isLoopback(hostname.replace(/^\[|\]$/g, "")) || hostname.endsWith(".localhost");
+}
+
+/** In the same time whatever the token: digests have one length. */
+function isSame(given: string, token: string): boolean {
+  const digest = (text: string) => createHmac("sha256", "compare").update(text).digest();
+  return timingSafeEqual(digest(given), digest(token));
+}
+
+/** Who sees a page, or asks for a change. */
+export interface Who {
+  readonly role: Role;
+  /** As a proxy names the person; null where nobody does. */
+  readonly name: string | null;
+  /** What forms of this session are bound to; `open` where nobody logs in. */
+  readonly session: string;
+}
+
+const COOKIE = "usage_etl_session";
+const LASTS_MS = 12 * 3_600_000;
+const LONGEST_NAME = 200;
+
+interface Login {
+  readonly access: Access;
+  readonly clock: Pick<Clock, "now">;
+  /** The request header that a proxy sets to the person's name. */
+  readonly userHeader: string | undefined;
+}
+
+/** Who sent a request; undefined if they have to log in first. */
+function whoOf(request: FastifyRequest, { access, clock, userHeader }: Login): Who | undefined {
+  const name = nameOf(request, userHeader);
+  if (access.kind === "open") return { role: "operator", name, session: "open" };
+  const { valid, value } = request.unsignCookie(request.cookies[COOKIE] ?? "");
+  const [role, until, session] = valid ? (value ?? "").split(".") : [];
+  if (role !== "operator" && role !== "viewer") return undefined;
+  if (session === undefined || !(Number(until) > clock.now())) return undefined;
+  return { role, name, session };
+}
+
+function logIn(reply: FastifyReply, role: Role, clock: Pick<Clock, "now">): void {
+  const value = `${role}.${clock.now() + LASTS_MS}.${randomUUID()}`;
+  reply.setCookie(COOKIE, value, { ...cookieOptions(reply.request), signed: true, maxAge: LASTS_MS / 1000 });
+}
+
+function logOut(reply: FastifyReply): void {
+  reply.clearCookie(COOKIE, cookieOptions(reply.request));
+}
+
+/** `lax`, not `strict`: an address that somebody shared opens the page and not the login. */
+function cookieOptions(request: FastifyRequest) {
+  return { path: "/", httpOnly: true, sameSite: "lax", secure: isHttps(request) } as const;
+}
+
+/** A proxy ends TLS and says so. Whoever says so falsely only keeps their own cookie from being sent. */
+export function isHttps(request: FastifyRequest): boolean {
+  return request.protocol === "https" || request.headers["x-forwarded-proto"] === "https";
+}
+
+function nameOf({ headers }: FastifyRequest, userHeader: string | undefined): string | null {
+  const value = userHeader === undefined ? undefined : headers[userHeader.toLowerCase()];
+  const name = printableLine([value ?? ""].flat().join(", "))
+    .trim()
+    .slice(0, LONGEST_NAME);
+  return name === "" ? null : name;
+}

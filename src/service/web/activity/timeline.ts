@@ -1,0 +1,277 @@
+import { z } from "zod";
+import { describeDuration } from "../../../clock.ts";
+import { dayOf } from "../../../domain/time/days.ts";
+import { DAY_MS } from "../../../domain/time/stride.ts";
+import { outcomeOf } from "../../../pipeline/runs.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type Run, type RunOutcome, runsById } from "../../../store/activity/runs.ts";
+import {
+  listMoments,
+  type Moment,
+  TIMELINE_KINDS,
+  type TimelineKind,
+} from "../../../store/activity/timeline.ts";
+import { RUN_KINDS } from "../../../store/work/runs.ts";
+import {
+  ALL,
+  address,
+  choice,
+  cursorField,
+  cursorText,
+  type Html,
+  html,
+  instant,
+  name,
+  optional,
+  prose,
+  signed,
+  sourceUnknown,
+  table,
+  twin,
+} from "../parts.ts";
+import type { Web } from "../routes.ts";
+
+const ON_A_PAGE = 50;
+const SIGNS = { ok: "●", failed: "✕", missing: "!", provisional: "◐", "": "·" } as const;
+
+const query = z.object({
+  source: optional(z.string().max(63)),
+  kind: optional(z.enum(TIMELINE_KINDS)),
+  before: cursorField(z.tuple([z.iso.datetime({ precision: 6 }), z.enum(TIMELINE_KINDS), z.int().min(0)])),
+});
+
+/** What happened, and who did what. */
+export function addTimeline(web: Web): void {
+  web.page("/timeline", { query, mayBeOld: true }, async ({ db, query: { source, kind, before }, who }) => {
+    const sources = (await listSources(db)).map((one) => one.source);
+    if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
+    const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
+    const moments = await listMoments(db, { source, kinds, before, most: ON_A_PAGE + 1 });
+    const shown = moments.slice(0, ON_A_PAGE);
+    const runs = await runsById(
+      db,
+      shown.filter(isRun).map(({ id }) => id),
+    );
+    const byId = new Map(runs.map((run) => [run.runId, run]));
+    const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
+    const older = last && cursorText([last.at, last.kind, last.id]);
+    const kindFlags = kind !== undefined && isRunKind(kind) ? ` --kind ${kind}` : "";
+    const sourceFlags = source === undefined ? "" : ` --source ${source}`;
+    const body = html`${filterForm(sources, source, kind)}
+      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 })}
+      ${older === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
+      ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}
+      ${twin(`usage-etl runs list${kindFlags}${sourceFlags}`)}
+      <p class="quiet">Runs, restatements and late changes are kept for USAGE_KEEP_HISTORY, all else for good.</p>`;
+    return { title: "Timeline", body };
+  });
+}
+
+function isRunKind(kind: TimelineKind): boolean {
+  return (RUN_KINDS as readonly TimelineKind[]).includes(kind);
+}
+
+const isRun = ({ kind }: Moment) => isRunKind(kind);
+
+function filterForm(sources: readonly string[], source: string | undefined, kind: string | undefined): Html {
+  const kinds = TIMELINE_KINDS.map((value) => ({ value, text: KIND_WORDS[value] }));
+  return html`<form class="row" method="get" action="/timeline">
+    ${choice("Source", "source", [ALL, ...sources], source ?? "")}
+    ${choice("Kind", "kind", [ALL, ...kinds], kind ?? "")}
+    <button>Show</button>
+  </form>`;
+}
+
+function list(
+  moments: readonly Moment[],
+  given: { byId: ReadonlyMap<number, Run>; masked: boolean; hasSources: boolean },
+): Html {
+  const { byId, masked, hasSources } = given;
+  return table({
+    kind: "timeline",
+    label: "Timeline",
+    caption: "What happened, the newest first. Restatements are grouped by hour, late changes by day.",
+    heads: ["Time", ...(hasSources ? ["Source"] : []), "Kind", "What", "Who"],
+    rows: moments.map((moment) => {
+      const run = isRun(moment) ? byId.get(moment.id) : undefined;
+      const { what, to, who, tone } = entryOf(moment, run, masked);
+      const word = KIND_WORDS[moment.kind];
+      return html`<tr><th scope="row">${instant(moment.at)}</th>
+        ${hasSources ? html`<td>${moment.source === null ? "all" : name(moment.source)}</td>` : ""}
+        <td>${to === undefined ? word : html`<a href="${to}">${word}</a>`}</td>
+        <td><span class="status ${tone}" aria-hidden="true">${SIGNS[tone]}</span> ${what}</td>
+        <td>${who === undefined ? "" : name(who)}</td></tr>`;
+    }),
+  });
+}
+
+/** Each kind as the filter and the list name it. */
+const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
+  sync: "sync",
+  backfill: "backfill",
+  reconcile: "reconciliation",
+  totals: "check of totals",
+  probe: "meter probe",
+  files: "files",
+  restatements: "restatements",
+  late_changes: "late changes",
+  close: "month closed",
+  prices: "prices imported",
+  action: "action",
+  configuration: "configuration",
+};
+
+/** What a moment says, in words; `to` is the screen that shows it, `who` whoever gave the order. */
+interface Entry {
+  readonly what: Html | string;
+  readonly to?: string | undefined;
+  readonly who?: string | undefined;
+  /** Colour of the outcome, by its class. */
+  readonly tone: "ok" | "failed" | "provisional" | "missing" | "";
+}
+
+const TONES: Readonly<Record<RunOutcome, Entry["tone"]>> = {
+  running: "provisional",
+  paused: "provisional",
+  done: "ok",
+  partly_failed: "missing",
+  differs: "missing",
+  failed: "failed",
+  skipped: "missing",
+  cancelled: "",
+  lost: "failed",
+};
+
+/** `run`: of a moment that is one. `masked`: whoever looks must not see addresses. */
+function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
+  const source = moment.source ?? undefined;
+  switch (moment.kind) {
+    case "restatements": {
+      const { changes, netTraces, days } = moment.details;
+      const net =
+        days === 0
+          ? ""
+          : `; of traces by workspace and day: ${counted(days, "change")}, ${signed(netTraces)} traces`;
+      return {
+        what: `${counted(changes, "final count")} changed within the hour, over all kinds of usage, dimensions and strides${net}.`,
+        to: address("/differences", { source, says: "restatement" }),
+        tone: "missing",
+      };
+    }
+    case "late_changes": {
+      const { changes, tracesMoved } = moment.details;
+      const from = moment.at.slice(0, 10);
+      return {
+        what: `${counted(changes, "provisional count")} of days by workspace changed on this day, ${tracesMoved.toLocaleString("en-US")} traces moved.`,
+        to: address("/coverage", { source, stride: "day", from }),
+        tone: "",
+      };
+    }
+    case "close": {
+      const { month, accepted, by } = moment.details;
+      const also = accepted === 0 ? "" : `, with ${counted(accepted, "disagreement")} accepted`;
+      return {
+        what: `${month} was closed${also}.`,
+        to: address(`/months/${month}`, { source }),
+        who: person(by, masked),
+        tone: "ok",
+      };
+    }
+    case "prices": {
+      const { prices, skus } = moment.details;
+      return {
+        what: html`${counted(prices, "price")} of ${skus.slice(0, 5).map((sku) => html`${name(sku)} `)} ${skus.length > 5 ? `and ${skus.length - 5} more` : ""}`,
+        to: address("/usage", { source, measure: "cost" }),
+        tone: "",
+      };
+    }
+    case "action": {
+      const { action, detail, outcome } = moment.details;
+      const what = html`${action}: ${name(detail)}${outcome === "done" ? "" : `, ${outcome}`}`;
+      const tone = ({ done: "", refused: "missing", failed: "failed" } as const)[outcome];
+      return { what, to: actionLink(action, detail, source), who: person(moment.details, masked), tone };
+    }
+    case "configuration":
+      return { what: changeOf(moment.details), to: address("/coverage", { source }), tone: "" };
+    default:
+      return run === undefined ? { what: "It is not stored any more.", tone: "" } : ofRun(run);
+  }
+}
+
+function ofRun(run: Run): Entry {
+  const { outcome, reason, code, seconds, requests, runId } = run;
+  const took = `${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
+  const asked = requests === null ? "" : `, ${counted(requests, "request")}`;
+  const why = reason === null ? "" : html`. ${prose(reason)}${code === null ? "" : ` [${code}]`}`;
+  const what = html`run ${runId}: ${outcomeOf(run)}, ${took}${asked}${why}`;
+  return { what, to: runLink(run), tone: TONES[outcome] };
+}
+
+function runLink({ kind, source, backfillId, startedAt }: Run): string {
+  if (backfillId !== null) return `/backfills/${backfillId}`;
+  if (kind === "reconcile" || kind === "totals") return address("/differences", { source });
+  if (kind === "sync") return address("/coverage", { source });
+  // Where the traces of a probe are: the day that it began on, by project.
+  const day = Date.parse(startedAt.slice(0, 10));
+  return address("/usage", { source, by: "project", from: dayOf(day), to: dayOf(day + DAY_MS) });
+}
+
+function actionLink(action: string, detail: string, source: string | undefined): string | undefined {
+  const [, backfill] = /^backfill (\d+):/.exec(detail) ?? [];
+  if (backfill !== undefined) return `/backfills/${backfill}`;
+  if (action === "sync.start") return address("/coverage", { source });
+  if (action === "reconcile.repair") return address("/differences", { source });
+  const [, month] = /^(\d{4}-\d{2}):/.exec(detail) ?? [];
+  if (action.startsWith("month.") && month !== undefined) return address(`/months/${month}`, { source });
+  return undefined;
+}
+
+/** A name that a proxy gives may be an address. */
+function person(
+  by: { readonly actor: string | null; readonly via: "page" | "command" } | null,
+  masked: boolean,
+): string | undefined {
+  if (by === null) return undefined;
+  const how = by.via === "page" ? "on a page" : "by a command";
+  if (by.actor === null) return how;
+  return masked && by.actor.includes("@") ? `an operator, ${how}` : `${by.actor}, ${how}`;
+}
+
+const SETTING_WORDS: Readonly<Record<string, string>> = {
+  base_url: "The base URL",
+  workspaces: "The configured workspaces",
+  data_start: "The data start",
+  organization: "The organization",
+};
+
+function changeOf(change: {
+  setting: string;
+  oldValue: string | null;
+  newValue: string | null;
+}): Html | string {
+  const { setting, oldValue, newValue } = change;
+  if (setting === "key") return "Another key is used.";
+  if (setting === "workspaces") return workspacesChange(oldValue ?? "", newValue ?? "");
+  const label = SETTING_WORDS[setting] ?? setting;
+  return oldValue === null
+    ? html`${label} became known: ${name(newValue ?? "none")}.`
+    : html`${label} changed from ${name(oldValue)} to ${name(newValue ?? "none")}.`;
+}
+
+/** None are configured: all that the platform lists are read. */
+function workspacesChange(before: string, now: string): string {
+  const ids = (text: string) => text.split(", ").filter((id) => id !== "");
+  const [old, current] = [ids(before), ids(now)];
+  if (current.length === 0)
+    return `No workspace is configured any more (${old.length} were): all that are listed are read.`;
+  if (old.length === 0)
+    return `${counted(current.length, "workspace")} ${current.length === 1 ? "is" : "are"} configured now. Before, all that are listed were read.`;
+  const added = current.filter((id) => !old.includes(id));
+  const removed = old.filter((id) => !current.includes(id));
+  const named = (some: readonly string[]) => (some.length <= 3 ? `: ${some.join(", ")}` : "");
+  return `The configured workspaces changed: ${added.length} added${named(added)}; ${removed.length} removed${named(removed)}.`;
+}
+
+function counted(count: number, thing: string): string {
+  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
+}

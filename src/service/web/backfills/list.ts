@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { shortInstant } from "../../../domain/time/days.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { type Backfill, listBackfills } from "../../../store/work/backfills.ts";
+import { ALL, address, choice, count, type Html, html, instant, optional, table, twin } from "../parts.ts";
+import type { Web } from "../routes.ts";
+
+const PAGE = 25;
+const LARGEST_ID = 2 ** 31;
+
+const query = z.object({
+  source: optional(z.string().max(200)),
+  before: z.coerce.number().int().positive().max(LARGEST_ID).optional(),
+});
+
+export function addBackfillList(web: Web): void {
+  web.page("/backfills", { query, mayBeOld: true }, async (context) => {
+    const { db, config, who } = context;
+    const { source, before } = context.query;
+    const found = await listBackfills(db, { source, before, most: PAGE + 1 });
+    const shown = found.slice(0, PAGE);
+    const older = address("/backfills", { before: shown.at(-1)?.backfillId, source });
+    const slugs = config.sources.map(({ slug }) => slug);
+    return {
+      title: "Backfills",
+      body: html`<p>A backfill loads a range on demand. It fetches what is missing, or everything again.</p>
+        ${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
+        ${slugs.length > 1 ? filter(slugs, source) : ""}
+        ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
+        ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}
+        ${twin(`usage-etl backfill list`)}`,
+    };
+  });
+}
+
+function filter(slugs: readonly string[], chosen: string | undefined): Html {
+  return html`<form class="row" method="get" action="/backfills">${choice("Source", "source", [ALL, ...slugs], chosen ?? "")}
+    <button>Show</button></form>`;
+}
+
+function tableOf(backfills: readonly Backfill[]): Html {
+  return table({
+    label: "Backfills",
+    caption: "Backfills, the newest first. The bar counts fetch tasks that ended.",
+    heads: [
+      "Backfill",
+      "State",
+      "Progress",
+      "Fetch tasks",
+      "Range",
+      "Stride",
+      "Dimensions",
+      "Workspaces",
+      "Source",
+      "Started",
+    ],
+    rows: backfills.map(
+      (one) => html`<tr>
+        <th scope="row"><a href="/backfills/${one.backfillId}">${one.backfillId}</a></th>
+        <td>${stateOf(one)}</td>
+        <td>${bar(one)}</td>
+        <td>${count(one.total)}</td>
+        <td>${rangeOf(one)}</td>
+        <td>${one.stride}</td>
+        <td>${dimensionsOf(one.groupings)}</td>
+        <td>${count(one.workspaces)}</td>
+        <td>${one.source}</td>
+        <td>${instant(one.createdAt)}</td>
+      </tr>`,
+    ),
+  });
+}
+
+export function rangeOf({ from, to }: Pick<Backfill, "from" | "to">): Html {
+  return html`<span class="range">${shortInstant(from)} to ${shortInstant(to)}</span>`;
+}
+
+export function dimensionsOf(groupings: readonly string[]): string {
+  return GROUPINGS.every((one) => groupings.includes(one)) ? "all" : groupings.join(", ");
+}
+
+const STATES = {
+  running: { glyph: "▶", word: "running" },
+  paused: { glyph: "‖", word: "paused" },
+  cancelled: { glyph: "⊘", word: "cancelled" },
+  done: { glyph: "✓", word: "done" },
+} as const;
+
+/** The state of a backfill as sign, word and colour. One that is done says whether tasks failed. */
+export function stateOf({ state, failed, refused }: Backfill): Html {
+  const { glyph, word } = STATES[state];
+  const isHeld = state === "running" && refused !== null;
+  const failures = failed > 0 ? `, ${failed.toLocaleString("en-US")} failed` : "";
+  const text = isHeld ? "held: the key is refused" : `${word}${failures}`;
+  const kind = isHeld || failed > 0 ? "troubled" : state;
+  return html`<span class="task-state ${kind}"><span aria-hidden="true">${isHeld || failed > 0 ? "!" : glyph}</span> ${text}</span>`;
+}
+
+/** Ended fetch tasks of all. A bar without a script or a style of its own. */
+export function bar({ backfillId, total, done, failed, waiting, state }: Backfill): Html {
+  const ended = total - waiting;
+  const percent = total === 0 ? 100 : Math.floor((ended / total) * 100);
+  const label = `Backfill ${backfillId}: ${ended} of ${total} fetch tasks ended`;
+  return html`<progress max="${Math.max(total, 1)}" value="${total === 0 ? 1 : ended}" aria-label="${label}"></progress>
+    <span class="number">${percent} %</span>
+    ${total === 0 && state === "done" ? html`<span class="quiet">without fetch tasks</span>` : ""}
+    <span class="visually-hidden">${done} done, ${failed} failed, ${waiting} waiting</span>`;
+}
+
+/** What the bar counts, by state. */
+export function counts({ total, done, failed, waiting }: Backfill): Html {
+  const cancelled = total - done - failed - waiting;
+  return html`<dl class="facts">
+    <div><dt>Fetch tasks</dt><dd>${count(total)}. Each is one request's worth of work. A refused one is split, so the number may grow.</dd></div>
+    <div><dt>Done</dt><dd>${count(done)}</dd></div>
+    <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
+    <div><dt>Waiting or at work</dt><dd>${count(waiting)}</dd></div>
+    ${cancelled > 0 ? html`<div><dt>Cancelled</dt><dd>${count(cancelled)}</dd></div>` : ""}
+  </dl>`;
+}

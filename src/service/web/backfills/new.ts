@@ -1,0 +1,297 @@
+import { z } from "zod";
+import type { Config, SourceConfig } from "../../../config/config.ts";
+import { readWindows, windowsOf, writeWindows } from "../../../domain/planning/planned-windows.ts";
+import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
+import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
+import { UsageError } from "../../../errors.ts";
+import {
+  type BackfillPreview,
+  backfillBudget,
+  type PreviewedSource,
+  previewBackfill,
+  previewedSource,
+} from "../../../pipeline/backfill/plan-backfill.ts";
+import { overlapNotes, startShown } from "../../../pipeline/backfill/start-backfill.ts";
+import {
+  endsInFuture,
+  readInstant,
+  refuseOutside,
+  type Wish,
+  workspacesOf,
+} from "../../../pipeline/backfill/wish.ts";
+import type { NamedWorkspace } from "../../../store/activity/readers.ts";
+import type { Page } from "../layout.ts";
+import {
+  choice,
+  dayField,
+  type Html,
+  html,
+  name,
+  notice,
+  postForm,
+  prose,
+  refusal,
+  sourceField,
+  twin,
+} from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import { differenceOf, previewOf } from "./preview.ts";
+
+/** Counting the records of years takes seconds, and somebody waits. */
+const MOST_RECORDS = 20_000;
+
+const text = z.string().max(200).optional();
+/** A field that is given once, several times or not at all. */
+const several = z
+  .union([z.string().max(200), z.array(z.string().max(200)).max(1000)])
+  .optional()
+  .transform((given) => [given ?? []].flat().filter((one) => one !== ""));
+
+/** What the form of a new backfill sends, as a query and as a body. Nothing of it is checked yet: the form keeps it. */
+export const ASKED = z.object({
+  source: text,
+  from: text,
+  to: text,
+  stride: text,
+  reprocess: text,
+  group_by: several,
+  workspace: several,
+});
+export type Asked = z.output<typeof ASKED>;
+
+const STARTED = ASKED.extend({
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+  shown_at: z.coerce.number().int().positive().max(8.64e15),
+  windows: z.string().max(200_000).default(""),
+});
+
+type Of = Pick<Context<unknown, unknown>, "config" | "db" | "now" | "who" | "csrf">;
+
+/** Asks what to load, shows what that would do, and starts what was shown. */
+export function addNewBackfill(web: Web): void {
+  web.page("/backfills/new", { query: ASKED }, (context) => newPage(context, context.query));
+  web.action("/backfills/new", { body: STARTED }, async (context) => {
+    const { body, store, config, actor, now, enqueue } = context;
+    const { checked } = checkAsked(config, body);
+    if (checked === undefined) return newPage(context, body);
+    try {
+      const source = await chosenSource(context, checked);
+      const shown = { digest: body.digest, shownAt: body.shown_at, windows: readWindows(body.windows) };
+      const started = await startShown(store, source, checked.wish, { shown, by: actor, now });
+      if (started.outcome === "started") {
+        await enqueue(source.slug);
+        return { redirect: `/backfills/${started.backfillId}` };
+      }
+      const changed = notice(
+        "warn",
+        html`<p>The plan has changed since it was shown, so nothing was started. Look at it anew, and start it then.</p>
+          ${differenceOf(started.difference)}`,
+      );
+      return { ...(await newPage(context, body, changed)), status: 409 };
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      // The page says it again, beside the form.
+      return { ...(await newPage(context, body)), status: 409 };
+    }
+  });
+}
+
+/** The page with its form, and with a preview where enough was asked for. What makes no sense is said beside the form. */
+async function newPage(context: Of, asked: Asked, said: Html = html``): Promise<Page> {
+  const { config, db } = context;
+  const slugs = config.sources.map(({ slug }) => slug);
+  const { checked, problems } = checkAsked(config, asked);
+  const about = config.sources.find(({ slug }) => slug === (asked.source ?? slugs[0]));
+  const known = about && (await previewedSource(about, db));
+  const workspaces = known?.names ?? [];
+  const page = (below: Html, status: number) => ({
+    title: "New backfill",
+    body: html`${said}${askForm(asked, { slugs, workspaces })}${below}`,
+    status,
+  });
+  if (problems.length > 0)
+    return page(html`${problems.map((problem) => notice("warn", html`<p>${problem}</p>`))}`, 400);
+  if (checked === undefined || known === undefined) return page(html``, 200);
+  try {
+    return page(await previewSection(context, { asked, checked, known }), 200);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return page(refusal(error), 400);
+  }
+}
+
+/** The source with the workspaces that were chosen. Error: `workspace_unknown`. */
+async function chosenSource({ db }: Of, { source, workspaceIds }: CheckedWish): Promise<PreviewedSource> {
+  const known = await previewedSource(source, db);
+  return { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
+}
+
+async function previewSection(
+  context: Of,
+  { asked, checked, known }: { asked: Asked; checked: CheckedWish; known: PreviewedSource },
+): Promise<Html> {
+  const { config, db, now } = context;
+  const { source, wish, workspaceIds } = checked;
+  refuseOutside(known, wish.range, now);
+  const chosen = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
+  const [preview, overlaps] = await Promise.all([
+    previewBackfill(chosen, wish, { now, mostRecords: MOST_RECORDS }),
+    overlapNotes(db, { slug: source.slug, ...wish }),
+  ]);
+  const future = endsInFuture(wish.range.end, preview.range?.end);
+  const notes = [...(future === undefined ? [] : [future]), ...overlaps];
+  const budget = backfillBudget(known, { config: source, settings: config, now });
+  return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
+    ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
+    ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
+    ${previewOf({ checked, preview, budget })}
+    ${startForm(context, { asked, known, preview })}
+    ${commandsOf(checked, asked).map((command) => twin(command))}
+    ${config.sources.length > 1 ? html`<p class="quiet">The command means every configured source.</p>` : ""}
+  </section>`;
+}
+
+/** Starts what the preview shows: the digest is that of its requests. */
+function startForm(
+  { who, csrf, now }: Of,
+  { asked, known, preview }: { asked: Asked; known: PreviewedSource; preview: BackfillPreview },
+): Html {
+  const { tasks, digest } = preview;
+  if (who.role !== "operator") return html`<p class="quiet">Operators can start it.</p>`;
+  if (known.stored === undefined) return html``;
+  if (tasks.length === 0)
+    return notice(
+      "info",
+      html`<p>Nothing would be fetched. What is left out, and why, stands above. To fetch what is final all the same, choose everything again.</p>`,
+    );
+  const requests = `${tasks.length.toLocaleString("en-US")} request${tasks.length === 1 ? "" : "s"}`;
+  return postForm("/backfills/new", {
+    csrf: csrf(),
+    label: `Start this backfill: ${requests}`,
+    fields: { ...asked, digest, shown_at: now, windows: writeWindows(windowsOf(tasks)) },
+  });
+}
+
+/** The form of a new backfill, with what was asked for. It asks for the preview: nothing starts by it. */
+function askForm(
+  asked: Asked,
+  { slugs, workspaces }: { slugs: readonly string[]; workspaces: readonly NamedWorkspace[] },
+): Html {
+  return html`<form method="get" action="/backfills/new" class="ask">
+    <div class="row">
+      ${sourceField(slugs, asked.source ?? slugs[0])}
+      ${instantField("From (UTC)", "from", asked.from)}
+      ${instantField("To, not included", "to", asked.to)}
+      ${choice("Stride", "stride", STRIDES, asked.stride ?? "day")}
+    </div>
+    <fieldset><legend>Dimensions (none chosen: all)</legend>
+      ${GROUPINGS.map((one) => tick("group_by", one, html`${one}`, asked.group_by.includes(one)))}
+    </fieldset>
+    <fieldset><legend>What is fetched</legend>
+      ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}
+      ${radio("all", "Everything again: final figures that changed become restatements", asked.reprocess === "all")}
+    </fieldset>
+    <details ${asked.workspace.length > 0 ? "open" : ""}><summary>Only some workspaces</summary>
+      <fieldset class="many"><legend>Workspaces (none chosen: all)</legend>
+        ${workspaces.map(({ id, name: text }) =>
+          tick("workspace", id, html`${name(text ?? id)} <code>${id}</code>`, asked.workspace.includes(id)),
+        )}
+        ${workspaces.length === 0 ? html`<p class="quiet">No workspace is known yet.</p>` : ""}
+      </fieldset>
+    </details>
+    <p><button>Preview</button></p>
+  </form>`;
+}
+
+/** A day, and an instant where one was given: a browser's field for days would drop its hours. */
+function instantField(label: string, field: string, value: string | undefined): Html {
+  const isDay = value === undefined || value === "" || /^\d{4}-\d{2}-\d{2}$/.test(value);
+  if (isDay) return dayField(label, field, value);
+  return html`<label>${label}
+    <input type="text" name="${field}" value="${value}">
+  </label>`;
+}
+
+function tick(field: string, value: string, label: Html, isChosen: boolean): Html {
+  return html`<label><input type="checkbox" name="${field}" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
+}
+
+function radio(value: string, label: string, isChosen: boolean): Html {
+  return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
+}
+
+/** What was asked for, once it makes sense. */
+export interface CheckedWish {
+  readonly source: SourceConfig;
+  readonly wish: Wish;
+  /** Platform ids; undefined: all. */
+  readonly workspaceIds: readonly string[] | undefined;
+}
+
+/** `problems`: sentences. Both missing: nothing was asked for yet. */
+export function checkAsked(
+  { sources }: Config,
+  asked: Asked,
+): { readonly checked?: CheckedWish; readonly problems: readonly string[] } {
+  const source = sources.find(({ slug }) => slug === (asked.source ?? sources[0]?.slug));
+  const problems: string[] = [];
+  if (source === undefined) problems.push(`Source ${asked.source ?? ""} is not configured here.`);
+  const { stride = "day", reprocess = "missing" } = asked;
+  if (!isStride(stride)) problems.push(`Stride ${stride} is none of ${STRIDES.join(", ")}.`);
+  if (reprocess !== "missing" && reprocess !== "all")
+    problems.push(`Choose missing or all, not ${reprocess}.`);
+  const unknown = asked.group_by.find((one) => !isDimension(one));
+  if (unknown !== undefined) problems.push(`Dimension ${unknown} is none of ${GROUPINGS.join(", ")}.`);
+  if ((asked.from ?? "") === "" && (asked.to ?? "") === "") return { problems };
+  const start = instantOf("From", asked.from, problems);
+  const end = instantOf("To", asked.to, problems);
+  if (start !== undefined && end !== undefined && start >= end)
+    problems.push("From is not before To. To is not included: one day is 2026-03-01 to 2026-03-02.");
+  if (problems.length > 0 || source === undefined || start === undefined || end === undefined)
+    return { problems };
+  const chosen = GROUPINGS.filter((one) => asked.group_by.includes(one));
+  const wish: Wish = {
+    meter: "traces",
+    range: { start, end },
+    stride: stride as Stride,
+    groupings: chosen.length === 0 ? GROUPINGS : chosen,
+    reprocess: reprocess as Wish["reprocess"],
+  };
+  const ids = [...new Set(asked.workspace.map((id) => id.toLowerCase()))].sort();
+  return { checked: { source, wish, workspaceIds: ids.length === 0 ? undefined : ids }, problems };
+}
+
+function instantOf(label: string, given: string | undefined, problems: string[]): number | undefined {
+  if (given === undefined || given === "") {
+    problems.push(`${label} is missing. Give both days. To is not included.`);
+    return undefined;
+  }
+  const read = readInstant(given);
+  if (typeof read === "number") return read;
+  problems.push(`${label}: ${given} cannot be used. ${read}`);
+  return undefined;
+}
+
+function isStride(given: string): given is Stride {
+  return STRIDES.some((stride) => stride === given);
+}
+
+function isDimension(given: string): given is GroupBy {
+  return GROUPINGS.some((one) => one === given);
+}
+
+/** The command that does the same. A command names one dimension or all, and means every configured source. */
+export function commandsOf({ wish, workspaceIds }: CheckedWish, { from, to }: Asked): string[] {
+  const { stride, reprocess, groupings } = wish;
+  const flags = [
+    ...(stride === "day" ? [] : [` --stride ${stride}`]),
+    ...(workspaceIds === undefined ? [] : [` --workspace ${workspaceIds.join(" ")}`]),
+    ...(reprocess === "missing" ? [] : [" --reprocess all"]),
+  ];
+  const dimensions =
+    groupings.length === GROUPINGS.length ? [""] : groupings.map((one) => ` --group-by ${one}`);
+  return dimensions.map((dimension) => {
+    const allFlags = [...flags, dimension].join("");
+    return `usage-etl backfill --from ${from} --to ${to}${allFlags}`;
+  });
+}

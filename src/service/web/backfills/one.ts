@@ -1,0 +1,247 @@
+import { z } from "zod";
+import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
+import { rangeSentence } from "../../../domain/coverage/range-status.ts";
+import { dayOf, shortInstant } from "../../../domain/time/days.ts";
+import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
+import { UsageError } from "../../../errors.ts";
+import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
+import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
+import { namedWorkspaces } from "../../../store/activity/readers.ts";
+import {
+  type Backfill,
+  backfillOf,
+  failureGroups,
+  type Steering,
+  steerBackfill,
+  tasksBeside,
+} from "../../../store/work/backfills.ts";
+import { within } from "../../http/health.ts";
+import type { Page } from "../layout.ts";
+import {
+  address,
+  capital,
+  count,
+  type Html,
+  html,
+  instant,
+  name,
+  notice,
+  prose,
+  table,
+  twin,
+} from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import { bar, counts, dimensionsOf, rangeOf, stateOf } from "./list.ts";
+import { rangeTable } from "./preview.ts";
+
+const MOST_GROUPS = 20;
+const MOST_RANGES = 10;
+/** Somebody looks at the page: a Redis that is slow is told as such. */
+const REDIS_WITHIN_MS = 1_000;
+
+const params = z.object({
+  // The number of a backfill is a Postgres integer.
+  id: z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, "is not the number of a backfill")
+    .transform(Number)
+    .pipe(z.number().lt(2 ** 31)),
+});
+type Of = Context<unknown, { id: number }>;
+
+/** How one backfill goes on, and what an operator may order about it. */
+export function addOneBackfill(web: Web): void {
+  web.page("/backfills/:id", { params }, (context) => onePage(context));
+  web.live("/backfills/:id/live", { params, everyMs: 2_000 }, async (context) =>
+    fragment(context, await backfillOf(context.db, context.params.id)),
+  );
+  for (const action of ["pause", "resume", "cancel", "retry"] as const) {
+    web.action(`/backfills/:id/${action}`, { params, body: z.unknown() }, (context) =>
+      steer(context, action),
+    );
+  }
+}
+
+async function steer(context: Of, action: Steering): Promise<Page | { readonly redirect: string }> {
+  const {
+    store,
+    actor,
+    params: { id: backfillId },
+    enqueue,
+  } = context;
+  try {
+    const { source } = await steerBackfill(store, { backfillId, action, by: actor });
+    if (action === "resume" || action === "retry") await enqueue(source);
+    return { redirect: `/backfills/${backfillId}` };
+  } catch (error) {
+    // It ended, or somebody else was faster. The page shows what it is now.
+    if (!(error instanceof UsageError) || error.code === "backfill_unknown") throw error;
+    const said = notice(
+      "warn",
+      html`<p>${prose(error.message)} Nothing was changed.</p><p>${prose(error.next)}</p>`,
+    );
+    return { ...(await onePage(context, said)), status: 409 };
+  }
+}
+
+async function onePage(context: Of, said: Html = html``): Promise<Page> {
+  const {
+    db,
+    who,
+    csrf,
+    params: { id },
+  } = context;
+  const backfill = await backfillOf(db, id);
+  const { source, stride, groupings, reprocess } = backfill;
+  // Whole days around its range, as pages name them.
+  const [from, to] = [dayOf(Date.parse(backfill.from)), dayOf(ceilToGrid(Date.parse(backfill.to), DAY_MS))];
+  const coverage = address("/coverage", { source, stride, from, to });
+  return {
+    title: `Backfill ${id}`,
+    body: html`${said}
+      <dl class="facts">
+        <div><dt>Range</dt><dd>${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)</dd></div>
+        <div><dt>Source</dt><dd>${source}</dd></div>
+        <div><dt>Dimensions</dt><dd>${dimensionsOf(groupings)}</dd></div>
+        <div><dt>Workspaces</dt><dd>${await workspacesOf(context, backfill)}</dd></div>
+        <div><dt>Fetches</dt><dd>${reprocess === "all" ? "everything again" : "only what was missing or not final"}</dd></div>
+        <div><dt>Started</dt><dd>${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a></dd></div>
+      </dl>
+      ${who.role === "operator" ? html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>` : ""}
+      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>
+      ${twin(`usage-etl backfill show ${id}`)}`,
+  };
+}
+
+/** A few by name, many by number. */
+async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Html> {
+  if (workspaceIds.length === 0 || workspaceIds.length > 5) return count(workspaceIds.length);
+  const names = new Map((await namedWorkspaces(db)).map((one) => [one.id, one.name]));
+  return html`${workspaceIds.map((id, n) => html`${n === 0 ? "" : ", "}${name(names.get(id) ?? id)}`)}`;
+}
+
+/** What changes while somebody looks. */
+async function fragment(context: Of, backfill: Backfill): Promise<Html> {
+  const { db, who } = context;
+  const { backfillId, finishedAt, state, failed } = backfill;
+  const isOver = finishedAt !== null;
+  const groups =
+    failed === 0
+      ? []
+      : await failureGroups(db, { backfillId, mostGroups: MOST_GROUPS, mostRanges: MOST_RANGES });
+  return html`${isOver ? html`<span data-live-ended></span>` : ""}
+    <p>${stateOf(backfill)} ${bar(backfill)}</p>
+    ${counts(backfill)}
+    ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
+    ${who.role === "operator" ? buttons(backfill) : ""}
+    ${groups.length === 0 ? "" : failures(groups, failed)}
+    ${isOver ? await outcome(context, backfill) : ""}
+    ${isOver ? "" : html`<noscript><p class="quiet">Reload the page to see it anew.</p></noscript>`}`;
+}
+
+/** Time left, what goes before it, and what holds it up. */
+async function underWay(context: Of, backfill: Backfill): Promise<Html> {
+  const { db, config, now } = context;
+  const { backfillId, source, state, waiting, refused } = backfill;
+  const found = config.sources.find(({ slug }) => slug === source);
+  const [beside, known, held] = await Promise.all([
+    tasksBeside(db, backfillId),
+    found && previewedSource(found, db),
+    heldUp(context, source),
+  ]);
+  const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
+  const minutes = budget && minutesOf(waiting + beside.others, budget);
+  return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
+    ${state === "paused" ? notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`) : ""}
+    ${found === undefined ? notice("warn", html`<p>Its source is not configured in this process.</p>`) : ""}
+    ${held === undefined ? "" : notice("bad", html`<p>${prose(held)}</p>`)}
+    <dl class="facts">
+      ${
+        state === "paused" || budget === undefined
+          ? ""
+          : html`<div><dt>Time left</dt><dd>${
+              minutes === null || minutes === undefined
+                ? "not known: routine syncs need the whole rate limit"
+                : html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`
+            }</dd></div>`
+      }
+      <div><dt>Before it</dt><dd>Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
+        beside.others === 0
+          ? ""
+          : html`, and ${count(beside.others)} of other backfills, the newest time first`
+      }</dd></div>
+    </dl>`;
+}
+
+/** Why nothing is fetched now, as Redis shows it; undefined where it shows nothing of the kind. */
+async function heldUp({ lookAtQueues }: Of, source: string): Promise<string | undefined> {
+  if (lookAtQueues === undefined) return undefined;
+  try {
+    const view = await within(lookAtQueues(), REDIS_WITHIN_MS);
+    if (view.sources.get(source)?.workers !== 0) return undefined;
+    return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
+  } catch {
+    return "Redis does not answer now. The backfill is entered in Postgres, and goes on by itself when Redis is back.";
+  }
+}
+
+const TWINS: Readonly<Record<Steering, (id: number) => string>> = {
+  pause: (id) => `usage-etl backfill pause ${id}`,
+  resume: (id) => `usage-etl backfill resume ${id}`,
+  cancel: (id) => `usage-etl backfill cancel ${id}`,
+  retry: (id) => `usage-etl backfill retry ${id}`,
+};
+
+/** Each leads to the form of the page, which has the session's token: this part is replaced while it is looked at. */
+function buttons({ backfillId, state, failed }: Backfill): Html {
+  const actions: Steering[] = [
+    ...(failed > 0 && state !== "cancelled" ? (["retry"] as const) : []),
+    ...(state === "running" ? (["pause"] as const) : []),
+    ...(state === "paused" ? (["resume"] as const) : []),
+    ...(state === "running" || state === "paused" ? (["cancel"] as const) : []),
+  ];
+  if (actions.length === 0) return html``;
+  return html`<ul class="orders">${actions.map(
+    (action) =>
+      html`<li><button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${
+        action === "retry" ? `Retry the failed: ${failed.toLocaleString("en-US")}` : capital(action)
+      }</button> ${twin(TWINS[action](backfillId))}</li>`,
+  )}</ul>`;
+}
+
+function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: number): Html {
+  const told = groups.reduce((sum, { tasks }) => sum + tasks, 0);
+  return html`<section aria-labelledby="failures"><h2 id="failures">Failed fetch tasks</h2>
+    ${groups.map(
+      ({ code, tasks, message, ranges }) => html`<article>
+        <h3><code>${code}</code>: ${count(tasks)}</h3>
+        <p>${prose(message)}</p>
+        <p><strong>What to do:</strong> ${prose(stepAbout(code))}</p>
+        ${table({
+          label: `Ranges that failed with ${code}`,
+          caption:
+            tasks > ranges.length
+              ? `The first ${ranges.length} of ${tasks.toLocaleString("en-US")} ranges`
+              : "Ranges",
+          heads: ["From", "To", "Stride", "Dimension", "Workspaces"],
+          rows: ranges.map(
+            ({ from, to, stride, groupBy, workspaceIds }) =>
+              html`<tr><th scope="row">${shortInstant(from)}</th><td>${shortInstant(to)}</td><td>${stride}</td><td>${groupBy}</td><td>${
+                workspaceIds.length === 1 ? html`<code>${workspaceIds[0]}</code>` : count(workspaceIds.length)
+              }</td></tr>`,
+          ),
+        })}
+      </article>`,
+    )}
+    ${told < failed ? html`<p>${count(failed - told)} more failed with other codes.</p>` : ""}
+  </section>`;
+}
+
+/** What the tables say of its range now, whoever loaded it. */
+async function outcome({ db }: Of, backfill: Backfill): Promise<Html> {
+  const { sentence, open } = rangeSentence(await rangeOfBackfill(db, backfill));
+  return html`<section aria-labelledby="range"><h2 id="range">Its range now</h2>
+    <p>${sentence}</p>
+    ${open.length === 0 ? "" : rangeTable(open, "What is not loaded")}
+  </section>`;
+}

@@ -1,0 +1,126 @@
+import type { RangeLine } from "../../../domain/coverage/range-status.ts";
+import {
+  LEFT_OUT,
+  type PlanDifference,
+  type PlannedWindow,
+  requestsByDimension,
+  requestsOfWindow,
+  windowsOf,
+} from "../../../domain/planning/planned-windows.ts";
+import { shortInstant } from "../../../domain/time/days.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
+import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
+import { badge, count, type Html, html, table } from "../parts.ts";
+import type { CheckedWish } from "./new.ts";
+
+/** Rows of a table at most: the command line has all of them. */
+const MOST_ROWS = 60;
+
+interface Shown {
+  readonly checked: CheckedWish;
+  readonly preview: BackfillPreview;
+  readonly budget: BackfillBudget;
+}
+
+/** What a backfill would do. */
+export function previewOf({ checked, preview, budget }: Shown): Html {
+  const { tasks, facts, notSent, inFlight } = preview;
+  const windows = windowsOf(tasks);
+  const sent = tasks.length - notSent;
+  const where = new URLSearchParams({ source: checked.source.slug });
+  return html`<dl class="facts">
+      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${requestsByDimension(
+        tasks,
+        checked.wish.groupings,
+      ).map(
+        ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${groupBy} ${count(requests)}`,
+      )}</dd></div>
+      ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
+      ${facts === undefined || facts.routineTasks + facts.backfillTasks === 0 ? "" : html`<div><dt>Before it</dt><dd>${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.</dd></div>`}
+      ${inFlight === 0 ? "" : html`<div><dt>Under way</dt><dd>${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.</dd></div>`}
+      ${
+        facts === undefined
+          ? ""
+          : html`<div><dt>Replaced</dt><dd>${facts.hasMoreRecords ? "more than " : ""}${count(facts.records)} stored records are fetched again</dd></div>
+        <div><dt>Closed months</dt><dd>${
+          facts.closedMonths.length === 0
+            ? "none is touched"
+            : html`${facts.closedMonths.map((month, n) => html`${n === 0 ? "" : ", "}<a href="/months/${month}?${where}">${month}</a>`)}. They stay as they were closed, and changes are adjustments.`
+        }</dd></div>`
+      }
+    </dl>
+    ${leftOut(preview.leftOut)}
+    ${loaded(preview.loaded)}
+    ${windows.length === 0 ? "" : windowTable(windows, "Windows that are fetched, with their requests by dimension")}`;
+}
+
+function time(sent: number, budget: BackfillBudget): Html {
+  const minutes = minutesOf(sent, budget);
+  if (minutes === null)
+    return html`not known: routine syncs need the whole rate limit, so a backfill advances only while no sync has work left`;
+  return html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
+}
+
+function leftOut(parts: BackfillPreview["leftOut"]): Html {
+  if (parts.length === 0) return html``;
+  return table({
+    label: "What is left out",
+    caption: "What is left out. Buckets: days (hours, if hours are asked for) x workspaces x dimensions",
+    heads: ["Why", "From", "To", "Buckets"],
+    rows: parts.map(
+      ({ reason, first, end, buckets }) =>
+        html`<tr><th scope="row">${LEFT_OUT[reason]}</th><td>${shortInstant(first)}</td><td>${shortInstant(end)}</td><td>${count(buckets)}</td></tr>`,
+    ),
+  });
+}
+
+function loaded(lines: readonly RangeLine[]): Html {
+  if (lines.length === 0) return html`<p>No usage is expected in that range.</p>`;
+  return rangeTable(lines, "What is loaded now, in buckets x workspaces");
+}
+
+/** Parts of a range by dimension and status, as the tables have them. */
+export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
+  return table({
+    caption,
+    heads: ["Dimension", "Stride", "Status", "Reason", "Buckets", "From", "To", "Next attempt"],
+    rows: lines.map(
+      (
+        line,
+      ) => html`<tr><th scope="row">${line.groupBy}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
+        <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
+        <td>${shortInstant(line.first)}</td><td>${shortInstant(line.end)}</td>
+        <td>${line.retryAt === null ? "" : shortInstant(line.retryAt)}</td></tr>`,
+    ),
+  });
+}
+
+function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
+  const more = windows.length - MOST_ROWS;
+  const dimensions = GROUPINGS.map((groupBy, at) => ({ groupBy, at })).filter(({ at }) =>
+    windows.some(({ requests }) => (requests[at] ?? 0) > 0),
+  );
+  const rows = windows.slice(0, MOST_ROWS).map(
+    (
+      window,
+    ) => html`<tr><th scope="row">${shortInstant(window.start)}</th><td>${shortInstant(window.end)}</td><td>${window.stride}</td>
+      ${dimensions.map(({ at }) => html`<td>${count(window.requests[at] ?? 0)}</td>`)}<td>${count(requestsOfWindow(window))}</td></tr>`,
+  );
+  return html`<details ${windows.length <= 12 ? "open" : ""}><summary>${caption}: ${windows.length.toLocaleString("en-US")}</summary>
+    ${table({
+      label: caption,
+      caption: `${caption}${more > 0 ? `: the first ${MOST_ROWS}, oldest first. The command with --dry-run --json shows all.` : ""}`,
+      heads: ["From", "To", "Stride", ...dimensions.map(({ groupBy }) => groupBy), "All"],
+      rows,
+    })}</details>`;
+}
+
+/** How a plan differs from the one that was shown before. */
+export function differenceOf(difference: PlanDifference | undefined): Html {
+  if (difference === undefined) return html`<p>The plan is too long to show how it differs.</p>`;
+  const { came, went } = difference;
+  if (came.length + went.length === 0) return html`<p>The windows are the same, for other workspaces.</p>`;
+  return html`${came.length === 0 ? "" : windowTable(came, "Windows that came")}
+    ${went.length === 0 ? "" : windowTable(went, "Windows that went")}`;
+}

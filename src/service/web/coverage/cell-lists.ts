@@ -1,0 +1,177 @@
+import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
+import type { GroupBy } from "../../../domain/usage/record.ts";
+import { printable } from "../../../printable.ts";
+import {
+  type CellDifference,
+  type CellFacts,
+  type CellFailure,
+  type CellProof,
+  type CellRestatement,
+  MOST,
+  type StandingAnswer,
+} from "../../../store/coverage/cell-facts.ts";
+import { count, DIMENSION, type Html, html, instant, name, notice, prose, table } from "../parts.ts";
+import { rangeText } from "./query.ts";
+
+/** Lists of what is kept about a part of the coverage. A viewer sees no address of a user. */
+
+interface Reader {
+  readonly role: string;
+}
+
+const span = ({ from, to }: { readonly from: string; readonly to: string }) =>
+  rangeText({ start: Date.parse(from), end: Date.parse(to) });
+
+/** A table, or a sentence where it would be empty. */
+function list(
+  caption: string,
+  heads: readonly string[],
+  { rows, none }: { rows: readonly (readonly (Html | string)[])[]; none: string },
+): Html {
+  if (rows.length === 0) return html`<p class="quiet">${none}</p>`;
+  const lines = rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`);
+  return html`${table({ caption, heads, rows: lines })}${rows.length < MOST ? "" : html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
+}
+
+export function failureList(
+  failures: readonly CellFailure[],
+  { who, isAsked }: { who: Reader; isAsked: boolean },
+): Html {
+  if (failures.length === 0) return html`<p class="quiet">No failure stands there.</p>`;
+  return html`${failures.map((one) =>
+    notice(
+      one.state === "failed" ? "bad" : "warn",
+      html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${DIMENSION[one.groupBy]}: ${one.state} with code <code>${one.code}</code>.</p>
+      <p>${shown(one.message, who)}</p>
+      <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
+      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
+    ),
+  )}`;
+}
+
+/** Words of the platform, which may hold an address. */
+function shown(message: string, { role }: Reader): string {
+  const text = printable(message).slice(0, 2000);
+  return role === "operator" ? text : text.replace(/[^\s@"'<>,;:()]+@[^\s@"'<>,;:()]+/g, "(address)");
+}
+
+export function answerList(answers: readonly StandingAnswer[]): Html {
+  return list(
+    "Answers that stand there",
+    ["Part", "Dimension", "By", "State", "Fetch", "Requested", "Request"],
+    {
+      none: "No answer stands there: nothing of it is loaded.",
+      rows: answers.map((one) => [
+        span(one),
+        DIMENSION[one.groupBy],
+        one.stride,
+        one.isFinal ? "final" : "provisional",
+        count(one.fetchNumber),
+        instant(one.fetchedAt),
+        requestOf(one),
+      ]),
+    },
+  );
+}
+
+function requestOf({ request }: StandingAnswer): Html {
+  if (request === null) return html`<span class="quiet">no longer in the ledger of requests</span>`;
+  const { groupBy, stride, workspaces, records, traces, runId } = request;
+  return html`${span(request)} by ${DIMENSION[groupBy]} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId === null ? "" : html`; run ${count(runId)}`}`;
+}
+
+export function proofList(proofs: readonly CellProof[]): Html {
+  return list(
+    "Comparisons without a difference",
+    ["Part", "Dimension", "By", "Compared with", "Requested", "Fetch"],
+    {
+      none: "No comparison with the export or with a total stands there.",
+      rows: proofs.map((one) => [
+        span(one),
+        DIMENSION[one.groupBy],
+        one.stride,
+        one.how === "export" ? "the export" : "a total of this time",
+        instant(one.provedAt),
+        count(one.fetchNumber),
+      ]),
+    },
+  );
+}
+
+const DIFFERENCE: Readonly<Record<string, string>> = {
+  missing_in_store: "the export has a row that is not stored",
+  missing_in_export: "the export lacks a row that is stored",
+  traces_differ: "the counts differ",
+  name_differs: "the names differ",
+  bucket_end_differs: "the ends of the bucket differ",
+  stride_total: "a total differs from the days",
+  grouping_total: "the dimension differs from the workspace",
+  provider_total: "the billing provider's total of the month differs",
+};
+
+export function differenceList(differences: readonly CellDifference[], who: Reader): Html {
+  return list(
+    "Differences from the export and from totals",
+    ["Part", "Dimension", "Id", "What", "Stored", "Platform", "State", "Found"],
+    {
+      none: "No difference was found there.",
+      rows: differences.map((one) => [
+        span(one),
+        DIMENSION[one.groupBy],
+        idOf(one, one.groupBy, who),
+        DIFFERENCE[one.kind] ?? one.kind,
+        count(one.stored, "not there"),
+        count(one.theirs, "not there"),
+        one.closedAt === null
+          ? one.state.replaceAll("_", " ")
+          : html`${one.state.replaceAll("_", " ")} since ${instant(one.closedAt)}`,
+        instant(one.foundAt),
+      ]),
+    },
+  );
+}
+
+export function restatementList(restatements: readonly CellRestatement[], who: Reader): Html {
+  return list(
+    "Restatements: changes of final counts",
+    ["Bucket", "Dimension", "Id", "Was", "Became", "Changed", "Fetch"],
+    {
+      none: "No final count of it ever changed.",
+      rows: restatements.map((one) => [
+        instant(one.at),
+        DIMENSION[one.groupBy],
+        idOf(one, one.groupBy, who),
+        count(one.oldTraces, "not there"),
+        count(one.newTraces, "not there"),
+        instant(one.restatedAt),
+        count(one.fetchNumber),
+      ]),
+    },
+  );
+}
+
+/** The name of an id, and the id. As in the masked views, a user's id stands in the place of the address. */
+function idOf(
+  { id, name: given }: { id: string; name: string | null },
+  groupBy: GroupBy,
+  { role }: Reader,
+): Html {
+  if (given === null) return name(id);
+  const label = groupBy === "user" && role !== "operator" ? `user ${id}` : given;
+  return label === id ? name(id) : html`${name(label)} <span class="quiet">${name(id)}</span>`;
+}
+
+export function taskList({ tasks, withdrawn }: Pick<CellFacts, "tasks" | "withdrawn">): Html {
+  return html`${tasks.map(
+    (one) =>
+      html`<p>A fetch task for ${span(one)} by ${one.stride}, dimension ${DIMENSION[one.groupBy]}, is ${one.state}${
+        one.backfillId === null
+          ? " in a sync"
+          : html` in <a href="/backfills/${one.backfillId}">backfill ${one.backfillId}</a>`
+      }.</p>`,
+  )}
+  ${withdrawn.map(
+    (one) =>
+      html`<p>A zero of ${span(one)} by ${one.stride}, dimension ${DIMENSION[one.groupBy]}, was withdrawn ${instant(one.withdrawnAt)}: access to the workspace was not proven.</p>`,
+  )}`;
+}

@@ -1,0 +1,259 @@
+import { z } from "zod";
+import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
+import { type ColumnState, columnStates, partsFor } from "../../../domain/coverage/coverage-grid.ts";
+import { shortInstant } from "../../../domain/time/days.ts";
+import { intersect, totalMs } from "../../../domain/time/intervals.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import { UsageError } from "../../../errors.ts";
+import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
+import { startShown } from "../../../pipeline/backfill/start-backfill.ts";
+import { workspacesOf } from "../../../pipeline/backfill/wish.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type CellFacts, cellFacts } from "../../../store/coverage/cell-facts.ts";
+import {
+  type CoverageCell,
+  type SourceCoverage,
+  sourceCoverage,
+} from "../../../store/coverage/coverage-cells.ts";
+import { ASKED, type Asked, checkAsked, commandsOf } from "../backfills/new.ts";
+import type { Page } from "../layout.ts";
+import { address, badge, count, DIMENSION, type Html, html, name, postForm, table, twin } from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import {
+  answerList,
+  differenceList,
+  failureList,
+  proofList,
+  restatementList,
+  taskList,
+} from "./cell-lists.ts";
+import {
+  addressOf,
+  checkedRange,
+  rangeText,
+  TARGET,
+  type Target,
+  unknownSource,
+  workspaceUnknown,
+} from "./query.ts";
+import { described, fold } from "./table.ts";
+
+const QUERY = z.object(TARGET);
+type Query = z.output<typeof QUERY>;
+const MOST_DAYS = 62;
+
+/** What is known of one part of the coverage: answers, proofs, differences, restatements, failures. */
+export function addCell(web: Web): void {
+  web.page("/cell", { query: QUERY, oneInstant: true }, show);
+  addAskAgain(web);
+}
+
+interface Shown {
+  readonly coverage: SourceCoverage;
+  readonly cells: readonly CoverageCell[];
+  readonly range: Interval;
+  /** Days or hours, in words. */
+  readonly unit: string;
+  /** Of the whole range, by cell. */
+  readonly states: readonly ColumnState[];
+  readonly facts: CellFacts;
+}
+
+async function show(context: Context<Query, unknown>): Promise<Page> {
+  const { db, query, who } = context;
+  const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
+  const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
+  if (workspaceId === undefined) throw incomplete("workspace");
+  const range = rangeOf(query);
+  const coverage = await sourceCoverage(db, {
+    source,
+    stride,
+    workspaceId,
+    ...(groupBy && { groupBy }),
+    tracedIn: range,
+  });
+  if (coverage === undefined) {
+    const known = await listSources(db);
+    throw unknownSource(
+      source,
+      known.map((one) => one.source),
+    );
+  }
+  const { cells } = coverage;
+  const [first] = cells;
+  if (first === undefined) throw workspaceUnknown(source, workspaceId);
+  // A part of a day is shown in hours.
+  const isHours = stride === "hour" && (range.start % DAY_MS !== 0 || range.end % DAY_MS !== 0);
+  const length = isHours ? "hour" : "day";
+  const columns = bucketsOf(range, isHours ? HOUR_MS : DAY_MS);
+  const states = partsFor(cells, length, coverage.now).map(({ parts }) =>
+    columnStates(parts, columns, length),
+  );
+  const scopeIds = cells
+    .flatMap(({ scopeId, hourScopeId, daysOfHours }) => [
+      scopeId,
+      ...(intersect(daysOfHours, [range]).length > 0 ? [hourScopeId] : []),
+    ])
+    .filter((id) => id !== null);
+  const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
+  const shown = { coverage, cells, range, unit: `${length}s`, states: states.map(fold), facts };
+  const refusal = refusalOf(coverage, first);
+  return {
+    title: `Coverage of ${rangeText(range)}`,
+    body: html`${about(shown, query)}
+    <h2>State</h2>${stateTable(shown)}
+    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
+    ${taskList(facts)}
+    <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
+    <h2>Answers</h2>${answerList(facts.answers)}
+    <h2>Proof</h2>${proofList(facts.proofs)}
+    <h2>Differences</h2>${differenceList(facts.differences, who)}
+    <h2>Restatements</h2>${restatementList(facts.restatements, who)}`,
+  };
+}
+
+/** Why no sync asks for it; undefined if one does. */
+function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
+  if (access === "unlisted") return "the workspace left the listing";
+  if (access === "not_configured") return "the workspace is not configured any more";
+  return isUnavailable ? `the platform does not answer by ${stride} for this source` : undefined;
+}
+
+function rangeOf({ from, to, stride = "day" }: Query): Interval {
+  if (from === undefined) throw incomplete("from");
+  const range = checkedRange({ start: from, end: to ?? from + (stride === "day" ? DAY_MS : HOUR_MS) });
+  if (range.end - range.start <= MOST_DAYS * DAY_MS) return range;
+  throw new UsageError({
+    code: "range_too_long",
+    message: `The range ${rangeText(range)} is longer than ${MOST_DAYS} days.`,
+    next: "Choose a shorter one, or look at it on the page of coverage.",
+  });
+}
+
+function bucketsOf({ start, end }: Interval, size: number): Interval[] {
+  const first = floorToGrid(start, size);
+  return Array.from({ length: Math.ceil((end - first) / size) }, (_, n) => ({
+    start: first + n * size,
+    end: first + (n + 1) * size,
+  }));
+}
+
+function incomplete(field: string): UsageError {
+  return new UsageError({
+    code: "query_invalid",
+    message: `The address names no ${field}, so it is no part of the coverage.`,
+    next: "Choose a part on the page of coverage.",
+  });
+}
+
+function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query): Html {
+  const { source, stride } = coverage;
+  const { workspaceId, workspaceName, access } = cells[0] as CoverageCell;
+  const target = { source, stride, workspaceId, groupBy };
+  const month = monthsOf(range)[0];
+  return html`<dl class="facts">
+      <div><dt>Source</dt><dd>${name(source)}</dd></div>
+      <div><dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd></div>
+      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : DIMENSION[groupBy]}</dd></div>
+      <div><dt>Loaded by</dt><dd>${stride}</dd></div>
+    </dl>
+    <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>
+    ${twin(`usage-etl coverage --from ${shortInstant(range.start)} --to ${shortInstant(range.end)} --days`)}`;
+}
+
+function stateTable(shown: Shown): Html {
+  const { coverage, cells, states, range, unit } = shown;
+  const { source, stride } = coverage;
+  return table({
+    caption: "State by dimension",
+    heads: ["Dimension", "Status", "In words", "Traces stored"],
+    rows: cells.map((cell, n) => {
+      const { workspaceId, groupBy } = cell;
+      const { count: counted, status } = states[n] as ColumnState;
+      const link = addressOf("/cell", { source, stride, range, workspaceId, groupBy });
+      return html`<tr><th scope="row"><a href="${link}">${DIMENSION[groupBy]}</a></th>
+        <td>${status === undefined ? "nothing expected" : badge(status)}</td>
+        <td>${status === undefined ? "" : described(counted, status, unit)}</td>
+        <td>${tracesOf(cell, shown)}</td></tr>`;
+    }),
+  });
+}
+
+/** The stored traces of the loaded part of the range. */
+function tracesOf(
+  { groupBy, days, hours, daysOfHours }: CoverageCell,
+  { coverage, range, facts }: Shown,
+): Html {
+  const length = range.end - range.start;
+  const loadedMs = totalMs(intersect((hours ?? days).loaded, [range]));
+  if (loadedMs === 0) return count(null, "not loaded");
+  const hoursMs = totalMs(intersect(daysOfHours, [range]));
+  // Some days are sums of hours and others are not: each day by itself shows its traces.
+  if (hoursMs > 0 && hoursMs < loadedMs) return html`<span class="quiet">choose one day to see them</span>`;
+  const stride = hoursMs > 0 ? "hour" : coverage.stride;
+  const found = facts.traces.find((one) => one.groupBy === groupBy && one.stride === stride);
+  const note = [
+    ...(loadedMs < length ? ["of what is loaded"] : []),
+    ...(hoursMs > 0 ? ["the sum of the hours"] : []),
+  ].join(", ");
+  return html`${count(found?.traces ?? 0)}${note === "" ? "" : html` <span class="quiet">${note}</span>`}`;
+}
+
+const BODY = ASKED.extend({ shown_at: z.coerce.number().int().positive().max(8.64e15) });
+
+/** Fetches all of a part of the coverage again, as a backfill. Sent twice from one page, it is started once. */
+function addAskAgain(web: Web): void {
+  web.action("/cell", { body: BODY }, async ({ body, config, store, actor, now, enqueue }) => {
+    const { checked, problems } = checkAsked(config, { ...body, reprocess: "all" });
+    if (checked === undefined) {
+      throw new UsageError({
+        code: "form_invalid",
+        message: problems.join(" ") || "The form names no range.",
+        next: "Go back to the cell and reload it.",
+      });
+    }
+    const { wish, workspaceIds } = checked;
+    const known = await previewedSource(checked.source, store.db);
+    const source = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
+    const { tasks } = await planBackfill(source, wish, now);
+    const shown = { digest: digestOf(source, wish, tasks), shownAt: body.shown_at, windows: undefined };
+    const started = await startShown(store, source, wish, { shown, by: actor, now });
+    // Something was loaded there in this moment: the preview shows what is left to ask.
+    if (started.outcome === "changed") {
+      const { source: slug, stride, from, to, group_by, workspace } = body;
+      const fields = { source: slug, stride, from, to, group_by, workspace, reprocess: "all" };
+      return { redirect: address("/backfills/new", fields) };
+    }
+    await enqueue(source.slug);
+    return { redirect: `/backfills/${started.backfillId}` };
+  });
+}
+
+/** The button, with the commands that do the same. */
+function askAgainForm(
+  { config, who, csrf, now }: Pick<Context<unknown, unknown>, "config" | "who" | "csrf" | "now">,
+  { target, refusal }: { target: Target; refusal: string | undefined },
+): Html {
+  const { source, stride = "day", range, groupBy, workspaceId } = target;
+  if (range === undefined || workspaceId === undefined) return html``;
+  const asked: Asked = {
+    source,
+    stride,
+    from: shortInstant(range.start),
+    to: shortInstant(range.end),
+    reprocess: "all",
+    group_by: groupBy === undefined ? [] : [groupBy],
+    workspace: [workspaceId],
+  };
+  const { checked } = checkAsked(config, asked);
+  if (checked === undefined) {
+    return html`<p class="quiet">The source is not configured here, so nothing of it can be asked for.</p>`;
+  }
+  if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be asked for: ${refusal}.</p>`;
+  const commands = commandsOf(checked, asked).map((command) => twin(command));
+  if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>${commands}`;
+  const { reprocess: _, ...fields } = asked;
+  return html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>
+    ${postForm("/cell", { csrf: csrf(), label: "Ask again", fields: { ...fields, shown_at: Math.round(now) } })}${commands}`;
+}

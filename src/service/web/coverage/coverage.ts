@@ -1,0 +1,343 @@
+import { z } from "zod";
+import {
+  type Columns,
+  columnsOf,
+  lastMonths,
+  monthsOf,
+  neighbour,
+} from "../../../domain/coverage/coverage-columns.ts";
+import { cellsIn, gapsOf } from "../../../domain/coverage/coverage-gaps.ts";
+import {
+  type CellParts,
+  cellParts,
+  countsOf,
+  type GridStride,
+  kindOf,
+  partsFor,
+  statusOf,
+  withoutRunning,
+} from "../../../domain/coverage/coverage-grid.ts";
+import { dayOf, shortInstant } from "../../../domain/time/days.ts";
+import { ceilToGrid, DAY_MS, floorToGrid } from "../../../domain/time/stride.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { listSources } from "../../../store/activity/overview.ts";
+import { type CoverageCell, type SourceCoverage, sourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import type { Page } from "../layout.ts";
+import {
+  ALL,
+  choice,
+  count,
+  DIMENSION,
+  dayField,
+  type Fields,
+  type Html,
+  hidden,
+  html,
+  legend,
+  name,
+  notice,
+  optional,
+  plainName,
+  prose,
+  STATUSES,
+  sourceField,
+  twin,
+} from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import {
+  addressOf,
+  checkedRange,
+  chosenSource,
+  rangeText,
+  TARGET,
+  type Target,
+  workspaceUnknown,
+} from "./query.ts";
+import { coverageTable, described, marksLegend, type Rows, rowsOf } from "./table.ts";
+
+const QUERY = z.object({
+  ...TARGET,
+  page: optional(z.coerce.number("it is not a number").int().min(1).max(100_000)),
+  /** Only workspaces with a gap in what is shown. */
+  gaps: optional(z.literal("1")),
+  /** Workspaces whose dimensions are shown. */
+  open: z.preprocess(
+    (value) => (value === undefined ? [] : [value].flat()),
+    z.array(z.string().max(1000)).max(100),
+  ),
+});
+type Query = z.output<typeof QUERY>;
+type Chosen = Target & { readonly stride: GridStride };
+
+/** Coverage of months, days and hours, the strip of all history, and the next gap. */
+export function addCoverage(web: Web): void {
+  web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
+}
+
+async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
+  const title = "Coverage";
+  const sources = await listSources(db);
+  const source = chosenSource(sources, query.source)?.source;
+  if (source === undefined) return { title, body: nothingYet() };
+  const stride = query.stride ?? "day";
+  const isChosen = query.from !== undefined || query.to !== undefined;
+  // Only a chosen range is short enough for columns of hours.
+  const chosen = isChosen ? rangeOf(query, 0) : undefined;
+  const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
+  const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
+  if (coverage === undefined) return { title, body: nothingYet() };
+  const target: Chosen = { source, stride, groupBy: query.group_by, workspaceId: query.workspace };
+  const cells = coverage.cells.filter(
+    ({ groupBy, workspaceId }) =>
+      (target.groupBy ?? groupBy) === groupBy && (target.workspaceId ?? workspaceId) === workspaceId,
+  );
+  if (cells.length === 0 && target.workspaceId !== undefined)
+    throw workspaceUnknown(source, target.workspaceId);
+  const filters = filterForm(query, { coverage, target, sources: sources.map((one) => one.source) });
+  if (cells.length === 0) return { title, body: html`${filters}${noWorkspace(source)}` };
+
+  const range = chosen ?? rangeOf(query, coverage.now);
+  const { length, columns } = columnsOf(range, stride);
+  const shownParts = partsFor(cells, length, coverage.now);
+  const open = new Set(target.workspaceId === undefined ? query.open : [target.workspaceId]);
+  const rows = rowsOf({
+    length,
+    columns,
+    cells: shownParts,
+    open,
+    page: query.page ?? 1,
+    onlyGaps: query.gaps === "1",
+  });
+  const months = length === "month" ? shownParts : partsFor(cells, "month", coverage.now);
+  const isUnloaded = cells.every(({ days }) => days.loaded.length === 0);
+  const span = { start: columns[0]?.start ?? range.start, end: columns.at(-1)?.end ?? range.end };
+  return {
+    title,
+    body: html`${filters}
+    ${isUnloaded ? notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`) : ""}
+    ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
+    ${strip(coverage, loadedBySync(months), target)}
+    ${gaps(coverage, cellParts(cells), { target, shown: span })}
+    <h2 id="table">${rangeText(span)}</h2>
+    ${around(query, { coverage, target, span, length })}
+    ${coverageTable({ ...rows, target, length, columns, toggled: (id) => toggled(query, target, { id, open }) })}
+    ${paging(query, target, rows)}
+    ${backfillForm(target, coverage, span)}
+    <h2>Legend</h2>
+    ${legend()}${marksLegend()}
+    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
+    ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)} --days`)}
+    <script type="module" src="/assets/coverage.js"></script>`,
+  };
+}
+
+function nothingYet(): Html {
+  return notice(
+    "info",
+    html`<p>No source is loaded yet, so there is no coverage to show.</p>
+    <p>${prose("Set USAGE_BASE_URL and USAGE_API_KEY, and run `usage-etl sync`. The service does it by itself once it is set up.")}</p>`,
+  );
+}
+
+function noWorkspace(source: string): Html {
+  return notice(
+    "info",
+    html`<p>No workspace of source ${source} is known yet.</p>
+    <p>${prose("The first sync finds them. `usage-etl doctor` says whether the platform can be reached.")}</p>`,
+  );
+}
+
+/** Without a range the last 13 months. With one end only, a month from it or the months before it. */
+function rangeOf({ from, to }: Query, now: number): Interval {
+  if (from === undefined && to === undefined) return lastMonths(now);
+  const start = from ?? lastMonths((to as number) - 1).start;
+  return checkedRange({ start, end: to ?? start + 31 * DAY_MS });
+}
+
+function filterForm(
+  query: Query,
+  { coverage, target, sources }: { coverage: SourceCoverage; target: Chosen; sources: readonly string[] },
+): Html {
+  const day = (at: number | undefined) => (at === undefined ? undefined : dayOf(at));
+  return html`<form class="row" method="get" action="/coverage">
+    ${sourceField(sources, target.source)}
+    ${choice("By", "stride", ["day", "hour"], target.stride)}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: DIMENSION[value] }))], target.groupBy ?? "")}
+    ${workspaceChoice(coverage, target)}
+    ${dayField("From", "from", day(query.from))}
+    ${dayField("To, not included", "to", day(query.to))}
+    <label><input type="checkbox" name="gaps" value="1" ${query.gaps === "1" ? "checked" : ""}> only with gaps</label>
+    <button>Show</button>
+  </form>`;
+}
+
+function workspaceChoice({ cells }: SourceCoverage, { workspaceId: chosen }: Chosen): Html {
+  const names = new Map(cells.map((one) => [one.workspaceId, one.workspaceName ?? one.workspaceId]));
+  const options = [...names].map(([value, text]) => ({ value, text: plainName(text) }));
+  return choice("Workspace", "workspace", [ALL, ...options], chosen ?? "");
+}
+
+/** The way to earlier and later time, and up to months. */
+function around(
+  query: Query,
+  {
+    coverage,
+    target,
+    span,
+    length,
+  }: { coverage: SourceCoverage; target: Chosen; span: Interval; length: Columns["length"] },
+): Html {
+  const link = (range: Interval | undefined, text: string) =>
+    html`<a class="turn" href="${addressOf("/coverage", { ...target, range }, { gaps: query.gaps })}">${text}</a>`;
+  const first = Math.min(
+    coverage.dataStart,
+    ...coverage.cells.flatMap(({ days }) => days.loaded[0]?.start ?? []),
+  );
+  const links = [
+    ...(length === "month" ? [] : [link(undefined, "All months")]),
+    ...(span.start > first ? [link(neighbour(span, -1), `Earlier ${length}s`)] : []),
+    ...(span.end < coverage.now ? [link(neighbour(span, 1), `Later ${length}s`)] : []),
+  ];
+  return html`<p class="around">${links.map((one) => html`${one} `)}</p>`;
+}
+
+function toggled(
+  query: Query,
+  target: Chosen,
+  { id, open }: { id: string; open: ReadonlySet<string> },
+): string {
+  if (target.workspaceId !== undefined)
+    return addressOf("/coverage", { ...given(query, target), workspaceId: undefined });
+  const shown = open.has(id) ? [...open].filter((one) => one !== id) : [...open, id];
+  return `${addressOf("/coverage", given(query, target), { ...more(query), open: shown })}#table`;
+}
+
+function paging(query: Query, target: Chosen, { page, pages }: Rows): Html {
+  if (pages === 1) return html``;
+  const link = (to: number, text: string) =>
+    html`<a class="turn" href="${addressOf("/coverage", given(query, target), { ...more(query), page: String(to) })}#table">${text}</a>`;
+  return html`<nav class="paging" aria-label="Pages of workspaces"><p>${page > 1 ? link(page - 1, "Previous workspaces") : ""}
+    Page ${page} of ${pages} ${page < pages ? link(page + 1, "Next workspaces") : ""}</p></nav>`;
+}
+
+/** The range as it was asked for. */
+function given({ from, to }: Query, target: Chosen): Chosen {
+  return from === undefined || to === undefined ? target : { ...target, range: { start: from, end: to } };
+}
+
+function more({ gaps, page }: Query): Fields {
+  return { gaps, page };
+}
+
+/** Starts with what is shown. With JavaScript, what is selected in the table fills it. */
+function backfillForm(target: Chosen, coverage: SourceCoverage, span: Interval): Html {
+  const { source, stride, groupBy } = target;
+  const expected = {
+    start: Math.max(span.start, coverage.dataStart),
+    end: Math.min(span.end, Math.ceil(coverage.now / DAY_MS) * DAY_MS),
+  };
+  const field = (label: string, name: string, at: number) =>
+    stride === "day"
+      ? dayField(label, name, dayOf(at))
+      : html`<label>${label} <input type="datetime-local" step="3600" name="${name}" value="${new Date(at).toISOString().slice(0, 16)}"></label>`;
+  return html`<h2>Load a range</h2>
+    <form class="row" method="get" action="/backfills/new" data-range>
+      ${hidden({ source, stride, group_by: groupBy })}
+      ${field("From", "from", expected.start)}
+      ${field("To, not included", "to", Math.max(expected.end, expected.start))}
+      ${workspaceChoice(coverage, target)}
+      <button>New backfill of this range</button>
+    </form>
+    <p class="quiet" data-range-note aria-live="polite"></p>`;
+}
+
+type Cells = readonly CellParts<CoverageCell>[];
+
+/** Only cells that a sync loads: what left the listing or the configuration would be a gap for ever. */
+function loadedBySync(cells: Cells): CellParts<CoverageCell>[] {
+  return cells.filter(({ cell }) => cell.access === "read");
+}
+
+/** One part for each month of all history: the worst of everything that is chosen. */
+function strip(coverage: SourceCoverage, cells: Cells, target: Target): Html {
+  const starts = cells.flatMap(({ cell }) => cell.days.loaded[0]?.start ?? []);
+  const months = monthsOf({ start: Math.min(coverage.dataStart, ...starts), end: coverage.now });
+  const counts = countsOf(
+    cells.map(({ parts }) => parts),
+    months,
+    DAY_MS,
+  );
+  const unit = "days x workspaces x dimensions";
+  return html`<h2 id="all-history">All history</h2>
+    <ol class="strip" aria-labelledby="all-history">${months.map((month, n) => {
+      const all = counts[n] as (typeof counts)[number];
+      const kind = kindOf(all);
+      if (kind === undefined) return "";
+      const status = statusOf(kind, true);
+      const text = `${shortInstant(month.start).slice(0, 7)}: ${described(all, status, unit)}`;
+      const year = n === 0 || text.slice(5, 7) === "01" ? text.slice(0, 4) : "";
+      return html`<li><span class="year" aria-hidden="true">${year}</span><a class="strip-link ${status}" href="${addressOf("/coverage", { ...target, range: month })}" title="${text}"><span class="status ${status}" aria-hidden="true">${STATUSES[status].glyph}</span><span class="visually-hidden">${text}</span></a></li>`;
+    })}</ol>`;
+}
+
+/** The earliest gap of all history, and the next one after what is shown, each with the way to load it. */
+function gaps(
+  coverage: SourceCoverage,
+  chosen: Cells,
+  { target, shown }: { target: Target; shown: Interval },
+): Html {
+  const cells = loadedBySync(chosen).map(({ cell, parts }) => ({
+    cell,
+    parts: withoutRunning(parts, coverage.stride, coverage.now),
+  }));
+  const left = new Set(
+    chosen.filter(({ cell }) => cell.access !== "read").map(({ cell }) => cell.workspaceId),
+  ).size;
+  const note =
+    left === 0
+      ? ""
+      : html`<p class="quiet">Not looked at here: ${count(left)} ${left === 1 ? "workspace that no sync loads: it" : "workspaces that no sync loads: they"} left the listing or the configuration.</p>`;
+  if (cells.length === 0) return html`${note}`;
+  const found = gapsOf(cells);
+  const [first] = found;
+  if (first === undefined) {
+    return html`${notice("good", `No gap: in all history every ${coverage.stride} that has ended is loaded and readable.`)}${note}`;
+  }
+  const next = found.find(({ start }) => start >= shown.end);
+  return html`<h2>Next gap</h2>
+    <p>${count(found.length)} ${found.length === 1 ? "stretch" : "stretches"} of all history ${found.length === 1 ? "is" : "are"} missing, failed or unverified somewhere.</p>
+    <ul class="gaps">
+      <li><strong>Earliest:</strong> ${gap(first, cells, target)}</li>
+      ${next === undefined || next === first ? "" : html`<li><strong>Next after what is shown:</strong> ${gap(next, cells, target)}</li>`}
+    </ul>${note}`;
+}
+
+/** More ids would not fit into an address. */
+const MOST_IDS = 20;
+
+function gap(range: Interval, all: Cells, target: Target): Html {
+  const cells = cellsIn(range, all);
+  const workspaces = [...new Set(cells.map(({ cell }) => cell.workspaceId))];
+  const groupings = GROUPINGS.filter((one) => cells.some(({ cell }) => cell.groupBy === one));
+  const where =
+    workspaces.length === 1
+      ? name(cells[0]?.cell.workspaceName ?? (workspaces[0] as string))
+      : html`${count(workspaces.length)} workspaces`;
+  const by =
+    groupings.length === GROUPINGS.length
+      ? "every dimension"
+      : groupings.map((one) => DIMENSION[one]).join(", ");
+  const known = new Set(all.map(({ cell }) => cell.workspaceId)).size;
+  const named = workspaces.length === known || workspaces.length > MOST_IDS ? [] : workspaces;
+  const only = groupings.length === GROUPINGS.length ? [] : groupings;
+  // Whole days, so that the table shows them.
+  const days = { start: floorToGrid(range.start, DAY_MS), end: ceilToGrid(range.end, DAY_MS) };
+  const load = addressOf(
+    "/backfills/new",
+    { source: target.source, stride: target.stride, range },
+    { group_by: only, workspace: named },
+  );
+  return html`<a href="${addressOf("/coverage", { ...target, range: days })}">${rangeText(range)}</a>, ${where}, by ${by}.
+    <a href="${load}">Load it</a>`;
+}

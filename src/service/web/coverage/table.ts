@@ -1,0 +1,229 @@
+import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
+import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
+import {
+  type CellParts,
+  type ColumnState,
+  type Count,
+  columnStates,
+  type GridStride,
+  kindOf,
+  STATUSES as STATUS_ORDER,
+  statusOf,
+  sum,
+  unitsOf,
+} from "../../../domain/coverage/coverage-grid.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import type { GroupBy } from "../../../domain/usage/record.ts";
+import type { CoverageCell } from "../../../store/coverage/coverage-cells.ts";
+import { count, DIMENSION, type Html, html, name, STATUSES, type Status } from "../parts.ts";
+import { addressOf, rangeText, type Target } from "./query.ts";
+
+interface Shown extends Rows {
+  readonly target: Target & { readonly stride: GridStride };
+  readonly length: ColumnLength;
+  readonly columns: readonly Interval[];
+  /** Address of the same table with the dimensions of a workspace shown, or not any more. */
+  readonly toggled: (workspaceId: string) => string;
+}
+
+/** Columns of time x rows of workspaces. Each cell is a link: to the finer table, or to what is known of the cell. */
+export function coverageTable(shown: Shown): Html {
+  const { columns, length, rows, workspaces, first, last } = shown;
+  const span = { start: columns[0]?.start ?? 0, end: columns.at(-1)?.end ?? 0 };
+  return html`<div class="scroll" role="region" tabindex="0" aria-labelledby="grid-caption"><table class="grid ${length === "month" ? "" : "narrow"}" data-grid>
+    <caption id="grid-caption">${rangeText(span)} by ${length}, ${workspaces === 0 ? "no workspace" : html`workspaces ${count(first)} to ${count(last)} of ${count(workspaces)}`}</caption>
+    <thead><tr><th scope="col">Workspace</th>${columns.map(
+      (column) => html`<th scope="col">${head(column, length)}</th>`,
+    )}</tr></thead>
+    <tbody>${rows.map((row) => line(row, shown))}</tbody>
+  </table></div>`;
+}
+
+function head({ start }: Interval, length: ColumnLength): Html {
+  const iso = new Date(start).toISOString();
+  if (length === "month") return html`${iso.slice(0, 7)}`;
+  if (length === "hour")
+    return html`<span class="visually-hidden">${iso.slice(0, 10)} </span>${iso.slice(11, 16)}`;
+  return html`<span class="visually-hidden">${iso.slice(0, 8)}</span>${iso.slice(8, 10)}`;
+}
+
+const ACCESS = {
+  read: "",
+  unlisted: "left the listing: no sync loads it",
+  not_configured: "not configured any more: no sync loads it",
+};
+
+function line(row: Row, shown: Shown): Html {
+  const { cell, groupBy, dimensions, isOpen } = row;
+  const { workspaceId, workspaceName, access } = cell;
+  const isPart = groupBy !== undefined && shown.target.groupBy === undefined;
+  const label = name(workspaceName ?? workspaceId);
+  const title = isPart
+    ? html`<th scope="row" class="part"><span class="visually-hidden">${label} </span>by ${DIMENSION[groupBy]}</th>`
+    : html`<th scope="row">${label}${access === "read" ? "" : html` <span class="quiet">${ACCESS[access]}</span>`}
+        ${dimensions === 1 ? "" : html`<a class="fold" href="${shown.toggled(workspaceId)}">${isOpen ? "Hide" : "Show"} ${dimensions} dimensions<span class="visually-hidden"> of ${label}</span></a>`}</th>`;
+  return html`<tr data-workspace="${workspaceId}">${title}${row.states.map((state, n) =>
+    part(state, row, { shown, column: shown.columns[n] as Interval }),
+  )}</tr>`;
+}
+
+function part(
+  { count: counted, status }: ColumnState,
+  { cell, groupBy, dimensions }: Row,
+  { shown: { target, length }, column }: { shown: Shown; column: Interval },
+): Html {
+  if (status === undefined) {
+    return html`<td class="none"><span aria-hidden="true">·</span><span class="visually-hidden">nothing expected</span></td>`;
+  }
+  const isFinest = length === "hour" || (length === "day" && target.stride === "day");
+  const to = addressOf(isFinest ? "/cell" : "/coverage", {
+    source: target.source,
+    stride: target.stride,
+    range: column,
+    workspaceId: cell.workspaceId,
+    groupBy: groupBy ?? target.groupBy,
+  });
+  const text = described(counted, status, unitOf(length, target.stride, dimensions));
+  // A month or a workspace is more than its word says.
+  const title = text === STATUSES[status].word ? "" : html`title="${text}"`;
+  return html`<td class="${status}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" ${title}>${cellContent(counted, status, text)}</a></td>`;
+}
+
+/** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
+interface Row {
+  readonly cell: CoverageCell;
+  /** Undefined: all dimensions that are chosen. */
+  readonly groupBy: GroupBy | undefined;
+  readonly dimensions: number;
+  readonly states: readonly ColumnState[];
+  readonly isOpen: boolean;
+}
+
+/** Workspaces of a page. */
+const PAGE = 25;
+
+export interface RowsAsked {
+  readonly length: ColumnLength;
+  readonly columns: readonly Interval[];
+  readonly cells: readonly CellParts<CoverageCell>[];
+  /** From 1. */
+  readonly page: number;
+  readonly onlyGaps: boolean;
+  /** Workspaces whose dimensions are shown. */
+  readonly open: ReadonlySet<string>;
+}
+
+export interface Rows {
+  readonly rows: readonly Row[];
+  readonly page: number;
+  readonly pages: number;
+  /** All that fit the choice, and those on the page: from the first to the last of them. */
+  readonly workspaces: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** One page of the table. */
+export function rowsOf(asked: RowsAsked): Rows {
+  const { length, columns, open } = asked;
+  const groups = [...Map.groupBy(asked.cells, ({ cell }) => cell.workspaceId).values()];
+  const chosen = asked.onlyGaps ? groups.filter((group) => hasGap(group, columns)) : groups;
+  const pages = Math.max(1, Math.ceil(chosen.length / PAGE));
+  const page = Math.min(asked.page, pages);
+  const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
+  const rows = shown.flatMap((group): Row[] => {
+    const lines = group.map(({ cell, parts }): Row => {
+      const states = columnStates(parts, columns, length);
+      return { cell, groupBy: cell.groupBy, dimensions: 1, states, isOpen: false };
+    });
+    const [first] = lines;
+    if (first === undefined || lines.length === 1) return lines;
+    const isOpen = open.has(first.cell.workspaceId);
+    const folded = columns.map((_, n) => fold(lines.map((line) => line.states[n] as ColumnState)));
+    const row = { cell: first.cell, groupBy: undefined, dimensions: lines.length, states: folded, isOpen };
+    return isOpen ? [row, ...lines] : [row];
+  });
+  const first = (page - 1) * PAGE + 1;
+  return { rows, page, pages, workspaces: chosen.length, first, last: first + shown.length - 1 };
+}
+
+function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Interval[]): boolean {
+  const [first, last] = [columns[0], columns.at(-1)];
+  if (first === undefined || last === undefined) return false;
+  return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
+}
+
+/** Several parts as one: the worst of them, and `ok` if all are final and any has traces. */
+export function fold(states: readonly ColumnState[]): ColumnState {
+  const has = (status: Status) => states.some((one) => one.status === status);
+  const worst = STATUS_ORDER.find((status) =>
+    status === "empty" ? has("empty") && !has("ok") : has(status),
+  );
+  const count: Count = sum(states.map((one) => one.count));
+  return { count, status: worst };
+}
+
+/** Short enough for a narrow cell; the whole word stands beside it for screen readers. */
+const SHORT: Readonly<Record<Status, string>> = {
+  not_available: "n/a",
+  failed: "fail",
+  missing: "miss",
+  unverified: "unver",
+  provisional: "prov",
+  empty: "empty",
+  ok: "final",
+};
+
+/** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. */
+function cellContent(count: Count, status: Status, text: string): Html {
+  const { glyph } = STATUSES[status];
+  const worst = kindOf(count);
+  const affected = worst === undefined ? 0 : count[worst];
+  const share = affected === unitsOf(count) ? "" : ` ${affected}`;
+  return html`<span class="status ${status}" aria-hidden="true">${glyph} <span class="word">${SHORT[status]}${share}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
+}
+
+/** The counts of a part in words: the worst first. */
+export function described(count: Count, status: Status, unit: string): string {
+  const units = unitsOf(count);
+  if (units === 0) return "nothing expected";
+  const kinds = (["not_available", "failed", "missing", "unverified", "provisional", "final"] as const)
+    .filter((kind) => count[kind] > 0)
+    .map((kind) => {
+      const { word } = STATUSES[statusOf(kind, status !== "empty")];
+      return count[kind] === units ? word : `${word} ${count[kind]} of ${units} ${unit}`;
+    });
+  const proofs = [
+    ...(count.reconciled > 0 ? [proof("reconciled", count.reconciled, units)] : []),
+    ...(count.matched > 0 ? [proof("matched by totals", count.matched, units)] : []),
+  ];
+  return [...kinds, ...proofs].join(", ");
+}
+
+function proof(word: string, proved: number, units: number): string {
+  return proved >= units ? word : `${word} ${proved} of ${units}`;
+}
+
+/** Marks stand only where all of the part is proved. */
+function marks(count: Count): Html {
+  const units = unitsOf(count);
+  const letters = [
+    ...(units > 0 && count.reconciled >= units ? ["R"] : []),
+    ...(units > 0 && count.matched >= units ? ["T"] : []),
+  ];
+  if (letters.length === 0) return html``;
+  return html`<span class="marks" aria-hidden="true">${letters.map((one) => html`<span class="mark">${one}</span>`)}</span>`;
+}
+
+/** What the marks mean. */
+export function marksLegend(): Html {
+  return html`<dl class="legend">
+    <div><dt><span class="mark" aria-hidden="true">R</span> reconciled</dt><dd>all of it equals the platform's export</dd></div>
+    <div><dt><span class="mark" aria-hidden="true">T</span> matched by totals</dt><dd>all of it is part of a total that equals the stored days</dd></div>
+  </dl>`;
+}
+
+function unitOf(length: "month" | "day" | "hour", stride: GridStride, dimensions: number): string {
+  const units = length === "hour" && stride === "hour" ? "hours" : "days";
+  return dimensions > 1 ? `${units} x dimensions` : units;
+}

@@ -1,0 +1,181 @@
+import { amountText } from "../../../domain/usage/amount.ts";
+import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
+import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
+import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
+import { meterOfCounted } from "../../../store/figures/counted.ts";
+import { type Html, html, twin } from "../parts.ts";
+import type { Question } from "./question.ts";
+import type { Figure, Line, Report } from "./report.ts";
+import { bucketShown, lineTitle, stateWord, unitOf } from "./tables.ts";
+
+/** Columns of a figure: the sum, empty unless all of it is loaded; what is loaded of it; and where it stands. */
+const FIGURE = (name: string) => [name, `${name}_loaded`, "state"];
+
+export function fileName({ question }: Report, table: "ids" | "time"): string {
+  const { measure, by, asked } = question;
+  const safe = question.source.slug.replace(/[^\w.-]/g, "_");
+  return `usage-${safe}-${measure}-by-${by}-${asked.from}-to-${asked.to}${table === "time" ? "-course" : ""}.csv`;
+}
+
+/** The lines of the table, with the same names and numbers. */
+export function idsAsCsv(report: Report): string {
+  const { question, lines, total, before } = report;
+  const header = [
+    "source_id",
+    "from",
+    "to",
+    "by",
+    "id",
+    "name",
+    ...FIGURE(columnOf(report)),
+    "share_percent",
+    "change_percent",
+    "before_from",
+    "before_to",
+    `before_${columnOf(report)}`,
+  ];
+  return csv(
+    header,
+    [...lines, total].map((line) => [
+      question.source.slug,
+      question.range.from,
+      question.range.to,
+      question.by,
+      ...namesOf(line, report),
+      ...cellsOf(line.sum),
+      line.share,
+      line.change,
+      before.from,
+      before.to,
+      line.before.isComplete ? { decimal: amountText(line.before.amount) } : null,
+    ]),
+  );
+}
+
+/** The same lines by bucket. */
+export function courseAsCsv(report: Report): string {
+  const { question, lines, total, buckets } = report;
+  const header = ["source_id", question.per, "by", "id", "name", ...FIGURE(columnOf(report))];
+  return csv(
+    header,
+    buckets.flatMap(({ at }, n) =>
+      [...lines, total].map((line) => [
+        question.source.slug,
+        bucketShown(at, question.per),
+        question.by,
+        ...namesOf(line, report),
+        ...cellsOf(line.course[n] as Figure),
+      ]),
+    ),
+  );
+}
+
+function columnOf(report: Report): string {
+  const { measure } = report.question;
+  if (measure === "cost") return `estimated_cost_${unitOf(report).toLowerCase()}`;
+  return measure === "longlived" ? "longlived_traces" : measure;
+}
+
+/** Id and name; a line that stands for several ids has a name only. */
+function namesOf(line: Line, { question }: Report): Cell[] {
+  return line.kind === "id"
+    ? [line.id, line.name]
+    : [line.kind === "none" ? "(none)" : null, lineTitle(line, question)];
+}
+
+function cellsOf(figure: Figure): Cell[] {
+  const decimal = { decimal: amountText(figure.amount) };
+  const isNothing = !figure.isComplete && figure.amount === 0n;
+  return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];
+}
+
+/** A cell: a number or an exact decimal is written as it is, null is empty. */
+type Cell = string | number | bigint | null | { readonly decimal: string };
+
+/** RFC 4180 with `\n`, as the command `export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
+function csv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
+}
+
+function written(cell: Cell): string {
+  if (cell === null) return "";
+  if (typeof cell !== "string") return typeof cell === "object" ? cell.decimal : String(cell);
+  const guarded = FORMULA_SIGNS.some((sign) => cell.startsWith(sign)) ? `'${cell}` : cell;
+  return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
+
+/** The same figures for those who ask Postgres or the command line. */
+export function twins(question: Question, { masked }: { masked: boolean }): Html {
+  return html`<details class="twins"><summary>The same in SQL and on the command line</summary>
+    <pre><code>${sqlOf(question, { masked })}</code></pre>
+    ${twin(exportOf(question, { masked }))}</details>`;
+}
+
+/** A statement that any reader may run. */
+function sqlOf(
+  { source, by, range, per, measure, currency, workspace }: Question,
+  { masked }: { masked: boolean },
+): string {
+  const { id, name } = viewDimension({ by, measure }) === "deployment" ? DEPLOYMENT : DIMENSIONS[by];
+  const column = viewColumn(measure);
+  const columns = [id, ...(name === undefined ? [] : [name])].join(", ");
+  const time = timeOf({ measure, per });
+  const zone = time === "usage_hour" ? "timestamptz " : "date ";
+  const end = time === "usage_hour" ? " 00:00Z" : "";
+  return [
+    `SELECT ${columns}, sum(${column}) AS ${column}`,
+    `FROM reporting.${viewOf({ by, measure, per, masked })}`,
+    `WHERE source_id = ${quoted(source.slug)}`,
+    `  AND ${time} >= ${zone}'${range.from}${end}' AND ${time} < ${zone}'${range.to}${end}'`,
+    ...(workspace === undefined ? [] : [`  AND workspace_id = ${quoted(workspace.id)}`]),
+    ...(measure === "longlived" ? ["  AND trace_tier = 'longlived'"] : []),
+    ...(measure === "cost" && currency !== undefined ? [`  AND currency = ${quoted(currency)}`] : []),
+    `GROUP BY ${columns}`,
+    `ORDER BY ${column} DESC NULLS LAST;`,
+  ].join("\n");
+}
+
+function exportOf(
+  { source, by, range, per, measure, currency, workspace }: Question,
+  { masked }: { masked: boolean },
+): string {
+  return [
+    `usage-etl export --view ${viewOf({ by, measure, per, masked })} --from ${range.from} --to ${range.to}`,
+    `--where ${typed(`source_id=${source.slug}`)}`,
+    ...(workspace === undefined ? [] : [`--workspace ${typed(workspace.id)}`]),
+    ...(measure === "longlived" ? ["--where trace_tier=longlived"] : []),
+    ...(measure === "cost" && currency !== undefined ? [`--where currency=${currency}`] : []),
+  ].join(" ");
+}
+
+type Which = Pick<Question, "measure" | "per">;
+
+function viewOf({ by, measure, per, masked }: Which & { by: GroupBy; masked: boolean }): string {
+  const meter = measure === "cost" ? "traces" : meterOfCounted(measure);
+  const kind = measure === "cost" ? "cost" : meter === "deployments" ? "deployment_usage" : "usage";
+  const dimension = viewDimension({ by, measure });
+  return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
+}
+
+function viewDimension({ by, measure }: { by: GroupBy; measure: Question["measure"] }): string {
+  return measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
+}
+
+/** Of the views. */
+function viewColumn(measure: Question["measure"]): string {
+  if (measure === "cost") return "estimated_cost";
+  return measure === "longlived" ? "traces" : measure;
+}
+
+function timeOf({ measure, per }: Which): "usage_hour" | "usage_date" {
+  return measure === "traces" && per === "hour" ? "usage_hour" : "usage_date";
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** As a shell takes it. */
+function typed(text: string): string {
+  return /^[\w.:/=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,287 @@
+import { z } from "zod";
+import { nearest } from "../../../config/spelling.ts";
+import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from "../../../domain/time/days.ts";
+import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
+import { UsageError } from "../../../errors.ts";
+import { COUNTED, type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
+import type { Per } from "../../../store/figures/records.ts";
+import type { UsageSource, UsageWorkspace } from "../../../store/figures/sources.ts";
+import {
+  ALL,
+  address,
+  choice,
+  DIMENSION,
+  dayField,
+  type Html,
+  hidden,
+  html,
+  optional,
+  plainName,
+  sourceField,
+} from "../parts.ts";
+
+/** What the page of usage and costs is asked: by its address, by its form, and as far as it can be shown. */
+
+/** More would be a page of thousands of cells, and read millions of records: users have the most. */
+export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
+const DEFAULT_DAYS = 30;
+
+const text = z.string().max(1000);
+const day = text.refine(
+  (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && isDay(value),
+  "it is not a day such as 2026-03-01",
+);
+
+/** What the page shows: counts, or what they cost. */
+const MEASURED = [...COUNTED, "cost"] as const;
+type Measured = Counted | "cost";
+
+export const USAGE_QUERY = z.object({
+  source: optional(text),
+  by: optional(z.enum(GROUPINGS, `it is not one of ${GROUPINGS.join(", ")}`)),
+  from: optional(day),
+  to: optional(day),
+  /** In place of `from` and `to`. */
+  month: optional(
+    text.refine((value) => /^\d{4}-(0[1-9]|1[0-2])$/.test(value), "it is not a month such as 2026-03"),
+  ),
+  per: optional(z.enum(["hour", "day", "month"], "it is not one of hour, day, month")),
+  measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
+  currency: optional(text),
+  workspace: optional(text),
+  /** Of the file. */
+  table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
+});
+export type UsageQuery = z.output<typeof USAGE_QUERY>;
+
+/** What is asked for, as far as it can be shown. */
+export interface Question {
+  readonly source: UsageSource;
+  readonly workspace: UsageWorkspace | undefined;
+  readonly by: GroupBy;
+  /** As it was asked for. */
+  readonly asked: Days;
+  /** Of it, the days since the data start, up to today. May be empty. */
+  readonly range: Days;
+  readonly per: Per;
+  /** Why another size of bucket is shown than was asked for. */
+  readonly perNote: string | undefined;
+  readonly measure: Measured;
+  readonly currency: string | undefined;
+  /** Whether volume tiers or closed months decide what traces cost. */
+  readonly hasSteps: boolean;
+  readonly today: string;
+  /** Whether anything of the measure was ever asked for. */
+  readonly isLoaded: boolean;
+}
+
+/** Errors: `workspace_unknown`, `range_reversed`. */
+export function questionOf(
+  query: UsageQuery,
+  { source, now, isLoaded }: { source: UsageSource; now: number; isLoaded: boolean },
+): Question {
+  const today = dayOf(now);
+  const asked = rangeOf(query, today);
+  const range = shownOf(asked, { dataStart: source.dataStart, today });
+  const { measure = "traces", by = "workspace" } = query;
+  return {
+    source,
+    workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
+    by,
+    asked,
+    range,
+    ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by }),
+    measure,
+    currency: query.currency,
+    hasSteps: true,
+    today,
+    isLoaded,
+  };
+}
+
+/** The first source where none is named; undefined where there is none at all. Error: `source_unknown`. */
+export function sourceOf(
+  asked: string | undefined,
+  sources: readonly UsageSource[],
+): UsageSource | undefined {
+  return asked === undefined ? sources[0] : found("source", asked, sources, ({ slug }) => slug);
+}
+
+function found<T>(
+  what: "source" | "workspace",
+  asked: string | undefined,
+  all: readonly T[],
+  idOf: (one: T) => string,
+): T | undefined {
+  if (asked === undefined) return undefined;
+  const one = all.find((each) => idOf(each) === asked);
+  if (one !== undefined) return one;
+  const near = nearest(asked, all.map(idOf));
+  throw new UsageError({
+    code: `${what}_unknown`,
+    message: `${JSON.stringify(asked)} is not a known ${what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
+    next:
+      what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
+  });
+}
+
+function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
+  if (month !== undefined) return { from: `${month}-01`, to: addMonths(`${month}-01`, 1) };
+  const end =
+    to ?? (from === undefined || from >= today ? addDays(today, from === undefined ? 0 : 1) : today);
+  const start = from ?? addDays(end, -DEFAULT_DAYS);
+  if (start < end) return { from: start, to: end };
+  throw new UsageError({
+    code: "range_reversed",
+    message: `The range begins on ${start} and ends before ${end}, which leaves no day.`,
+    next: "Give a last day that is later: `to` is not included.",
+  });
+}
+
+function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
+  const start = from < dataStart ? dataStart : from;
+  const end = to > addDays(today, 1) ? addDays(today, 1) : to;
+  return start < end ? { from: start, to: end } : { from: start, to: start };
+}
+
+function bucketOf(given: {
+  asked: Per | undefined;
+  days: number;
+  measure: Measured;
+  by: GroupBy;
+}): Pick<Question, "per" | "perNote"> {
+  const { asked, days, measure, by } = given;
+  const fitting = days <= MOST_DAYS.day ? "day" : "month";
+  if (asked === undefined)
+    return { per: days <= 2 && measure === "traces" ? "hour" : fitting, perNote: undefined };
+  if (asked === "hour" && measure !== "traces") {
+    const why =
+      measure === "cost" ? "Costs are estimated by day." : "Only traces of all tiers are kept by hour.";
+    return { per: fitting, perNote: `${why} So ${fitting}s are shown in place of hours.` };
+  }
+  const byUser = asked === "hour" && by === "user";
+  const most = byUser ? MOST_DAYS.hourOfUsers : { ...MOST_DAYS, month: days }[asked];
+  if (days <= most) return { per: asked, perNote: undefined };
+  return {
+    per: fitting,
+    perNote: `${asked === "hour" ? "Hours" : "Days"}${byUser ? " by user" : ""} are shown for at most ${most} days, and this range has ${days.toLocaleString("en-US")}. So ${fitting}s are shown.`,
+  };
+}
+
+/** Why a question is not answered: costs that a dimension divides are read record by record. */
+export function refusalOf({ measure, by, range }: Question): string | undefined {
+  const days = daysBetween(range);
+  if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
+  return `Costs by ${DIMENSION[by]} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
+}
+
+/** Ranges that people ask for most, each with its name. */
+function presetsOf(today: string): readonly { readonly name: string; readonly range: Days }[] {
+  const thisMonth = monthStart(today);
+  return [
+    { name: "Last 30 days", range: { from: addDays(today, -DEFAULT_DAYS), to: today } },
+    { name: "This month", range: { from: thisMonth, to: addMonths(thisMonth, 1) } },
+    { name: "Last month", range: { from: addMonths(thisMonth, -1), to: thisMonth } },
+    { name: "Last 12 months", range: { from: addMonths(thisMonth, -12), to: thisMonth } },
+  ];
+}
+
+function isDay(value: string): boolean {
+  const at = Date.parse(value);
+  return !Number.isNaN(at) && dayOf(at) === value && value >= "1970-01-01" && value < "9000-01-01";
+}
+
+/** What is counted, as the unit of a figure. */
+export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
+  traces: "traces",
+  longlived: "long-lived traces",
+  nodes_executed: "nodes executed",
+  agent_runs: "agent runs",
+  agent_uptime_seconds: "seconds of agent uptime",
+};
+
+/** What an id stands for. A "project" of deployment usage is a deployment, not one of the projects that have traces. */
+export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
+  const isDeployment = measure !== "cost" && dimensionOf(meterOfCounted(measure), by) === "deployment";
+  return isDeployment ? "deployment" : DIMENSION[by];
+}
+
+/** The address of a question, or of one that differs in some points. Undefined leaves a point out. */
+export function addressOf(
+  question: Question,
+  changed: Readonly<Record<string, string | undefined>> = {},
+  path = "/usage",
+): string {
+  const { source, by, asked, per, measure, currency, workspace } = question;
+  return address(path, {
+    source: source.slug,
+    by,
+    from: asked.from,
+    to: asked.to,
+    per,
+    measure,
+    currency: measure === "cost" ? currency : undefined,
+    workspace: workspace?.id,
+    ...changed,
+  });
+}
+
+/** What is asked, as a form, and the ranges that are asked for most. */
+export function questionForm(
+  question: Question,
+  { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
+): Html {
+  const { source, by, asked, per, measure, currency, workspace, today } = question;
+  const { slug, workspaces } = source;
+  const months = Array.from({ length: monthsSince(source.dataStart, today) }, (_, n) =>
+    addMonths(monthStart(today), -n).slice(0, 7),
+  );
+  const dimensions = GROUPINGS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
+  const measures = MEASURED.map((value) => ({
+    value,
+    text: value === "cost" ? "cost" : COUNTED_WORDS[value],
+  }));
+  const named = [ALL, ...workspaces.map(({ id, name }) => ({ value: id, text: plainName(name ?? id) }))];
+  const known = {
+    source: slug,
+    by,
+    measure,
+    currency: measure === "cost" ? currency : undefined,
+    workspace: workspace?.id,
+  };
+  return html`<form class="row" method="get" action="/usage">
+      ${sourceField(
+        sources.map((one) => one.slug),
+        slug,
+      )}
+      ${choice("By", "by", dimensions, by)}
+      ${dayField("From", "from", asked.from)}
+      ${dayField("To (not included)", "to", asked.to)}
+      ${choice("Per", "per", ["hour", "day", "month"], per)}
+      ${choice("Measure", "measure", measures, measure)}
+      ${measure === "cost" && currencies.length > 1 ? choice("Currency", "currency", currencies, currency) : ""}
+      ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
+      <button>Show</button>
+    </form>
+    <nav class="presets" aria-label="Ranges"><ul>${presetsOf(today).map(({ name, range }) => {
+      const isHere = range.from === asked.from && range.to === asked.to;
+      const to = addressOf(question, { ...range, per: undefined });
+      return html`<li><a href="${to}" ${isHere ? html`aria-current="true"` : ""}>${name}</a></li>`;
+    })}</ul></nav>
+    <form class="row" method="get" action="/usage">
+      ${hidden(known)}
+      ${choice("Month", "month", months, asked.from.slice(0, 7))}
+      <button>Show the month</button>
+    </form>`;
+}
+
+const MOST_MONTHS = 120;
+
+function monthsSince(dataStart: string, today: string): number {
+  const months =
+    (Number(today.slice(0, 4)) - Number(dataStart.slice(0, 4))) * 12 +
+    Number(today.slice(5, 7)) -
+    Number(dataStart.slice(5, 7)) +
+    1;
+  return Math.min(Math.max(months, 1), MOST_MONTHS);
+}

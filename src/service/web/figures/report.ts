@@ -1,0 +1,350 @@
+import { addMonths, type Days, rangeBefore } from "../../../domain/time/days.ts";
+import { intersect, subtract } from "../../../domain/time/intervals.ts";
+import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
+import { usageCosts } from "../../../store/figures/costs.ts";
+import {
+  type LoadedWorkspace,
+  loadedDays,
+  loadedHours,
+  loadedMeterDays,
+} from "../../../store/figures/loaded.ts";
+import type { Per, UsageCells } from "../../../store/figures/records.ts";
+import { usageSums } from "../../../store/figures/sums.ts";
+import type { Question } from "./question.ts";
+
+/** Ids that are listed one by one. */
+const TOP = 20;
+
+/** A sum with what it can claim. */
+export interface Figure extends State {
+  /** Of what is loaded; less than all where it is not complete. */
+  readonly amount: Amount;
+}
+
+export interface Line {
+  readonly kind: "id" | "none" | "unloaded" | "rest" | "total";
+  readonly id: string | null;
+  readonly name: string | null;
+  /** How many ids it stands for. */
+  readonly ids: number;
+  readonly sum: Figure;
+  /** Per cent of the total, to a tenth. */
+  readonly share: number | null;
+  /** Per cent since the range before; null unless both are complete. */
+  readonly change: number | null;
+  readonly before: Figure;
+  /** Whether all of both is loaded, and nothing of it is still under way. */
+  readonly isComparable: boolean;
+  /** In the order of the report's buckets. */
+  readonly course: readonly Figure[];
+}
+
+export interface Report {
+  readonly question: Question;
+  readonly before: Days;
+  readonly buckets: readonly Bucket[];
+  /** The first ids, then those without an id, then the rest. */
+  readonly lines: readonly Line[];
+  readonly total: Line;
+  /** Workspaces of which a part of the range is missing. */
+  readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
+    readonly missing: readonly Interval[];
+  })[];
+  readonly provisional: readonly Interval[];
+  /** How many workspaces the figures are about. */
+  readonly workspaces: number;
+}
+
+interface Sum {
+  readonly kind: Line["kind"];
+  readonly key: number | null;
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly ids: number;
+  readonly amount: Amount;
+  readonly before: Amount;
+  readonly byBucket: ReadonlyMap<string, Amount>;
+}
+
+/**
+ * Reads everything that the page and its files show of a question. `db`: a snapshot, since a load between two statements
+ * would make a sum, its course and what it claims contradict each other.
+ */
+export async function reportOf(
+  db: Database,
+  question: Question,
+  { now, masked }: { now: number; masked: boolean },
+): Promise<Report> {
+  const { source, by, range, per, measure, workspace } = question;
+  const of: UsageCells = {
+    sourceId: source.sourceId,
+    source: source.slug,
+    by,
+    workspaceId: workspace?.key ?? null,
+    ...(measure === "cost" ? {} : { counted: measure }),
+  };
+  const earlier = rangeBefore(range);
+  // What lies before the data start is not known, so nothing is compared with it.
+  const before = earlier.from < source.dataStart ? { from: range.from, to: range.from } : earlier;
+  const span = { from: before.from, to: range.to };
+  // What traces cost follows from the usage by workspace; a dimension divides it.
+  const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
+  const parts = await loadedOf(db, whole, { per, span });
+  const time = new LoadedTime(parts, { now, per });
+  const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
+  const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
+  const buckets = bucketsOf(range, per);
+  const total: Sum = {
+    kind: "total",
+    key: null,
+    id: null,
+    name: null,
+    ids: sums.reduce((all, { ids }) => all + ids, 0),
+    amount: sumOf(sums.map(({ amount }) => amount)),
+    before: sumOf(sums.map((one) => one.before)),
+    byBucket: new Map(
+      buckets.map(({ at }) => [at, sumOf(sums.map(({ byBucket }) => byBucket.get(at) ?? 0n))]),
+    ),
+  };
+  const ofWorkspace = new Map(parts.map((part) => [part.key, new LoadedTime([part], { now, per })]));
+  // Where the dimension is not loaded, the cost of its ids stands in a line of its own.
+  const unloaded = sums.find(({ kind }) => kind === "unloaded");
+  const lineOf = (sum: Sum): Line => {
+    const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
+    const isDivided = sum.kind !== "total" && sum.kind !== "unloaded";
+    const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
+      const { isComplete, isFinal, isUnderWay } = own.stateOf(interval);
+      const isWhole = isComplete && !(isDivided && (elsewhere ?? 0n) !== 0n);
+      return { isComplete: isWhole, isFinal: isWhole && isFinal && !isOpen, isUnderWay };
+    };
+    const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
+    const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
+    const known = state(inBefore, false, unloaded?.before);
+    // Where a dimension divides costs, the range before is read as a whole only.
+    const isRead =
+      before.from < before.to && (sum.kind === "total" || measure !== "cost" || by === "workspace");
+    const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
+    const isComparable = figure.isComplete && !figure.isUnderWay && early.isComplete;
+    return {
+      kind: sum.kind,
+      id: sum.id,
+      name: sum.name,
+      ids: sum.ids,
+      sum: figure,
+      before: early,
+      isComparable,
+      share: percentOf(sum.amount, total.amount),
+      change: isComparable ? percentOf(sum.amount - sum.before, sum.before) : null,
+      course: buckets.map((bucket) => ({
+        amount: sum.byBucket.get(bucket.at) ?? 0n,
+        ...state(bucket, open.has(bucket.at), unloaded?.byBucket.get(bucket.at)),
+      })),
+    };
+  };
+  return {
+    question,
+    before,
+    buckets,
+    workspaces: parts.length,
+    lines: sums.map(lineOf),
+    total: lineOf(total),
+    gaps: parts
+      .map((part) => ({
+        workspaceId: part.workspaceId,
+        name: part.name,
+        missing: ofWorkspace.get(part.key)?.missingIn(intervalOf(range)) ?? [],
+      }))
+      .filter(({ missing }) => missing.length > 0),
+    provisional: time.provisionalIn(intervalOf(range)),
+  };
+}
+
+function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {
+  const { counted = "traces" } = of;
+  if (counted !== "traces") return loadedMeterDays(db, { ...of, counted }, span);
+  return per === "hour" ? loadedHours(db, of, span) : loadedDays(db, of, span);
+}
+
+interface Asked {
+  readonly question: Question;
+  readonly before: Days;
+  readonly masked: boolean;
+  readonly byHours: boolean;
+}
+
+interface Sums {
+  readonly sums: Sum[];
+  /** Buckets whose figures are not final, although their days may be. */
+  readonly open: ReadonlySet<string>;
+}
+
+async function tracesOf(
+  db: Database,
+  cells: UsageCells,
+  { question, before, masked, byHours }: Asked,
+): Promise<Sums> {
+  const { per } = question;
+  const of = { ...cells, byHours };
+  const range = { ...question.range, per };
+  // Whole months are read from the month totals, whatever the size of the buckets.
+  const summed = { ...range, per: per === "hour" ? per : "month" } as const;
+  const [rows, totals] = await Promise.all([
+    usageSums(db, of, { range: summed, before, top: TOP, masked }),
+    bucketTotals(db, of, range),
+  ]);
+  const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
+  const named = Map.groupBy(await bucketsOfIds(db, of, { range, keys }), ({ key }) => key);
+  const rest = new Map(totals.map(({ bucket, traces }) => [bucket, traces]));
+  for (const { bucket, traces } of [...named.values()].flat())
+    rest.set(bucket, (rest.get(bucket) ?? 0) - traces);
+  const sums = rows.map((row): Sum => {
+    const own =
+      row.key === null
+        ? [...rest]
+        : (named.get(row.key) ?? []).map(({ bucket, traces }) => [bucket, traces] as const);
+    return {
+      ...row,
+      amount: amountOf(row.traces),
+      before: amountOf(row.tracesBefore),
+      byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOf(traces)])),
+    };
+  });
+  return { sums, open: new Set() };
+}
+
+async function costsOf(db: Database, of: UsageCells, { question, before, masked }: Asked): Promise<Sums> {
+  const { range, per, currency, hasSteps } = question;
+  if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
+  const rows = await usageCosts(db, of, { range, before, per, currency, hasSteps, top: TOP, masked });
+  const lines = Map.groupBy(rows, ({ kind, key }) => `${kind} ${key}`);
+  const sums = [...lines.values()].flatMap((of): Sum[] => {
+    const whole = of.find(({ bucket }) => bucket === null);
+    if (whole === undefined) return [];
+    const byBucket = of.flatMap(({ bucket, cost }) =>
+      bucket === null ? [] : [[bucket, amountOf(cost)] as const],
+    );
+    const sum = {
+      ...whole,
+      amount: amountOf(whole.cost),
+      before: amountOf(whole.costBefore ?? "0"),
+      byBucket: new Map(byBucket),
+    };
+    const isNothing =
+      sum.kind !== "id" &&
+      sum.amount === 0n &&
+      sum.before === 0n &&
+      byBucket.every(([, cost]) => cost === 0n);
+    return isNothing ? [] : [sum];
+  });
+  const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
+  return { sums, open: new Set(open) };
+}
+
+function sumOf(amounts: readonly Amount[]): Amount {
+  return amounts.reduce((all, one) => all + one, 0n);
+}
+
+function intervalOf({ from, to }: Days): Interval {
+  return { start: Date.parse(from), end: Date.parse(to) };
+}
+
+/** One bucket of a range: its own days of it, if the range begins or ends within a month. */
+export interface Bucket extends Interval {
+  /** First day, or the instant of an hour. */
+  readonly at: string;
+}
+
+/** The buckets of a range, in order. */
+export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
+  const [start, end] = [Date.parse(from), Date.parse(to)];
+  if (per === "month") {
+    const buckets: Bucket[] = [];
+    for (let at = from; at < to; ) {
+      const next = addMonths(at, 1);
+      buckets.push({
+        at: `${at.slice(0, 7)}-01`,
+        start: Date.parse(at),
+        end: Math.min(Date.parse(next), end),
+      });
+      at = next;
+    }
+    return buckets;
+  }
+  const step = per === "day" ? DAY_MS : HOUR_MS;
+  return Array.from({ length: Math.max(0, Math.round((end - start) / step)) }, (_, n) => {
+    const iso = new Date(start + n * step).toISOString();
+    return {
+      at: per === "day" ? iso.slice(0, 10) : `${iso.slice(0, 19)}Z`,
+      start: start + n * step,
+      end: start + (n + 1) * step,
+    };
+  });
+}
+
+/** What a sum over some time can claim. */
+export interface State {
+  /** Everything of it that has ended is loaded. */
+  readonly isComplete: boolean;
+  /** It changes only by a restatement. */
+  readonly isFinal: boolean;
+  /** Today or the current hour lies in it. */
+  readonly isUnderWay: boolean;
+}
+
+/** What the sums over some workspaces can claim, from what is loaded of each. */
+export class LoadedTime {
+  readonly loaded: readonly Interval[];
+  readonly #final: readonly Interval[];
+  /** End of the last bucket that has ended: of the day before today, or of the last hour. */
+  readonly #ended: number;
+
+  constructor(
+    workspaces: readonly Pick<LoadedWorkspace, "loaded" | "final">[],
+    { now, per }: { now: number; per: Per },
+  ) {
+    const shared = (of: "loaded" | "final") =>
+      workspaces
+        .map((one) => one[of])
+        .reduce<readonly Interval[] | undefined>(
+          (all, one) => (all === undefined ? one : intersect(all, one)),
+          undefined,
+        ) ?? [];
+    this.loaded = shared("loaded");
+    this.#final = shared("final");
+    const step = per === "hour" ? HOUR_MS : DAY_MS;
+    this.#ended = Math.floor(now / step) * step;
+  }
+
+  stateOf({ start, end }: Interval): State {
+    const isUnderWay = end > this.#ended;
+    const ended = { start, end: Math.min(end, this.#ended) };
+    // Before anything of it has ended, it is known once that is loaded.
+    const isComplete =
+      ended.start < ended.end
+        ? covers(this.loaded, ended)
+        : this.loaded.some((one) => one.start <= start && one.end > start);
+    return {
+      isComplete,
+      isFinal: isComplete && !isUnderWay && covers(this.#final, { start, end }),
+      isUnderWay,
+    };
+  }
+
+  /** What has ended of the range and is not loaded. */
+  missingIn({ start, end }: Interval): Interval[] {
+    return subtract([{ start, end: Math.min(end, this.#ended) }], this.loaded);
+  }
+
+  /** What is loaded of the range, and may change without a restatement. */
+  provisionalIn(range: Interval): Interval[] {
+    return subtract(intersect([range], this.loaded), this.#final);
+  }
+}
+
+function covers(intervals: readonly Interval[], { start, end }: Interval): boolean {
+  return intervals.some((one) => one.start <= start && end <= one.end);
+}

@@ -1,0 +1,233 @@
+import { UsageError } from "../../../errors.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
+import { pricingOf } from "../../../store/figures/costs.ts";
+import { meterStart } from "../../../store/figures/counted.ts";
+import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
+import { type UnpricedIn, unpricedIn } from "../../../store/figures/unpriced-in.ts";
+import type { Page } from "../layout.ts";
+import { address, capital, type Html, html, name, notice, prose } from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import { courseAsCsv, fileName, idsAsCsv, twins } from "./files.ts";
+import {
+  addressOf,
+  COUNTED_WORDS,
+  idWord,
+  type Question,
+  questionForm,
+  questionOf,
+  refusalOf,
+  sourceOf,
+  USAGE_QUERY,
+  type UsageQuery,
+} from "./question.ts";
+import { type Report, reportOf } from "./report.ts";
+import { course, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
+
+/** Usage and costs of a range, by one dimension. */
+export function addUsage(web: Web): void {
+  web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
+  web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
+    // As the page: of one instant, with the sources and prices that the question is about.
+    const report = await inSnapshot(db, async (snapshot) => {
+      const source = sourceOf(query.source, await usageSources(snapshot));
+      const asked = source && (await askedOf(snapshot, query, { source, now }));
+      if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded)
+        throw nothingToWrite();
+      const refusal = refusalOf(asked.question);
+      if (refusal !== undefined) throw tooLong(refusal);
+      return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
+    });
+    const table = query.table ?? "ids";
+    return reply
+      .type("text/csv; charset=utf-8")
+      .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
+      .send(table === "ids" ? idsAsCsv(report) : courseAsCsv(report));
+  });
+}
+
+async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
+  const sources = await usageSources(db);
+  const source = sourceOf(query.source, sources);
+  if (source === undefined) return { title: "Usage", body: noSource() };
+  const { question, currencies } = await askedOf(db, query, { source, now });
+  const title = question.measure === "cost" ? "Estimated costs" : "Usage";
+  const form = questionForm(question, { sources, currencies });
+  if (question.range.from === question.range.to) return { title, body: html`${form}${nothingYet(question)}` };
+  const refusal = refusalOf(question);
+  if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
+  if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
+  if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
+  const masked = who.role === "viewer";
+  const { range, workspace, measure } = question;
+  const report = await reportOf(db, question, { now, masked });
+  const unpriced =
+    measure === "cost"
+      ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
+      : undefined;
+  const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
+  const body = html`${form}
+      ${claims(report, unpriced)}
+      ${course(report)}
+      ${idTable(report)}
+      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
+        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
+      ${twins(question, { masked })}
+      ${hours === undefined ? "" : heatMap(hours)}`;
+  return { title, body };
+}
+
+function isUnpriced({ measure, currency }: Question): boolean {
+  return measure === "cost" && currency === undefined;
+}
+
+function tooLong(message: string): UsageError {
+  return new UsageError({
+    code: "usage_range_long",
+    message,
+    next: "`usage-etl export --view fct_cost_user_daily` and the views like it write any range.",
+  });
+}
+
+function nothingToWrite(): UsageError {
+  return new UsageError({
+    code: "usage_missing",
+    message: "There is no source, no price, or no usage of this measure, so this file would be empty.",
+    next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
+  });
+}
+
+/** Everything that a question needs besides its figures. */
+async function askedOf(
+  db: Database,
+  query: UsageQuery,
+  { source, now }: { source: UsageSource; now: number },
+): Promise<{ question: Question; currencies: readonly string[] }> {
+  const { measure = "traces" } = query;
+  // Deployment usage begins where its own history begins.
+  const begins =
+    measure === "cost" || measure === "traces"
+      ? source.dataStart
+      : await meterStart(db, { sourceId: source.sourceId, counted: measure });
+  const asked = questionOf(query, {
+    source: { ...source, dataStart: begins ?? source.dataStart },
+    now,
+    isLoaded: begins !== undefined,
+  });
+  if (measure !== "cost") return { question: asked, currencies: [] };
+  const { currencies, hasSteps } = await pricingOf(db, source.sourceId);
+  return { question: { ...asked, currency: currencyOf(asked.currency, currencies), hasSteps }, currencies };
+}
+
+/** One that the prices do not have is not an error: the first one is shown, and the form names it. */
+function currencyOf(asked: string | undefined, currencies: readonly string[]): string | undefined {
+  return currencies.find((one) => one === asked) ?? currencies[0];
+}
+
+function noSource(): Html {
+  return notice("info", prose("No source is stored yet. `usage-etl sync --inline` loads the first usage."));
+}
+
+function noPrice(): Html {
+  return notice(
+    "info",
+    prose("No price is stored, so nothing is estimated. `usage-etl prices import FILE` enters prices."),
+  );
+}
+
+function notLoaded({ measure, source }: Question): Html {
+  const what = measure === "cost" ? "usage" : COUNTED_WORDS[measure];
+  return notice(
+    "info",
+    prose(
+      `No ${what} of ${source.slug} are loaded, which is not zero. \`usage-etl doctor\` says what its server counts.`,
+    ),
+  );
+}
+
+function nothingYet({ asked, source, today }: Question): Html {
+  const why =
+    asked.to <= source.dataStart
+      ? `Usage of ${source.slug} begins on ${source.dataStart}.`
+      : `Today is ${today}: the range lies in the future.`;
+  return notice("info", `There is nothing to show. ${why}`);
+}
+
+const MOST_WORKSPACES = 5;
+
+/** What a reader must know before they believe the figures. */
+function claims(report: Report, unpriced: UnpricedIn | undefined): Html[] {
+  const { question, gaps, provisional, total, workspaces } = report;
+  const { per, perNote, asked, range, source, by, measure, today } = question;
+  const notices: Html[] = [];
+  if (perNote !== undefined) notices.push(notice("info", perNote));
+  if (asked.from < source.dataStart)
+    notices.push(
+      notice(
+        "info",
+        `${measure === "cost" || measure === "traces" ? "Usage" : capital(COUNTED_WORDS[measure])} of ${source.slug} begins on ${source.dataStart}. There is none to show before.`,
+      ),
+    );
+  if (workspaces === 0) {
+    notices.push(
+      notice(
+        "warn",
+        prose("No workspace of this source is known yet. `usage-etl sync --inline` loads its usage."),
+      ),
+    );
+    return notices;
+  }
+  if (gaps.length > 0) {
+    const dimension = measure === "cost" ? "workspace" : by;
+    // The page of coverage is about traces of all tiers.
+    const hasCoveragePage = measure === "cost" || measure === "traces";
+    const coverage = (workspace?: string) =>
+      address("/coverage", { source: source.slug, stride: "day", ...range, group_by: dimension, workspace });
+    const named = gaps.slice(0, MOST_WORKSPACES);
+    notices.push(
+      notice(
+        "warn",
+        html`<p>The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero.</p>
+        <ul>${named.map(
+          (gap) => html`<li>${name(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing, per)}.
+            ${hasCoveragePage ? html`<a href="${coverage(gap.workspaceId)}">See its coverage</a>` : ""}</li>`,
+        )}</ul>
+        ${gaps.length > named.length ? html`<p>The same is so for ${gaps.length - named.length} more of ${workspaces} workspaces. ${hasCoveragePage ? html`<a href="${coverage()}">See all of them</a>` : ""}</p>` : ""}`,
+      ),
+    );
+  }
+  if (provisional.length > 0) {
+    notices.push(notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, per)}.`));
+  }
+  if (total.sum.isUnderWay)
+    notices.push(notice("info", `${today} is under way: its figures grow until it ends.`));
+  if (
+    measure === "cost" &&
+    total.sum.isComplete &&
+    !total.sum.isFinal &&
+    provisional.length === 0 &&
+    !total.sum.isUnderWay
+  ) {
+    notices.push(
+      notice(
+        "info",
+        "Costs are provisional where an earlier day of their month is: it may shift the volume tiers.",
+      ),
+    );
+  }
+  if (unpriced !== undefined) {
+    const days =
+      unpriced.firstDay === unpriced.lastDay
+        ? unpriced.firstDay
+        : `${unpriced.firstDay} to ${unpriced.lastDay}`;
+    notices.push(
+      notice(
+        "warn",
+        prose(
+          `${unpriced.traces.toLocaleString("en-US")} traces have no valid price (${days}), so these costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
+        ),
+      ),
+    );
+  }
+  return notices;
+}

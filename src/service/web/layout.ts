@@ -1,0 +1,110 @@
+import type { FastifyReply } from "fastify";
+import { describeDuration } from "../../clock.ts";
+import type { Age } from "../replica.ts";
+import { type Html, html, instant, notice } from "./parts.ts";
+
+/** Where the navigation leads. */
+const SCREENS = [
+  ["/", "Overview"],
+  ["/coverage", "Coverage"],
+  ["/usage", "Usage and costs"],
+  ["/differences", "Differences"],
+  ["/months", "Months"],
+  ["/backfills", "Backfills"],
+  ["/timeline", "Timeline"],
+] as const;
+
+export interface Page {
+  readonly title: string;
+  readonly body: Html;
+  /** Default 200. */
+  readonly status?: number;
+}
+
+interface Frame {
+  /** Path of the page, for the navigation. */
+  readonly path: string;
+  /** Postgres's clock, epoch milliseconds. */
+  readonly asOf: number;
+  /** Of a page from a replica. */
+  readonly age?: Age | undefined;
+  readonly who: { readonly role: string; readonly name: string | null };
+  /** Whether somebody logged in, and can log out. */
+  readonly canLogOut: boolean;
+}
+
+function layout(page: Page, { path, asOf, age, who, canLogOut }: Frame): Html {
+  const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
+  return document(
+    page.title,
+    html`<header>
+      <p class="product"><a href="/">usage-etl</a></p>
+      <nav aria-label="Screens"><ul>${SCREENS.map(
+        ([to, label]) =>
+          html`<li><a href="${to}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
+      )}</ul></nav>
+    </header>
+    <main id="content" tabindex="-1">
+      <h1>${page.title}</h1>
+      ${asOfLine(asOf, age)}
+      ${page.body}
+    </main>
+    <footer>
+      <p>All days and times are UTC.</p>
+      <p>${who.role === "viewer" ? "You may look. Addresses of users are masked." : ""} ${who.name ?? ""}</p>
+      ${canLogOut ? html`<form method="post" action="/logout"><button class="plain">Log out</button></form>` : ""}
+    </footer>`,
+  );
+}
+
+/** A page is never older without saying so. */
+function asOfLine(asOf: number, age: Age | undefined): Html {
+  if (age === undefined) return html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`;
+  const { lagMs, isOld } = age;
+  const ago = lagMs < 1000 ? "" : `, ${describeDuration(Math.floor(lagMs / 1000) * 1000)} ago`;
+  const line = html`<p class="as-of" data-as-of="${asOf}" data-lag="${Math.round(lagMs)}">As of ${instant(asOf)}<span class="age">${ago}</span>, from a replica</p>`;
+  if (!isOld) return line;
+  return html`${line}${notice(
+    "bad",
+    html`<p>Postgres does not answer. This page is from a replica, and shows nothing that came later.</p>
+    <p>Nothing is lost: the service goes on once Postgres answers.</p>`,
+  )}`;
+}
+
+function document(title: string, body: Html): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>${title} · usage-etl</title>
+  <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+  <link rel="stylesheet" href="/assets/style.css">
+  <script type="module" src="/assets/live.js"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+${body}
+</body>
+</html>`;
+}
+
+export async function sendPage(reply: FastifyReply, page: Page, frame: Frame): Promise<FastifyReply> {
+  return sendHtml(reply, page.status ?? 200, layout(page, frame));
+}
+
+/** Sends a page without navigation: for those who may not look yet. */
+export async function sendBare(reply: FastifyReply, status: number, page: Page): Promise<FastifyReply> {
+  const { title, body } = page;
+  const main = html`<header><p class="product"><a href="/">usage-etl</a></p></header>
+    <main id="content" tabindex="-1"><h1>${title}</h1>${body}</main>`;
+  return sendHtml(reply, status, document(title, main));
+}
+
+async function sendHtml(reply: FastifyReply, status: number, page: Html): Promise<FastifyReply> {
+  return reply
+    .code(status)
+    .type("text/html; charset=utf-8")
+    .send(String(await page));
+}

@@ -1,0 +1,198 @@
+import { type CalendarMonth, monthBefore } from "../../../domain/months/month.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { daysWithin } from "../../../pipeline/months/look.ts";
+import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { type ClosedCost, closedCosts } from "../../../store/months/closed-costs.ts";
+import { type ClosedMonth, closedMonths } from "../../../store/months/closed-months.ts";
+import { type Adjustments, adjustmentsOf, countAdjusted } from "../../../store/months/month-adjustments.ts";
+import { checkMonths } from "../../../store/months/month-open-days.ts";
+import { address, count, type Html, html, instant, name, numberHead, signed, table } from "../parts.ts";
+import { inShort } from "./open.ts";
+
+/** Months on a page. */
+const ON_A_PAGE = 12;
+/** The check of a month that is open reads each of its days x dimensions x workspaces that nothing proves: so many on a page, about. */
+const MOST_DAYS = 40_000;
+const DAYS_OF_A_MONTH = 30;
+
+interface Row {
+  readonly month: CalendarMonth;
+  readonly what: Html;
+  readonly since: Html | "";
+}
+
+/** The months of a source from `newest` back to its data start, the newest first. */
+export async function monthList(
+  db: Database,
+  { source, newest, now }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number },
+): Promise<Html> {
+  const listed: CalendarMonth[] = [];
+  for (
+    let month = newest;
+    month.end > source.dataStart && listed.length < ON_A_PAGE;
+    month = monthBefore(month)
+  ) {
+    listed.push(month);
+  }
+  const [last] = listed.slice(-1);
+  if (last === undefined)
+    return html`<p>The data of ${source.source} starts on ${source.dataStart}, after this month.</p>`;
+  const closes = await closedMonths(db, { sourceId: source.sourceId, from: last.start, to: newest.end });
+  const closed = new Map(closes.map((one) => [one.month, one]));
+  const isOpen = ({ name, end }: CalendarMonth) => !closed.has(name) && Date.parse(end) <= now;
+  const shown = fitting(listed, isOpen, source.workspaceIds.length);
+  const oldest = shown.at(-1) ?? last;
+  const open = shown.filter(isOpen);
+  const ranges = open.map((month) => daysWithin(month, source.dataStart));
+  const [checks, adjusted] = await Promise.all([
+    ranges.length === 0
+      ? []
+      : checkMonths(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
+    countAdjusted(
+      db,
+      closes.map(({ closeId }) => closeId),
+    ),
+  ]);
+  const rows = shown.map((month): Row => {
+    const close = closed.get(month.name);
+    if (close !== undefined) return { month, ...ofClosed(close, adjusted.get(close.closeId)) };
+    const check = checks[open.indexOf(month)];
+    if (check === undefined) return { month, what: html`<span class="quiet">under way</span>`, since: "" };
+    return { month, what: ofOpen(check.open.length === 0, inShort(check.open)), since: "" };
+  });
+  const older = monthBefore(oldest);
+  const months = table({
+    label: "Months",
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count days x dimensions x workspaces.`,
+    heads: ["Month", "Closed, or what keeps it open", "Changed since the close"],
+    rows: rows.map(({ month: { name }, what, since }) => {
+      const to = address(`/months/${name}`, { source: source.source });
+      return html`<tr><th scope="row"><a href="${to}">${name}</a></th>
+        <td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
+    }),
+  });
+  return html`${months}
+    ${older.end > source.dataStart ? html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>` : ""}`;
+}
+
+/** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
+export function fitting(
+  months: readonly CalendarMonth[],
+  isOpen: (month: CalendarMonth) => boolean,
+  workspaces: number,
+): CalendarMonth[] {
+  const most = Math.max(1, Math.floor(MOST_DAYS / (DAYS_OF_A_MONTH * GROUPINGS.length * workspaces)));
+  const end = months.filter(isOpen)[most];
+  return months.slice(0, end === undefined ? months.length : months.indexOf(end));
+}
+
+function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: number } | undefined) {
+  const { closedAt, traces, without } = close;
+  const what = html`<span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closedAt)}${closer(close)}:
+    ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}`;
+  const { totals = 0, netTraces = 0 } = adjusted ?? {};
+  const since = html`${count(totals)} ${totals === 1 ? "total" : "totals"}${totals === 0 ? "" : `, ${signed(netTraces)} traces`}`;
+  return { what, since };
+}
+
+function ofOpen(isReady: boolean, inWords: string): Html {
+  return isReady
+    ? html`<span class="status provisional"><span aria-hidden="true">□</span> open</span>: nothing keeps it open, it can be closed`
+    : html`<span class="status missing"><span aria-hidden="true">□</span> open</span>: ${inWords}`;
+}
+
+/** ` by ada`, as far as a record says so. */
+function closer({ by }: Pick<ClosedMonth, "by">): string {
+  if (by === null) return "";
+  const how = by.via === "page" ? "on a page" : "by a command";
+  return by.name === null ? `, ${how}` : ` by ${by.name} (${how})`;
+}
+
+/** Adjusted totals and costs that are listed. The views have all of them. */
+const MOST = 50;
+
+/** A closed month: what it was closed with, and what changed since. */
+export async function closedPage(
+  db: Database,
+  given: { month: CalendarMonth; source: ListedSource; closed: ClosedMonth; masked: boolean },
+): Promise<Html> {
+  const { month, source, closed, masked } = given;
+  const [adjustments, costs] = await Promise.all([
+    adjustmentsOf(db, { closeId: closed.closeId, most: MOST, masked }),
+    closedCosts(db, {
+      closeId: closed.closeId,
+      sourceId: source.sourceId,
+      monthStart: month.start,
+      most: MOST,
+    }),
+  ]);
+  const range = { source: source.source, from: month.start, to: month.end };
+  return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.
+      A closed month is never rewritten.</p>
+    <dl class="facts">
+      <dt>Traces</dt><dd>${count(closed.traces)}, in ${count(closed.totals)} totals by dimension, workspace and id</dd>
+      <dt>Left out</dt><dd>${
+        closed.without.length === 0
+          ? "no workspace"
+          : html`<ul>${closed.without.map((id) => html`<li>${name(id)}</li>`)}</ul>`
+      }</dd>
+      <dt>Accepted</dt><dd>${
+        closed.accepted === 0
+          ? "no day on which the platform contradicts itself"
+          : html`${count(closed.accepted)} days x dimensions x workspaces on which the platform contradicts itself:
+            <a href="${address("/differences", range)}">both numbers</a>`
+      }</dd>
+      <dt>Final after</dt><dd>${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)</dd>
+    </dl>
+    <h2 id="adjustments">Adjustments since the close</h2>
+    ${adjustmentTable(adjustments)}
+    ${adjustments.totals === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
+    <h2>Costs</h2>
+    ${costTable(costs)}`;
+}
+
+const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
+
+function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
+  if (totals === 0) return html`<p>None: every total is as it was closed.</p>`;
+  const shown =
+    largest.length < totals
+      ? ` The first ${largest.length} of them; reporting.usage_month_close has all.`
+      : "";
+  return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
+    ${table({
+      label: "Adjustments",
+      caption: `Never add up over dimensions.${shown}`,
+      heads: ["Dimension", "Workspace", "Id", ...CHANGE_HEADS],
+      rows: largest.map(
+        (one) => html`<tr><th scope="row">${one.groupBy}</th>
+          <td title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</td>
+          <td title="${one.dimensionId}">${name(one.dimensionName ?? one.dimensionId)}</td>
+          <td class="number">${count(one.closedTraces)}</td>
+          <td class="number">${signed(one.currentTraces - one.closedTraces)}</td>
+          <td class="number">${count(one.currentTraces)}</td></tr>`,
+      ),
+    })}`;
+}
+
+function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number }): Html {
+  if (rows.length === 0)
+    return html`<p>No costs were kept: without prices at the time of the close there are none.</p>`;
+  const shown =
+    rows.length < total
+      ? ` The first ${rows.length} of ${total}; reporting.usage_month_close_cost has all.`
+      : "";
+  return table({
+    label: "Closed costs",
+    caption: `Estimated costs, by workspace, SKU and price. Later prices and counts adjust them.${shown}`,
+    heads: ["Workspace", "SKU", numberHead("Unit price"), ...CHANGE_HEADS],
+    rows: rows.map(
+      (
+        one,
+      ) => html`<tr><th scope="row" title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</th>
+          <td>${name(one.sku)}</td><td class="number">${one.unitPrice} ${one.currency}</td>
+          <td class="number">${one.closedCost}</td><td class="number">${one.adjustmentCost}</td><td class="number">${one.currentCost}</td></tr>`,
+    ),
+  });
+}

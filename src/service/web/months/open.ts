@@ -1,0 +1,279 @@
+import {
+  type AskedClose,
+  checkListOf,
+  DISAGREEMENTS,
+  OPEN_WORDS,
+  type OpenDay,
+  type OpenPoint,
+  type OpenReason,
+  stepsOf,
+} from "../../../domain/months/check-list.ts";
+import type { CalendarMonth } from "../../../domain/months/month.ts";
+import { dayOf, shortInstant } from "../../../domain/time/days.ts";
+import { DAY_MS } from "../../../domain/time/stride.ts";
+import { METER_NAME } from "../../../domain/usage/meter.ts";
+import type { MonthLook } from "../../../pipeline/months/look.ts";
+import type { ListedSource } from "../../../store/activity/overview.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { digestOfClose } from "../../../store/months/close-digest.ts";
+import { totalsToClose } from "../../../store/months/month-totals.ts";
+import {
+  address,
+  count,
+  type Html,
+  html,
+  name,
+  notice,
+  numberHead,
+  postForm,
+  prose,
+  type Status,
+  table,
+  twin,
+} from "../parts.ts";
+
+interface OpenMonth {
+  readonly look: MonthLook;
+  readonly source: ListedSource;
+  readonly asked: AskedClose;
+  readonly accepts: boolean;
+  /** Of what is closed with accepted disagreements. */
+  readonly digest: string | undefined;
+  /** Whether the person may close it. */
+  readonly mayClose: boolean;
+  /** Sources that the command closes with this one. */
+  readonly otherSources: number;
+}
+
+/** A month that is over and not closed: the check list, or the way to close it. */
+export function openPage(given: OpenMonth): Html {
+  const { look, source, asked, accepts, mayClose } = given;
+  const { month, open, accepted } = look;
+  const { without } = asked;
+  const fields = { source: source.source, without, accept: accepts ? "yes" : undefined };
+  const state =
+    open.length > 0
+      ? html`${notice("warn", html`<p>${month.name} is open: ${count(open.length)} days x dimensions x workspaces keep it so.</p>`)}
+        ${checkList(open, asked, source.source)}`
+      : html`${notice("good", html`<p>${month.name} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
+        ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}
+        ${twin(commandOf({ month, without, accepts, digest: given.digest }))}
+        ${given.otherSources === 0 ? "" : html`<p class="quiet">The command closes the month for the other configured sources too.</p>`}`;
+  return html`${state}
+    ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
+    ${options(given)}`;
+}
+
+function conditions({ asked: { without }, accepts }: OpenMonth): Html {
+  const left = without.length === 0 ? "" : html`Without ${without.map((id) => html`${name(id)} `)}.`;
+  return html`${left} ${accepts ? "Days on which the platform contradicts itself are accepted." : ""}`;
+}
+
+interface Order {
+  readonly month: CalendarMonth;
+  readonly without: readonly string[];
+  readonly accepts: boolean;
+  readonly digest: string | undefined;
+}
+
+/** The command that closes the same. */
+function commandOf({ month, without, accepts, digest }: Order): string {
+  const acceptFlags = accepts ? " --accept-disagreements" : "";
+  const withoutFlags = without.map((id) => ` --without ${id}`).join("");
+  const expectFlags = digest === undefined ? "" : ` --expect ${digest}`;
+  return `usage-etl close ${month.name}${acceptFlags}${withoutFlags}${expectFlags}`;
+}
+
+/** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
+function options({ look, source, asked, accepts }: OpenMonth): Html {
+  const { month, required, open } = look;
+  const { without } = asked;
+  const openIn = Map.groupBy(open, ({ workspaceId }) => workspaceId);
+  // First those that keep the month open: they are why somebody looks here.
+  const ids = [...without, ...required.map(({ workspaceId }) => workspaceId)].sort(
+    (a, b) => (openIn.get(b)?.length ?? 0) - (openIn.get(a)?.length ?? 0),
+  );
+  const isDisputed = accepts || open.some(({ reason }) => DISAGREEMENTS.includes(reason));
+  return html`<details class="close-options" ${without.length > 0 || accepts ? "open" : ""}><summary>Leave out workspaces, or accept disagreements</summary>
+    <form method="get" action="/months/${month.name}">
+      <input type="hidden" name="source" value="${source.source}">
+      ${
+        isDisputed
+          ? html`<p><label><input type="checkbox" name="accept" value="yes" ${accepts ? "checked" : ""}> Accept days on which the platform contradicts itself</label>
+            <br><span class="quiet">What is stored is closed as it is. How many days these are is kept with the close.</span></p>`
+          : ""
+      }
+      <fieldset><legend>Leave out</legend>
+        <p class="quiet">Totals of a workspace that is left out are not in the close. What is loaded of it later is no adjustment.</p>
+        ${ids.map(
+          (id) =>
+            html`<p><label><input type="checkbox" name="without" value="${id}" ${without.includes(id) ? "checked" : ""}>
+              <span>${name(id)}${openIn.has(id) ? `, ${openIn.get(id)?.length.toLocaleString("en-US")} open` : ""}</span></label></p>`,
+        )}
+      </fieldset>
+      <button>Look</button>
+    </form></details>`;
+}
+
+/** Rows of workspaces that are listed. */
+const MOST = 100;
+
+/** What a close would keep, and the form that closes exactly that. */
+export async function confirmation(
+  db: Database,
+  given: {
+    look: MonthLook;
+    source: ListedSource;
+    without: readonly string[];
+    accepts: boolean;
+    csrf: string;
+  },
+): Promise<Html> {
+  const { look, source, without, accepts, csrf } = given;
+  const { month, required, accepted } = look;
+  const totals = await totalsToClose(db, {
+    sourceId: source.sourceId,
+    monthStart: month.start,
+    workspaces: required.map(({ entityId }) => entityId),
+  });
+  const digest = digestOfClose({ required, without, kept: totals });
+  const traces = totals.dimensions.find(({ groupBy }) => groupBy === "workspace")?.traces ?? 0;
+  const listed = totals.workspaces.slice(0, MOST);
+  const hidden = totals.workspaces.length - listed.length;
+  const { start: from, end: to } = month;
+  const differences = address("/differences", { source: source.source, from, to });
+  const fields = { source: source.source, digest, accept: accepts ? "yes" : undefined, without };
+  return html`<p>These totals of ${source.source} are kept for good. <strong>A month closes once.</strong> What changes later becomes an adjustment beside them.</p>
+    <dl class="facts">
+      <dt>Traces</dt><dd>${count(traces)}</dd>
+      <dt>Totals</dt><dd><ul>${totals.dimensions.map(
+        (one) =>
+          html`<li>${one.groupBy}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
+      )}</ul></dd>
+      <dt>Estimated costs</dt><dd>${
+        totals.costs.length === 0
+          ? "none: no price is valid in this month"
+          : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
+      }</dd>
+      <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : without.map((id) => html`${name(id)} `)}</dd>
+      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} days x dimensions x workspaces on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
+    </dl>
+    ${table({
+      label: "Workspaces of the close",
+      caption: `Traces by workspace${hidden > 0 ? `: the ${MOST} largest, and ${hidden} more` : ""}`,
+      heads: ["Workspace", numberHead("Traces")],
+      rows: listed.map(
+        (one) =>
+          html`<tr><th scope="row" title="${one.workspaceId}">${name(one.name ?? one.workspaceId)}</th><td class="number">${count(one.traces)}</td></tr>`,
+      ),
+    })}
+    ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
+    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}`, fields })}
+    ${twin(commandOf({ month, without, accepts, digest }))}`;
+}
+
+/** The sign of a reason: that of the status it is, or of something to compare. */
+const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status]>> = {
+  not_available: ["∅", "not_available"],
+  missing: ["○", "missing"],
+  failed: ["✕", "failed"],
+  unverified: ["?", "unverified"],
+  provisional: ["◐", "provisional"],
+  open: ["≠", "failed"],
+  not_reconciled: ["◇", "missing"],
+  platform_disagrees: ["≠", "failed"],
+  total_differs: ["≠", "failed"],
+  tiers_differ: ["≠", "failed"],
+  provider_differs: ["≠", "failed"],
+};
+
+/** What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. */
+export function checkList(open: readonly OpenDay[], asked: AskedClose, source: string): Html {
+  const points = checkListOf(open);
+  const { name, start, end } = asked.month;
+  const without = asked.without;
+  const rows = points.map((point) => {
+    const { reason, meter, groupBy, days, first, last } = point;
+    const [glyph, status] = SIGNS[reason];
+    const isTraces = meter === "traces";
+    const load = backfillOf(point, source);
+    const differs = reason === "open" || DISAGREEMENTS.includes(reason);
+    const both = address("/differences", {
+      source,
+      from: start,
+      to: end,
+      meter: isTraces ? undefined : meter,
+    });
+    return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span></th>
+      <td>${isTraces ? "" : `${METER_NAME[meter]}, `}${groupBy}</td><td class="number">${count(days)}</td>
+      <td>${shortInstant(first)}</td><td>${shortInstant(last)}</td>
+      <td>${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
+        ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
+        ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}</td></tr>`;
+  });
+  return html`${table({
+    label: `What keeps ${name} open`,
+    caption: `What keeps ${name} open, by dimension`,
+    heads: [
+      "What is open",
+      "Dimension",
+      numberHead("Days x workspaces"),
+      "First day",
+      "Last day",
+      "Look, or do something",
+    ],
+    rows,
+  })}
+    <h2>What to do</h2>
+    <ul class="steps">${stepsOf(open, asked).map(
+      ({ text, kind, workspaceId }) =>
+        html`<li>${prose(text)}
+          ${kind === "accept" ? html`<a href="${address(`/months/${name}`, { source, without, accept: "yes" })}">Look at the month with these accepted</a>` : ""}
+          ${workspaceId === undefined ? "" : html`<a href="${address(`/months/${name}`, { source, without: [...without, workspaceId] })}">Look at the month without this workspace</a>`}</li>`,
+    )}</ul>`;
+}
+
+/** The same in a few words, for a list of months. */
+export function inShort(open: readonly OpenDay[]): string {
+  const points = Map.groupBy(checkListOf(open), ({ reason }) => reason);
+  return [...points]
+    .map(([reason, some]) => {
+      const days = some.reduce((sum, one) => sum + one.days, 0);
+      return `${days.toLocaleString("en-US")} ${OPEN_WORDS[reason]}`;
+    })
+    .join(", ");
+}
+
+/** The days of an open point, as the other screens take them. */
+function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
+  // Many ids make an address that no server takes: then the page shows all workspaces.
+  const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
+  return {
+    source,
+    stride: "day",
+    from: dayOf(first),
+    to: dayOf(last + DAY_MS),
+    group_by: groupBy,
+    workspace,
+  };
+}
+
+/** Where an open point leads: to what the platform says of one day, or to its days in the coverage. */
+function cellsOf(point: OpenPoint, source: string): string {
+  const { workspace, ...days } = daysOf(point, source);
+  const [only, ...others] = point.workspaceIds;
+  if (only === undefined || others.length > 0) return address("/coverage", days);
+  return address(point.first === point.last ? "/cell" : "/coverage", { ...days, workspace: only });
+}
+
+/** Where what is open can be loaded; undefined where no load helps. */
+function backfillOf(point: OpenPoint, source: string): string | undefined {
+  const { reason, meter } = point;
+  // The page of backfills loads traces; the command beside the list loads the others.
+  if (meter !== "traces" || !["missing", "failed", "unverified", "provisional"].includes(reason))
+    return undefined;
+  return address("/backfills/new", {
+    ...daysOf(point, source),
+    reprocess: reason === "provisional" ? "all" : undefined,
+  });
+}

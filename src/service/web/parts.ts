@@ -1,0 +1,255 @@
+import { html } from "hono/html";
+import { z } from "zod";
+import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/coverage-grid.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
+import { type EtlError, UsageError } from "../../errors.ts";
+import { printableLine } from "../../printable.ts";
+import { PROGRAM } from "../../typed.ts";
+
+/** Parts of a page that screens share: texts, notices, states of a day, tables, forms, and addresses of other pages. */
+
+export type { Status };
+export { html };
+
+/** A piece of a page. Values put into `html` are escaped; pieces and arrays of pieces are put in as they are. */
+export type Html = ReturnType<typeof html>;
+
+const LONGEST = 60;
+
+/** A name from the platform: one line, isolated from the text around it, shortened with the whole as its title. */
+export function name(text: string): Html {
+  const whole = printableLine(text);
+  if (whole.trim() === "") return html`<bdi class="blank">(blank)</bdi>`;
+  const short = shortened(whole);
+  return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
+}
+
+/** The same where markup cannot stand, such as in a list to choose from. */
+export function plainName(text: string): string {
+  const whole = printableLine(text);
+  return whole.trim() === "" ? "(blank)" : shortened(whole);
+}
+
+function shortened(text: string): string {
+  const characters = [...text];
+  return characters.length <= LONGEST ? text : `${characters.slice(0, LONGEST - 1).join("")}…`;
+}
+
+export function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** A whole number with thousands separators; a dash with its meaning where there is none. */
+export function count(value: number | null, missing = "not known"): Html {
+  return value === null
+    ? html`<span class="none" title="${missing}">–<span class="visually-hidden"> ${missing}</span></span>`
+    : html`<span class="number">${value.toLocaleString("en-US")}</span>`;
+}
+
+/** A change of a number of traces. */
+export function signed(traces: number): string {
+  const text = Math.abs(traces).toLocaleString("en-US");
+  if (traces === 0) return "±0";
+  return traces > 0 ? `+${text}` : `−${text}`;
+}
+
+/** An instant (epoch milliseconds or ISO text) to the second. The layout says once that times are UTC. */
+export function instant(at: number | string): Html {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
+}
+
+/** What does the same as the page or button beside it. `command` begins with `usage-etl`. */
+export function twin(command: string): Html {
+  const typed = command.replace(/^usage-etl\b/, () => PROGRAM);
+  return html`<p class="twin"><span class="visually-hidden">On the command line: </span><code>${typed}</code></p>`;
+}
+
+/** A sentence with `` `usage-etl status` `` in it, as errors and findings write their next steps. */
+export function prose(text: string): Html {
+  const parts = printableLine(text).split(/`([^`]*)`/);
+  return html`${parts.map((part, n) =>
+    n % 2 === 0 ? part : html`<code>${part.replace(/^usage-etl\b/, () => PROGRAM)}</code>`,
+  )}`;
+}
+
+const NOTICES = {
+  good: { sign: "✓", word: "Good" },
+  info: { sign: "i", word: "Note" },
+  warn: { sign: "!", word: "Attention" },
+  bad: { sign: "✕", word: "Problem" },
+} as const;
+
+/** A sentence that stands out, with a sign and a word besides its colour. */
+export function notice(kind: keyof typeof NOTICES, body: Html | string): Html {
+  const { sign, word } = NOTICES[kind];
+  return html`<div class="notice ${kind}"><span class="sign" aria-hidden="true">${sign}</span>
+    <div><span class="visually-hidden">${word}: </span>${body}</div></div>`;
+}
+
+/** An error as a notice: what happened, and what to do next. */
+export function refusal({ message, next }: Pick<EtlError, "message" | "next">): Html {
+  return notice("warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`);
+}
+
+/** The states of a day (docs/views.md), each with a sign, a word and what it means. */
+export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
+  not_available: { glyph: "∅", word: "not available", about: "the server does not answer it" },
+  failed: { glyph: "✕", word: "failed", about: "the last answer could not be used" },
+  missing: { glyph: "○", word: "missing", about: "not loaded" },
+  unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
+  provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },
+  empty: { glyph: "–", word: "empty", about: "final, without usage" },
+  ok: { glyph: "●", word: "final", about: "loaded and final" },
+};
+
+/** A state as sign, word and colour. */
+export function badge(status: Status): Html {
+  const { glyph, word, about } = STATUSES[status];
+  return html`<span class="status ${status}" title="${word}: ${about}"><span aria-hidden="true">${glyph}</span>
+    <span class="word">${word}</span></span>`;
+}
+
+/** How dimensions are called. */
+export const DIMENSION: Readonly<Record<GroupBy, string>> = {
+  workspace: "workspace",
+  project: "project",
+  user: "user",
+  api_key: "API key",
+};
+
+/** What each state means, once a page. */
+export function legend(): Html {
+  return html`<dl class="legend">${STATUS_ORDER.map(
+    (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
+  )}</dl>`;
+}
+
+interface Table {
+  /** For those who do not see it. Default: the caption. */
+  readonly label?: string;
+  readonly caption: string;
+  /** The name of a column, or its whole `<th>`. */
+  readonly heads: readonly (string | Html)[];
+  readonly rows: readonly Html[];
+  readonly foot?: Html;
+  readonly kind?: string;
+}
+
+/** A table that scrolls by itself where the page is narrower. */
+export function table({ caption, label = caption, heads, rows, foot, kind = "" }: Table): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}"><table class="${kind}">
+    <caption>${caption}</caption>
+    <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
+    <tbody>${rows}</tbody>
+    ${foot === undefined ? "" : html`<tfoot>${foot}</tfoot>`}
+  </table></div>`;
+}
+
+/** The head of a column of numbers. */
+export function numberHead(label: string): Html {
+  return html`<th scope="col" class="number">${label}</th>`;
+}
+
+/** A button that asks the server to change something. `csrf` is the form's token of the session (`context.csrf()`). */
+export function postForm(
+  action: string,
+  { csrf, label, fields }: { csrf: string; label: string; fields: Fields },
+): Html {
+  return html`<form method="post" action="${action}">
+    ${hidden({ _csrf: csrf, ...fields })}
+    <button>${label}</button>
+  </form>`;
+}
+
+/** Fields of an address or a form. A list gives a field several times; what is undefined is left out. */
+export type Fields = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+const pairsOf = (fields: Fields): [string, string][] =>
+  Object.entries(fields).flatMap(([field, given]) =>
+    [given ?? []].flat().map((value): [string, string] => [field, String(value)]),
+  );
+
+/** A path with a query. Every state of a page has an address that can be shared. */
+export function address(path: string, fields: Fields): string {
+  const query = new URLSearchParams(pairsOf(fields));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+export function hidden(fields: Fields): Html[] {
+  return pairsOf(fields).map(
+    ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
+  );
+}
+
+type Option = string | { readonly value: string; readonly text: string };
+
+/** Chooses one of several. */
+export function choice(
+  label: string,
+  field: string,
+  options: readonly Option[],
+  chosen: string | undefined,
+): Html {
+  return html`<label>${label}
+    <select name="${field}">${options
+      .map((option) => (typeof option === "string" ? { value: option, text: option } : option))
+      .map(
+        ({ value, text }) =>
+          html`<option value="${value}" ${value === chosen ? "selected" : ""}>${text}</option>`,
+      )}</select>
+  </label>`;
+}
+
+/** What stands for no choice. */
+export const ALL = { value: "", text: "all" };
+
+/** How a page of one source leads to that of another; hidden where there is one only. */
+export function sourceField(slugs: readonly string[], chosen: string | undefined): Html | Html[] {
+  return slugs.length > 1 ? choice("Source", "source", slugs, chosen) : hidden({ source: slugs[0] ?? "" });
+}
+
+/** A day. Without JavaScript and calendar it is typed as YYYY-MM-DD. */
+export function dayField(label: string, field: string, value: string | undefined): Html {
+  return html`<label>${label}
+    <input type="date" name="${field}" value="${value ?? ""}">
+  </label>`;
+}
+
+/** A form sends a field that was left empty as an empty text. */
+export const optional = <S extends z.ZodType>(schema: S) =>
+  z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
+/** The place in a list where its next page begins, as an address carries it. Reading checks it against `schema`. */
+export function cursorField<S extends z.ZodType>(schema: S) {
+  return z
+    .string()
+    .max(8000)
+    .transform((text, context): z.output<S> => {
+      const { data, error } = schema.safeParse(readJson(text));
+      if (error === undefined) return data;
+      context.addIssue({ code: "custom", message: "This is no place in the list. Begin at its first page" });
+      return z.NEVER;
+    })
+    .optional();
+}
+
+export function cursorText(cursor: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(cursor)).toString("base64url");
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}
+
+export function sourceUnknown(source: string, known: readonly string[]): UsageError {
+  return new UsageError({
+    code: "source_unknown",
+    message: `There is no loaded source ${source}.`,
+    next: `Choose one of: ${known.join(", ") || "none yet; run `usage-etl sync` first"}.`,
+  });
+}

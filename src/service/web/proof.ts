@@ -1,0 +1,193 @@
+import { z } from "zod";
+import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../domain/proof/difference.ts";
+import { dayOf, shortInstant } from "../../domain/time/days.ts";
+import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
+import { METER_NAME, METERS } from "../../domain/usage/meter.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { type ListedDifference, listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
+import { chosenSource } from "./months/months.ts";
+import {
+  ALL,
+  address,
+  choice,
+  count,
+  cursorField,
+  cursorText,
+  dayField,
+  type Html,
+  html,
+  instant,
+  name,
+  numberHead,
+  optional,
+  sourceField,
+  table,
+  twin,
+} from "./parts.ts";
+import type { Web } from "./routes.ts";
+
+const ON_A_PAGE = 50;
+
+const AT = z.iso.datetime({ precision: 6 });
+const ID = z.string().max(1000);
+const NUMBER = z.int().min(0);
+const SCOPE = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+const cursor = z.union([
+  z.tuple([z.literal("export"), AT, SCOPE, AT, ID, ID]),
+  z.tuple([z.literal("total"), AT, SCOPE, ID, AT, AT, ID, ID]),
+  z.tuple([z.literal("restatement"), AT, NUMBER]),
+]);
+const query = z.object({
+  source: optional(z.string().max(63)),
+  says: optional(z.enum(SAYERS)),
+  state: optional(z.enum(["left", "all"])),
+  from: optional(z.iso.date()),
+  to: optional(z.iso.date()),
+  meter: optional(z.enum(METERS)),
+  group_by: optional(z.enum(GROUPINGS)),
+  workspace: optional(ID),
+  before: cursorField(cursor),
+});
+type Query = z.output<typeof query>;
+
+/** Where the export, totals or restatements differ from what is stored. */
+export function addDifferences(web: Web): void {
+  web.page("/differences", { query, mayBeOld: true }, async (context) => {
+    const { db, who } = context;
+    const { source, sources } = await chosenSource(context, context.query.source);
+    const asked = { ...context.query, source: source.source };
+    const rows = await listDifferences(db, {
+      source: source.source,
+      says: asked.says,
+      onlyLeft: asked.state !== "all",
+      from: asked.from,
+      to: asked.to,
+      groupBy: asked.group_by,
+      workspaceId: asked.workspace,
+      meter: asked.meter,
+      before: asked.before,
+      most: ON_A_PAGE + 1,
+      masked: who.role === "viewer",
+    });
+    const shown = rows.slice(0, ON_A_PAGE);
+    const last = rows.length > ON_A_PAGE ? shown.at(-1) : undefined;
+    const body = html`${filterForm(
+      asked,
+      sources.map((one) => one.source),
+    )}
+      ${shown.length === 0 ? nothing(asked) : list(shown, asked.source)}
+      ${last === undefined ? "" : html`<p><a href="${here({ ...asked, before: cursorText(last.cursor) })}">Older differences</a></p>`}
+      ${asked.before === undefined ? "" : html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
+      <h2>Compare again</h2>
+      <p>What the platform contradicts itself on stays listed, and keeps its month open until somebody accepts it.</p>
+      ${twin(`usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)} --repair`)}
+      ${twin(`usage-etl totals --reach quarter`)}`;
+    return { title: "Differences", body };
+  });
+}
+
+const here = (asked: Readonly<Record<string, string | undefined>>) => address("/differences", asked);
+
+const SAYS = [
+  { value: "", text: "anybody" },
+  { value: "export", text: "the export" },
+  { value: "total", text: "a total" },
+  { value: "restatement", text: "a later answer" },
+];
+const STATES = [
+  { value: "left", text: "left, and restatements" },
+  { value: "all", text: "final too" },
+];
+const COUNTED = [
+  { value: "", text: "everything" },
+  ...METERS.map((meter) => ({ value: meter, text: METER_NAME[meter] })),
+];
+
+function filterForm(asked: Query, sources: readonly string[]): Html {
+  return html`<form class="row" method="get" action="/differences">
+    ${sourceField(sources, asked.source)}
+    ${choice("Who says another number", "says", SAYS, asked.says ?? "")}
+    ${choice("State", "state", STATES, asked.state ?? "left")}
+    ${choice("What is counted", "meter", COUNTED, asked.meter ?? "")}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS], asked.group_by ?? "")}
+    <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
+    ${dayField("Days from", "from", asked.from)} ${dayField("to, not included", "to", asked.to)}
+    <button>Show</button>
+  </form>`;
+}
+
+/** Says what was looked for: nothing is listed, which does not mean that all was compared. */
+function nothing(asked: Query): Html {
+  const which =
+    asked.state === "all"
+      ? "No difference and no restatement"
+      : "No difference that is left, and no restatement,";
+  const days =
+    asked.from === undefined && asked.to === undefined
+      ? ""
+      : ` of days from ${asked.from ?? "the data start"} to ${asked.to ?? "today"}`;
+  return html`<p>${which} is recorded${days}${asked.before === undefined ? "" : ", before this place in the list"}.
+    Which days were compared stands in the <a href="${address("/coverage", { source: asked.source, from: asked.from, to: asked.to })}">coverage</a>.</p>`;
+}
+
+const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: string]>> = {
+  open: ["≠", "failed"],
+  platform_disagrees: ["≠", "failed"],
+  repaired: ["✓", "ok"],
+  withdrawn: ["✓", "ok"],
+  closed: ["✓", "ok"],
+  not_configured: ["–", "empty"],
+  hours_dropped: ["–", "empty"],
+  restated: ["↻", "provisional"],
+};
+
+function list(rows: readonly ListedDifference[], source: string): Html {
+  return table({
+    label: "Differences",
+    caption: "Differences, the newest first. Never add up over what is counted, dimensions or strides.",
+    heads: [
+      "Found",
+      "About",
+      "What is counted, dimension, id",
+      "What",
+      numberHead("Stored"),
+      numberHead("The other number"),
+      "State",
+    ],
+    rows: rows.map((row) => difference(row, source)),
+  });
+}
+
+const OTHER = { export: "export", total: "total", restatement: "before" } as const;
+
+function difference(row: ListedDifference, source: string): Html {
+  const { says, stride, from, to, groupBy, workspaceId, dimensionId, kind, state } = row;
+  const [glyph, colour] = SIGNS[state];
+  const cell = address("/cell", {
+    source,
+    workspace: workspaceId,
+    group_by: groupBy,
+    stride: stride === "hour" ? "hour" : "day",
+    from: from.slice(0, 10),
+    to: dayOf(ceilToGrid(Date.parse(to), DAY_MS)),
+  });
+  const { word, about } = DIFFERENCE_STATES[state];
+  const when = html`${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}`;
+  return html`<tr><th scope="row">${instant(row.at)}</th>
+    <td>${row.meter === "traces" ? html`<a href="${cell}">${when}</a>` : when}
+      <br><span title="${workspaceId}">${name(row.workspaceName ?? workspaceId)}</span></td>
+    <td>${counted(row)}${groupBy} by ${stride}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
+    <td>${says}: ${DIFFERENCE_KINDS[kind]}${row.exportSays === null ? "" : html` (${name(row.exportSays)})`}</td>
+    <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
+    <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
+    <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
+}
+
+/** What the numbers count, where it is not traces of all tiers. */
+function counted({ meter, measure }: ListedDifference): string {
+  if (meter === "traces") return "";
+  return `${METER_NAME[meter]}${meter === "deployments" ? ` (${measure})` : ""}, `;
+}
