@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { REACHES } from "../src/domain/planning/windows.ts";
-import { checkTotals } from "../src/pipeline/proof/check-totals.ts";
+import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
 import { endOfTotals, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 

@@ -19,6 +19,8 @@ import { type OpenSource, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";
 import { checkGroupings, checkStrides, checkTiers } from "./control-totals.ts";
 
+export { REACHES } from "../../domain/planning/windows.ts";
+
 /** What a check says about one meter. */
 interface MeterTotals extends CheckCounts {
   readonly meter: Meter;

@@ -22,7 +22,11 @@ import { ceilToGrid, DAY_MS, floorToGrid } from "../../../domain/time/stride.ts"
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { listSources } from "../../../store/activity/overview.ts";
-import { type CoverageCell, type SourceCoverage, sourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import {
+  type CoverageCell,
+  type SourceCoverage,
+  sourceCoverage,
+} from "../../../store/coverage/coverage-cells.ts";
 import type { Page } from "../layout.ts";
 import {
   ALL,
