@@ -149,7 +149,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "access_lost",
       lostWorkspaces,
-      `The key lost access to ${lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zeros (days x dimensions) were withdrawn. See usage-etl status.`,
+      `The key lost access to ${lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zero values are no longer trusted. See usage-etl status.`,
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
     limitCondition(facts.limits),

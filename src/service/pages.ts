@@ -12,7 +12,6 @@ import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import type { ServiceQueues } from "./queues.ts";
 import type { Replica } from "./replica.ts";
-import type { Service } from "./serve.ts";
 import type { WebServices } from "./web/routes.ts";
 
 /** A page that takes longer than this is wrong. */
@@ -64,7 +63,11 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
 }
 
 /** Health, metrics and pages of a process that works without Redis. It is never ready: nobody takes jobs. */
-export async function servePages(given: { config: Config; store: Store; log: Logger }): Promise<Service> {
+export async function servePages(given: {
+  config: Config;
+  store: Store;
+  log: Logger;
+}): Promise<{ url: string; close(): Promise<void> }> {
   const { config, store } = given;
   const pages = pageServices(given);
   const state = processState(systemClock.now());

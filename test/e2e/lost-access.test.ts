@@ -42,7 +42,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
     ],
   ]);
   const text = (await run(["status"], env)).stdout.replaceAll(/\s+/g, " ");
-  expect(text).toContain(`28 zeros (days x dimensions) of workspace ${lost} were withdrawn`);
+  expect(text).toContain(`28 zero values of workspace ${lost} are no longer trusted`);
   const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of ${unused}`;
   expect(text).toContain(alone);
   const doctor = await run(["doctor"], env);

@@ -239,7 +239,7 @@ export function describeWithdrawn(all: readonly WithdrawnZeros[]): string[] {
   const lines = all.map(({ workspaceId, zeros, firstDay, lastDay, closedMonths }) => {
     const closed =
       closedMonths.length === 0 ? "" : ` Closed months with such days: ${closedMonths.join(", ")}.`;
-    return `${zeros} zeros (days x dimensions) of workspace ${workspaceId} were withdrawn, ${firstDay} to ${lastDay}: the key had lost access. They are fetched again when access is proven.${closed}`;
+    return `${zeros} zero values of workspace ${workspaceId} are no longer trusted, ${firstDay} to ${lastDay}: the key had lost access. They are fetched again when access is proven.${closed}`;
   });
   return firstLines(lines, "workspaces with withdrawn zeros");
 }
@@ -255,6 +255,6 @@ export function describeListedOnly(all: readonly ListedOnly[]): string[] {
       ? ""
       : `, and ${zerosLeft} of ${left.length} more workspaces, which status --json shows`;
   return [
-    `Zeros (days x dimensions) that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
+    `Zero values that rest on the listing alone, because no answer ever named the workspace: ${named.join(", ")}${rest}`,
   ];
 }

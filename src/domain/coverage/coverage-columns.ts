@@ -1,6 +1,8 @@
 import { DAY_MS, floorToGrid, HOUR_MS } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
-import type { GridStride } from "./coverage-grid.ts";
+
+/** The strides in which time is loaded that a grid shows. */
+export type GridStride = "day" | "hour";
 
 /** Which columns a grid has: never more than 48, so that a page stays small. */
 

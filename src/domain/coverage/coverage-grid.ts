@@ -1,7 +1,7 @@
 import { intersect, subtract } from "../time/intervals.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
-import type { ColumnLength } from "./coverage-columns.ts";
+import type { ColumnLength, GridStride } from "./coverage-columns.ts";
 
 /** Counts of days or hours by status, in columns of time. The status of each is read from `usage.coverage_cell`. */
 
@@ -15,8 +15,6 @@ export type Status = (typeof STATUSES)[number];
 /** Without a look at the records, `empty` and `ok` are one: `final`. */
 const KINDS = ["not_available", "failed", "missing", "unverified", "provisional", "final"] as const;
 export type Kind = (typeof KINDS)[number];
-
-export type GridStride = "day" | "hour";
 
 /** Of which source and stride, as of when. */
 export interface Expectation {

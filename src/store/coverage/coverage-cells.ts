@@ -1,10 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
-import {
-  COUNTED,
-  type Expectation,
-  type GridStride,
-  type Parts,
-} from "../../domain/coverage/coverage-grid.ts";
+import type { GridStride } from "../../domain/coverage/coverage-columns.ts";
+import { COUNTED, type Expectation, type Parts } from "../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";

@@ -109,7 +109,7 @@ test("lines by workspace are ten at most, and one that counts the others", () =>
   }));
   const lines = describeWithdrawn(all);
   expect(lines).toHaveLength(11);
-  expect(lines[9]).toContain("of workspace w9 were withdrawn");
+  expect(lines[9]).toContain("of workspace w9 are no longer trusted");
   expect(lines[10]).toBe("And 2 more workspaces with withdrawn zeros, which --json shows.");
 });
 

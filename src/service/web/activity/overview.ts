@@ -71,7 +71,7 @@ function card(report: SourceReport, { recent, now }: { recent: RecentUsage; now:
     <p><a href="/usage?${where}">Usage and costs</a></p>
     <dl class="facts">
       ${month === undefined ? "" : monthFacts(month)}
-      <div><dt>Not loaded</dt><dd><a href="/coverage?${where}">${count(trust.openDays)} ended days x workspaces x dimensions</a></dd></div>
+      <div><dt>Not loaded</dt><dd><a href="/coverage?${where}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} ended days x workspaces x dimensions`}</a></dd></div>
       <div><dt>Differences</dt><dd><a href="/differences?${where}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${describeBudget(report.budget)}</dd></div>
@@ -103,7 +103,7 @@ function monthFacts(given: MonthToDate): Html {
   const share =
     provisional === null || provisional === 0 ? "" : html`, of it ${count(provisional)} provisional`;
   return html`<div><dt>Traces in ${month}, today included</dt><dd>${count(traces, missing)}${share}</dd></div>
-    <div><dt>Its first ${days} days, and those of the month before</dt><dd>${count(ended, missing)}; ${count(before, missing)}</dd></div>
+    <div><dt>Month to date (${days} days), and the same days of last month</dt><dd>${count(ended, missing)}; ${count(before, missing)}</dd></div>
     <div><dt>Traces in the whole month, at the rate of its final days</dt><dd>${count(runRate, missing)}</dd></div>`;
 }
 

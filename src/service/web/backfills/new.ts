@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Config, SourceConfig } from "../../../config/config.ts";
+import type { Config } from "../../../config/config.ts";
 import { readWindows, windowsOf, writeWindows } from "../../../domain/planning/planned-windows.ts";
 import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
@@ -35,7 +35,7 @@ import {
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { differenceOf, previewOf } from "./preview.ts";
+import { type CheckedWish, differenceOf, previewOf } from "./preview.ts";
 
 /** Counting the records of years takes seconds, and somebody waits. */
 const MOST_RECORDS = 20_000;
@@ -218,14 +218,6 @@ function tick(field: string, value: string, label: Html, isChosen: boolean): Htm
 
 function radio(value: string, label: string, isChosen: boolean): Html {
   return html`<label><input type="radio" name="reprocess" value="${value}" ${isChosen ? "checked" : ""}> <span>${label}</span></label>`;
-}
-
-/** What was asked for, once it makes sense. */
-export interface CheckedWish {
-  readonly source: SourceConfig;
-  readonly wish: Wish;
-  /** Platform ids; undefined: all. */
-  readonly workspaceIds: readonly string[] | undefined;
 }
 
 /** `problems`: sentences. Both missing: nothing was asked for yet. */

@@ -1,3 +1,4 @@
+import type { SourceConfig } from "../../../config/config.ts";
 import type { RangeLine } from "../../../domain/coverage/range-status.ts";
 import {
   LEFT_OUT,
@@ -11,8 +12,16 @@ import { shortInstant } from "../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
+import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { badge, count, type Html, html, table } from "../parts.ts";
-import type { CheckedWish } from "./new.ts";
+
+/** What was asked for, once it makes sense. */
+export interface CheckedWish {
+  readonly source: SourceConfig;
+  readonly wish: Wish;
+  /** Platform ids; undefined: all. */
+  readonly workspaceIds: readonly string[] | undefined;
+}
 
 /** Rows of a table at most: the command line has all of them. */
 const MOST_ROWS = 60;

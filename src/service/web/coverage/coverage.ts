@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   type Columns,
   columnsOf,
+  type GridStride,
   lastMonths,
   monthsOf,
   neighbour,
@@ -11,7 +12,6 @@ import {
   type CellParts,
   cellParts,
   countsOf,
-  type GridStride,
   kindOf,
   partsFor,
   statusOf,

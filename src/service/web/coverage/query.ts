@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { GridStride } from "../../../domain/coverage/coverage-grid.ts";
+import type { GridStride } from "../../../domain/coverage/coverage-columns.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";

@@ -1,11 +1,10 @@
-import type { ColumnLength } from "../../../domain/coverage/coverage-columns.ts";
+import type { ColumnLength, GridStride } from "../../../domain/coverage/coverage-columns.ts";
 import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
 import {
   type CellParts,
   type ColumnState,
   type Count,
   columnStates,
-  type GridStride,
   kindOf,
   STATUSES as STATUS_ORDER,
   statusOf,
