@@ -78,7 +78,8 @@ FROM (
 ) d
 -- coalesce: of a bare @> the planner expects one day in a thousand.
 JOIN usage.cell_days x ON coalesce(x.expected @> d.usage_date, false)
-LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
+-- Only a loaded day is proved, also where somebody deleted coverage by hand.
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND x.own_days @> d.usage_date
 CROSS JOIN LATERAL (
   SELECT x.loaded @> d.usage_date AS loaded, x.days_of_hours @> d.usage_date AS by_hours
 ) t;

@@ -58,8 +58,8 @@ SELECT x.source_id, x.slug, x.meter, x.stride, x.group_by, x.workspace_entity_id
 FROM (
   SELECT c.source_id, c.slug, 'traces'::text AS meter, 'day'::text AS stride, c.group_by, c.workspace_entity_id, c.workspace_id,
          c.workspace_name, c.day_scope_id, c.hour_scope_id, c.loaded, c.days_of_hours, c.expected,
-         c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced, coalesce(p.compared - p.differing, '{}') AS reconciled,
-         coalesce(p.totalled - p.differing, '{}') AS matched
+         c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced, coalesce(c.own_days * p.compared - p.differing, '{}') AS reconciled,
+         coalesce(c.own_days * p.totalled - p.differing, '{}') AS matched
   FROM usage.trace_cell c
   LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
   UNION ALL
@@ -70,7 +70,7 @@ FROM (
   UNION ALL
   SELECT c.source_id, c.slug, c.meter, 'day', c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.day_scope_id,
          NULL, c.loaded, '{}', c.expected, c.not_available, c.failed, c.missing, c.unverified, c.final, c.traced,
-         coalesce(p.compared - p.differing, '{}'), coalesce(p.totalled - p.differing, '{}')
+         coalesce(c.loaded * p.compared - p.differing, '{}'), coalesce(c.loaded * p.totalled - p.differing, '{}')
   FROM usage.day_cell c
   LEFT JOIN usage.day_proof p ON p.scope_id = c.day_scope_id
   WHERE c.meter <> 'traces'

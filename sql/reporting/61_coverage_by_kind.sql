@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
          x.traced @> d.usage_date AS has_traces
   OFFSET 0
 ) t
-LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
+LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id AND x.loaded @> d.usage_date
 CROSS JOIN LATERAL (
   SELECT nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,

@@ -200,7 +200,8 @@ function onDays(at: Situation): Advice | undefined {
   if (gap !== undefined) {
     const { meter, idleDays, firstIdle, lastIdle } = gap;
     const load = `${described(idleDays, METER_NAME[meter])} not loaded, from ${firstIdle} to ${lastIdle}. Load them.`;
-    const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)} ${meterFlags(meter)}`;
+    const tierFlags = ` ${meterFlags(meter)}`;
+    const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}`;
     return advice("warn", load, command);
   }
   const others = trust.otherGaps.reduce((sum, { askedDays }) => sum + askedDays, 0);

@@ -44,7 +44,7 @@ test("a value is one line", () => {
 
 test("log lines control no terminal", () => {
   const script = `
-    const { createLogger } = await import("../../src/log.ts");
+    const { createLogger } = await import("./src/log.ts");
     createLogger("info", "stdout").info({ name: "\\u009b2J\\u202e" }, "said");
   `;
   const written = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
