@@ -37,7 +37,7 @@ const SETS = [...COUNTED, "loaded", "traced"] as const;
 type Texts = Readonly<Record<keyof Parts, string>>;
 type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours"> & {
   readonly days: Texts;
-  readonly hours: Readonly<Record<keyof Parts, JsonParts | null>> | null;
+  readonly workspaceEntityId: number;
   readonly daysOfHours: string;
 };
 
@@ -75,30 +75,48 @@ export async function sourceCoverage(
            c.group_by as "groupBy", ${isHourly ? sql`c.hour_scope_id` : sql`c.day_scope_id`} as "scopeId",
            case when not isempty(c.days_of_hours) then c.hour_scope_id end as "hourScopeId",
            c.days_of_hours::text as "daysOfHours", ${setsOf(sql`c`, (set) => sql`${set}::text`)} as days,
-           ${isHourly ? sql`h.parts` : sql`null`} as hours
+           c.workspace_entity_id as "workspaceEntityId"
     from usage.coverage_cell c
     join usage.source s on s.source_id = c.source_id
     join usage.workspace w on w.entity_id = c.workspace_entity_id
     join usage.entity e on e.entity_id = w.entity_id
-    ${isHourly ? hoursOf(tracedIn) : sql``}
     where c.slug = ${source} and c.meter = 'traces' and c.stride = ${stride}
       and (${workspaceId}::text is null or e.external_id = ${workspaceId})
       and (${groupBy}::text is null or c.group_by = ${groupBy})
     order by 2, 1, usage.dimension_position(c.group_by)
   `.execute(db);
+  const hours = isHourly ? await hoursOf(db, source, { workspaceId, groupBy, tracedIn }) : undefined;
   const cells = rows.map(
-    ({ days, hours, daysOfHours, ...cell }): CoverageCell => ({
+    ({ days, workspaceEntityId, daysOfHours, ...cell }): CoverageCell => ({
       ...cell,
       days: partsOf((name) => daysIn(days[name])),
-      hours: hours === null ? undefined : partsOf((name) => toIntervals(hours[name] ?? [])),
+      hours: hours?.get(`${workspaceEntityId} ${cell.groupBy}`),
       daysOfHours: daysIn(daysOfHours),
     }),
   );
   return { ...found, cells };
 }
 
-/** The hours of the cell `c` by status. Those with traces are looked up in a range; elsewhere a day with traces stands for its hours. */
-function hoursOf(tracedIn: Interval | undefined): RawBuilder<unknown> {
+interface Hours {
+  readonly workspaceEntityId: number;
+  readonly groupBy: GroupBy;
+  readonly parts: Readonly<Record<keyof Parts, JsonParts | null>>;
+}
+
+/**
+ * The hours of each cell by status, by entity of its workspace and dimension. Those with traces are looked up in a range; elsewhere a
+ * day with traces stands for its hours. By itself: joined with the days of a thousand workspaces, Postgres would compute all cells
+ * again for each.
+ */
+async function hoursOf(
+  db: Database,
+  source: string,
+  {
+    workspaceId,
+    groupBy,
+    tracedIn,
+  }: { workspaceId: string | null; groupBy: GroupBy | null; tracedIn: Interval | undefined },
+): Promise<ReadonlyMap<string, Parts>> {
   const traced =
     tracedIn === undefined
       ? sql`usage.time_of(k.traced)`
@@ -106,19 +124,27 @@ function hoursOf(tracedIn: Interval | undefined): RawBuilder<unknown> {
           select coalesce(range_agg(v.traced), '{}') from usage.coverage v
           where v.scope_id = k.hour_scope_id and v.period_start < ${new Date(tracedIn.end)} and v.period_end > ${new Date(tracedIn.start)}
         )`;
-  return sql`
-    cross join lateral (
-      select ${setsOf(sql`x`, partsAsJson)} as parts
-      from (
-        select k.shown * k.not_available as not_available, k.shown * k.failed as failed, k.missing,
-               k.shown * k.unverified as unverified, k.shown * k.final as final,
-               k.shown - k.not_available - k.failed - k.missing - k.unverified - k.final as provisional, k.loaded, ${traced} as traced,
-               k.shown * coalesce(p.parts, '{}') as reconciled, '{}'::tstzmultirange as matched
-        from usage.hour_cell k
-        left join usage.hour_proof p on p.scope_id = k.hour_scope_id
-        where k.workspace_entity_id = c.workspace_entity_id and k.group_by = c.group_by
-      ) x
-    ) h`;
+  const { rows } = await sql<Hours>`
+    select x."workspaceEntityId", x."groupBy", ${setsOf(sql`x`, partsAsJson)} as parts
+    from (
+      select k.workspace_entity_id as "workspaceEntityId", k.group_by as "groupBy",
+             k.shown * k.not_available as not_available, k.shown * k.failed as failed, k.missing,
+             k.shown * k.unverified as unverified, k.shown * k.final as final,
+             k.shown - k.not_available - k.failed - k.missing - k.unverified - k.final as provisional, k.loaded, ${traced} as traced,
+             k.shown * coalesce(p.parts, '{}') as reconciled, '{}'::tstzmultirange as matched
+      from usage.hour_cell k
+      left join usage.hour_proof p on p.scope_id = k.hour_scope_id
+      where k.slug = ${source} and (${workspaceId}::text is null or k.workspace_id = usage.shown_id(${workspaceId}))
+        and (${groupBy}::text is null or k.group_by = ${groupBy})
+      offset 0
+    ) x
+  `.execute(db);
+  return new Map(
+    rows.map((row) => [
+      `${row.workspaceEntityId} ${row.groupBy}`,
+      partsOf((name) => toIntervals(row.parts[name] ?? [])),
+    ]),
+  );
 }
 
 function setsOf(row: RawBuilder<unknown>, shown: (set: RawBuilder<unknown>) => RawBuilder<unknown>) {

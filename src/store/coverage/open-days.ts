@@ -17,9 +17,9 @@ export async function openDays(db: Database, source: string): Promise<OpenDays[]
     sql`sum(usage.count_days(${sql.ref(`c.${status}`)} * t.ended))::integer as ${sql.ref(status)}`;
   const { rows } = await sql<OpenDays>`
     select c.stride, ${sql.join((["final", "provisional", "missing", "failed", "unverified"] as const).map(ended))}
-    from usage.coverage_cell c
+    -- OFFSET 0: each set is computed once, not for each mention.
+    from (select * from usage.coverage_cell where slug = ${source} and meter = 'traces' offset 0) c
     cross join (select datemultirange(daterange(null, (now() at time zone 'UTC')::date)) as ended) t
-    where c.slug = ${source} and c.meter = 'traces'
     group by c.stride
     order by c.stride
   `.execute(db);
