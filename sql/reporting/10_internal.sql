@@ -62,7 +62,7 @@ RETURNS datemultirange
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN usage.is_configured(workspace_ids, external_id) THEN '{(,)}' ELSE usage.loaded_months(workspace, data_start) END;
 
--- Days of each workspace that a close is about (month-open-days.ts reads them here): whole months. They are those that the views
+-- Days of each workspace that a close is about: whole months. They are those that the views
 -- expect. But a workspace that left the listing has nothing to say about later months in which it was not loaded.
 CREATE OR REPLACE VIEW usage.required_workspace AS
 SELECT w.entity_id AS workspace_id,

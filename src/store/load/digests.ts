@@ -21,7 +21,7 @@ interface Suspect {
 }
 
 /**
- * Reads the coverage that a window overlaps, and the present epoch of digests (0106). Whoever enters digests later in the
+ * Reads the coverage that a window overlaps, and the present epoch of digests. Whoever enters digests later in the
  * transaction gives this epoch to them: a change by others since then voids them.
  */
 export async function readOverlapped(
