@@ -88,7 +88,7 @@ export async function finishFetch(
 /**
  * Lifts the sequence of fetch numbers above all stored numbers, because after a restore it may be behind. One process at
  * a time: a second one must not set the sequence back after the first has lifted it and drawn from it. Where sequences are
- * behind, the epoch of digests (0106) is behind too: a new one begins, so that no digest that was void is believed again.
+ * behind, the epoch of digests is behind too: a new one begins, so that no digest that was void is believed again.
  */
 export async function liftFetchNumbers(store: Store): Promise<void> {
   // In a transaction, for its time limits: without them, a host that disappears here would block all others at start-up.

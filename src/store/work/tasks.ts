@@ -241,7 +241,7 @@ export async function routineTasks(db: Database, sourceId: number) {
 /** The share of free places for the tasks of the routine that have waited longest. */
 const SHARE_OF_OLDEST = 0.25;
 
-/** The order of the index `fetch_task_next` (0107), behind its source and backfill. */
+/** The order of the index `fetch_task_next`, behind its source and backfill. */
 const NEXT_FIRST = sql`(w.group_by <> 'workspace'), w.period_start desc`;
 
 /**
