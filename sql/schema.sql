@@ -2870,6 +2870,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
+-- FUNCTION usage.days_of_parts(parts tstzmultirange) RETURNS datemultirange
+
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 
 -- FUNCTION usage.digest_part(digest bytea, whole tstzrange, part tstzrange) RETURNS bytea

@@ -35,14 +35,16 @@ WHERE usage.is_configured(s.workspace_ids, e.external_id)
 -- From sets, not hour by hour: the hours of three years are millions.
 CREATE OR REPLACE VIEW usage.hour_cell_by_day AS
 SELECT c.hour_scope_id, c.source_id, c.slug, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name,
-       usage.touched_days(c.loaded) AS loaded, usage.touched_days(c.shown) AS expected,
-       usage.touched_days(c.shown)
+       usage.touched_days(c.loaded) AS loaded, d.expected,
+       d.expected
          - usage.touched_days(c.shown * (c.not_available + c.failed + c.missing + c.unverified) + (c.shown * c.loaded - c.final)) AS final,
        usage.touched_days(c.shown * c.not_available) AS not_available, usage.touched_days(c.shown * c.failed) AS failed,
        usage.touched_days(c.missing) AS missing, usage.touched_days(c.shown * c.unverified) AS unverified, c.traced,
        coalesce(usage.whole_days(p.parts), '{}') AS reconciled, p.starts AS proof_starts, p.reconciled_at
 FROM usage.hour_cell c
-LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id;
+LEFT JOIN usage.hour_proof p ON p.scope_id = c.hour_scope_id
+-- OFFSET 0: computed once for a cell, not for each mention.
+CROSS JOIN LATERAL (SELECT usage.touched_days(c.shown) AS expected OFFSET 0) d;
 
 -- The expected days of each cell as sets, one for each status, without overlaps; final days are `ok` where they are traced and
 -- `empty` where not. Who counts days or asks about years reads them here; the views of reporting list the days one by one.

@@ -3,11 +3,12 @@ import type { RedisView } from "../../../jobs/look.ts";
 import { EtlError } from "../../errors.ts";
 import { reportOnSources } from "../../pipeline/advice.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import { listSources, type SourceStatus } from "../../store/activity/overview.ts";
+import { type ListedSource, listSources, type SourceStatus } from "../../store/activity/overview.ts";
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
-import { openDays } from "../../store/coverage/open-days.ts";
+import { openDays } from "../../store/coverage/coverage-lines.ts";
 import { listedOnly, withdrawnZeros } from "../../store/coverage/zeros.ts";
+import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { describeStatus, exitOfStatus, finalityOf, type ShownStatus } from "../report/status-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
@@ -22,36 +23,30 @@ async function run(session: Session): Promise<number> {
   const { config, output } = session;
   const { db } = await session.migratedStore();
   const now = await storeNow(db);
-  const { view, problem } = await lookAtService(session);
-  const ids = new Map((await listSources(db)).map(({ source, sourceId }) => [source, sourceId]));
   const { settleAfterMs } = config;
+  const { view, problem } = await lookAtService(session);
   const queues = { sources: view?.sources, problem: problem?.message ?? null };
-  const reports = await reportOnSources(db, { config, now, queues });
-  const statuses = await Promise.all(
-    reports.map(async ({ status, trust: _, progress, budget, ...report }): Promise<ShownStatus> => {
-      const { source } = status;
-      const sourceId = ids.get(source) ?? 0;
-      const seen = view?.sources.get(source);
-      return {
-        ...status,
-        ...progress,
-        ...report,
-        rounds: budget,
-        dataStartProblem: dataStartProblemOf(session, status),
-        finality: await finalityOf(db, { sourceId, settleAfterMs }),
-        withdrawnZeros: await withdrawnZeros(db, sourceId),
-        listedOnly: await listedOnly(db, sourceId),
-        workers: seen?.workers ?? null,
-        schedulers: view?.schedulers ?? null,
-        hasRedis: config.redis !== undefined,
-        hasSchedules: (seen?.schedules.size ?? 0) > 0,
-        redis: problem,
-        days: await openDays(db, source),
-        costs: await unpricedUsage(db, sourceId),
-        limits: await limitUses(db, sourceId),
-      };
-    }),
-  );
+  const [reports, details] = await Promise.all([
+    reportOnSources(db, { config, now, queues }),
+    detailsOfSources(db, settleAfterMs),
+  ]);
+  const statuses = reports.map(({ status, trust: _, progress, budget, ...report }): ShownStatus => {
+    const seen = view?.sources.get(status.source);
+    return {
+      ...status,
+      ...progress,
+      ...report,
+      // Both read every source that was ever opened.
+      ...(details.get(status.source) as SourceDetails),
+      rounds: budget,
+      dataStartProblem: dataStartProblemOf(session, status),
+      workers: seen?.workers ?? null,
+      schedulers: view?.schedulers ?? null,
+      hasRedis: config.redis !== undefined,
+      hasSchedules: (seen?.schedules.size ?? 0) > 0,
+      redis: problem,
+    };
+  });
   output.data(statuses, (all) =>
     all.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
@@ -59,6 +54,31 @@ async function run(session: Session): Promise<number> {
   );
   const unopened = neverOpened(session, statuses);
   return firstExit([...statuses.map(exitOfStatus), ...(unopened > 0 ? [EXIT.partlyFailed] : [])]);
+}
+
+type SourceDetails = Awaited<ReturnType<typeof detailsOf>>;
+
+/** By slug. */
+async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Map<string, SourceDetails>> {
+  const sources = await listSources(db);
+  return new Map(
+    await Promise.all(
+      sources.map(async (source) => [source.source, await detailsOf(db, source, settleAfterMs)] as const),
+    ),
+  );
+}
+
+/** What `status` shows of a source beside its report. */
+async function detailsOf(db: Database, { source, sourceId }: ListedSource, settleAfterMs: number) {
+  const [finality, zeros, listed, days, costs, limits] = await Promise.all([
+    finalityOf(db, { sourceId, settleAfterMs }),
+    withdrawnZeros(db, sourceId),
+    listedOnly(db, sourceId),
+    openDays(db, source),
+    unpricedUsage(db, sourceId),
+    limitUses(db, sourceId),
+  ]);
+  return { finality, withdrawnZeros: zeros, listedOnly: listed, days, costs, limits };
 }
 
 /** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */

@@ -11,7 +11,7 @@ import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
-import type { OpenDays } from "../../store/coverage/open-days.ts";
+import type { OpenDays } from "../../store/coverage/coverage-lines.ts";
 import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";

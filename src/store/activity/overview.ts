@@ -1,56 +1,8 @@
-import { type RawBuilder, sql } from "kysely";
-import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { sql } from "kysely";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
 /** Queries for commands and pages. They change nothing. Instants are ISO texts in UTC. */
-
-export interface CoverageLine {
-  readonly source: string;
-  readonly groupBy: string;
-  readonly stride: string;
-  readonly status: string;
-  /** Days x workspaces. */
-  readonly days: number;
-  /** Those of them that have ended: today may still be loaded. */
-  readonly endedDays: number;
-  readonly firstDay: string;
-  readonly lastDay: string;
-}
-
-/** Days x workspaces by status, by default of traces of all tiers; of every day by itself if asked. */
-export async function coverageLines(
-  db: Database,
-  given: { range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
-): Promise<CoverageLine[]> {
-  const { range, byDay = false, meter = "traces" } = given;
-  const part = byDay
-    ? sql`usage.days_of(x.days) day cross join lateral (select datemultirange(daterange(day, day + 1)) as days) p`
-    : sql`(select x.days) p`;
-  const { rows } = await sql<CoverageLine>`
-    select c.slug as source, c.group_by as "groupBy", c.stride, c.status, sum(usage.count_days(p.days))::integer as days,
-           sum(usage.count_days(p.days * datemultirange(daterange(null, (now() at time zone 'UTC')::date))))::integer as "endedDays",
-           min(lower(p.days))::text as "firstDay", (max(upper(p.days)) - 1)::text as "lastDay"
-    from usage.coverage_status c
-    cross join lateral (select c.days * ${daysWithin(range)} as days offset 0) x
-    cross join lateral ${part}
-    where c.meter = ${meter} and not isempty(x.days)
-    group by c.slug, c.group_by, c.stride, c.status, ${byDay ? sql`lower(p.days)` : sql`null::date`}
-    order by 1, ${byDay ? sql`lower(p.days)` : sql`null::date`}, usage.dimension_position(c.group_by),
-             array_position(array['day', 'hour'], c.stride),
-             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], c.status)
-  `.execute(db);
-  return rows;
-}
-
-/** SQL value: the UTC days that a range touches; without one, all days. */
-function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
-  if (range === undefined) return sql`'{(,)}'::datemultirange`;
-  const day = (at: number) => new Date(floorToGrid(at, DAY_MS)).toISOString().slice(0, 10);
-  return sql`datemultirange(daterange(${day(range.start)}::date, ${day(range.end - 1)}::date, '[]'))`;
-}
 
 export interface SourceStatus {
   readonly source: string;

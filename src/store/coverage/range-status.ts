@@ -55,26 +55,30 @@ export async function rangeStatus(
       where s.source_id = ${sourceId} and s.kind = ${METER[meter].kind} and s.trace_tier = ${METER[meter].tier}
         and s.group_by = any (${[...groupings]}::text[]) and e.external_id = any (${[...workspaceIds]}::text[])
         and r.rank <= (select max(rank) from wanted)
+    ), own as materialized (
+      -- Each time belongs to the coarsest stride that has it, or in which it failed.
+      select f.n, f.scope_id, range_agg(f.loaded - f.failed) as loaded, range_agg(f.final - f.coarser - f.failed) as final
+      from (
+        select v.n, v.scope_id, v.loaded, v.final, range_agg(v.failed) over (v order by v.rank desc) as failed,
+               coalesce(range_agg(v.loaded) over (v order by v.rank desc rows between unbounded preceding and 1 preceding), '{}') as coarser
+        from (
+          select w.n, s.scope_id, o.rank,
+                 case when o.rank = 1 and w.rank > 1 then coalesce(o.whole, '{}') else o.loaded end as loaded,
+                 case when o.rank = 1 and w.rank > 1 then coalesce(o.whole_final, '{}') else o.final end as final,
+                 case when o.rank = w.rank then '{}' else o.failed end as failed
+          from wanted w
+          join scope s using (rank)
+          join scope o on o.workspace_id = s.workspace_id and o.group_by = s.group_by and o.rank <= w.rank
+        ) v
+        window v as (partition by v.n, v.scope_id)
+      ) f
+      group by 1, 2
     ), cell as materialized (
       select w.n, w.stride, w.rank, w.range, s.scope_id, s.workspace_id, s.group_by, x.not_available, x.rest - x.not_available as rest,
              t.loaded, t.final
       from wanted w
       join scope s using (rank)
-      cross join lateral (
-        -- Each time belongs to the coarsest stride that has it, or in which it failed.
-        select range_agg(f.loaded - f.failed) as loaded, range_agg(f.final - f.coarser - f.failed) as final
-        from (
-          select v.loaded, v.final, range_agg(v.failed) over (order by v.rank desc) as failed,
-                 coalesce(range_agg(v.loaded) over (order by v.rank desc rows between unbounded preceding and 1 preceding), '{}') as coarser
-          from (
-            select o.rank, case when o.rank = 1 and w.rank > 1 then coalesce(o.whole, '{}') else o.loaded end as loaded,
-                   case when o.rank = 1 and w.rank > 1 then coalesce(o.whole_final, '{}') else o.final end as final,
-                   case when o.rank = w.rank then '{}' else o.failed end as failed
-            from scope o
-            where o.workspace_id = s.workspace_id and o.group_by = s.group_by and o.rank <= w.rank
-          ) v
-        ) f
-      ) t
+      join own t using (n, scope_id)
       cross join lateral (
         select tstzmultirange(w.range) as rest, case when w.is_unavailable then tstzmultirange(w.range) - t.loaded else '{}' end as not_available
       ) x

@@ -5,9 +5,10 @@ import {
   type OpenDay,
   type WorkspaceAccess,
 } from "../../domain/months/check-list.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
-import { GROUPINGS } from "../../domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -135,31 +136,63 @@ export async function openDays(
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const until = day(range.end);
   const reasons = OPEN_REASONS.map((reason, rank) => sql`(${rank}::integer, ${reason}, o.${sql.id(reason)})`);
-  // Ordered by numbers: of months that nothing proves these are tens of thousands, and comparing texts takes as long as the rest.
-  const { rows } = await sql<OpenDay>`
-    select (extract(epoch from day::timestamp at time zone 'UTC') * 1000)::bigint as day, o.meter, o.group_by as "groupBy",
-           w.external_id as "workspaceId", w.access, r.reason
-    from unnest(
-      ${sorted.map(({ entityId }) => entityId)}::integer[], ${sorted.map(({ workspaceId }) => workspaceId)}::text[],
-      ${sorted.map(({ access }) => access)}::text[]
-    ) with ordinality w (entity_id, external_id, access, place)
+  // Whole parts: of months that nothing proves the days are a hundred thousand.
+  const { rows } = await sql<OpenPart>`
+    select o.meter, o.group_by as "groupBy", w.place::integer, r.reason, json_agg(json_build_array(
+             (extract(epoch from lower(part)::timestamp at time zone 'UTC') * 1000)::bigint,
+             (extract(epoch from upper(part)::timestamp at time zone 'UTC') * 1000)::bigint
+           )) as parts
+    from unnest(${sorted.map(({ entityId }) => entityId)}::integer[]) with ordinality w (entity_id, place)
     join usage.open_days o on o.workspace_id = w.entity_id
     cross join lateral (
       select v.reason,
              v.days - coalesce(range_agg(v.days) over (order by v.rank rows between unbounded preceding and 1 preceding), '{}') as days
       from (values ${sql.join(reasons)}) v (rank, reason, days)
+      -- Of the cells of many months nearly all are empty.
+      where not isempty(v.days)
     ) r
-    cross join lateral usage.days_of(
-      r.days * datemultirange(
-        case when o.meter = 'traces' then daterange(${day(range.start)}::date, ${until}::date)
-             else daterange(${day(othersStartOf(range))}::date, ${until}::date) end
-      )
-    ) day
+    cross join lateral unnest(r.days * datemultirange(
+      case when o.meter = 'traces' then daterange(${day(range.start)}::date, ${until}::date)
+           else daterange(${day(othersStartOf(range))}::date, ${until}::date) end
+    )) part
     where o.source_id = ${sourceId}
-    order by day, array_position(${[...METERS]}::text[], o.meter), array_position(${GROUPINGS.toSorted()}::text[], o.group_by),
-             w.place
+    group by 1, 2, 3, 4
   `.execute(db);
-  return rows;
+  return daysOf(rows, sorted);
+}
+
+/** Days of one cell that are open for one reason. */
+interface OpenPart {
+  readonly meter: Meter;
+  readonly groupBy: GroupBy;
+  /** Of its workspace, from 1. */
+  readonly place: number;
+  readonly reason: OpenDay["reason"];
+  /** From and to, epoch milliseconds. */
+  readonly parts: readonly (readonly [from: number, to: number])[];
+}
+
+/** By day, meter, dimension and workspace. */
+function daysOf(cells: readonly OpenPart[], workspaces: readonly RequiredWorkspace[]): OpenDay[] {
+  const order = GROUPINGS.toSorted();
+  const sorted = cells.toSorted(
+    (a, b) =>
+      METERS.indexOf(a.meter) - METERS.indexOf(b.meter) ||
+      order.indexOf(a.groupBy) - order.indexOf(b.groupBy) ||
+      a.place - b.place,
+  );
+  const byDay = new Map<number, OpenDay[]>();
+  for (const { meter, groupBy, place, reason, parts } of sorted) {
+    const { workspaceId, access } = workspaces[place - 1] as RequiredWorkspace;
+    for (const [from, to] of parts) {
+      for (let day = from; day < to; day += DAY_MS) {
+        const open = byDay.get(day) ?? [];
+        if (open.length === 0) byDay.set(day, open);
+        open.push({ day, meter, groupBy, workspaceId, access, reason });
+      }
+    }
+  }
+  return [...byDay.keys()].sort((a, b) => a - b).flatMap((day) => byDay.get(day) ?? []);
 }
 
 function compare(a: string, b: string): number {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { METER_NAME, type Meter } from "../../../domain/usage/meter.ts";
-import { type CoverageLine, coverageLines } from "../../../store/activity/overview.ts";
+import { type CoverageLine, coverageLines } from "../../../store/coverage/coverage-lines.ts";
 import { table, withoutZeros } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {

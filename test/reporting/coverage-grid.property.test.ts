@@ -17,8 +17,9 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../src/store/coverage/coverage-cells.ts";
-import { openDays } from "../../src/store/coverage/open-days.ts";
+import { openDays } from "../../src/store/coverage/coverage-lines.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
+import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
 
 /**
@@ -26,8 +27,8 @@ import { state, WORKSPACES, write } from "./coverage-states.ts";
  * tables, with loaded, final, failed, unverified, compared and differing time that overlaps in every way.
  */
 
-const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
-const RUNS = Number(process.env.MODEL_RUNS ?? 3);
+const SEED = seed();
+const RUNS = times(3);
 
 interface ViewRow {
   readonly key: string;

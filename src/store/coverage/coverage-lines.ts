@@ -1,0 +1,82 @@
+import { type RawBuilder, sql } from "kysely";
+import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import type { Database } from "../db/database.ts";
+
+/** How many days have which status. */
+
+export interface CoverageLine {
+  readonly source: string;
+  readonly groupBy: string;
+  readonly stride: string;
+  readonly status: string;
+  /** Days x workspaces. */
+  readonly days: number;
+  /** Those of them that have ended: today may still be loaded. */
+  readonly endedDays: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+}
+
+/** Days x workspaces by status, by default of traces of all tiers; of every day by itself if asked. */
+export async function coverageLines(
+  db: Database,
+  given: { source?: string; range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
+): Promise<CoverageLine[]> {
+  const { source, range, byDay = false, meter = "traces" } = given;
+  const day = byDay ? sql`p.day` : sql`null::date`;
+  const part = byDay
+    ? sql`(select day, day as first, day + 1 as after from usage.days_of(x.days) day)`
+    : sql`(select lower(d.days) as first, upper(d.days) as after from unnest(x.days) d (days))`;
+  const { rows } = await sql<CoverageLine>`
+    select c.slug as source, c.group_by as "groupBy", c.stride, c.status, sum(p.after - p.first)::integer as days,
+           sum(greatest(least(p.after, t.today) - p.first, 0))::integer as "endedDays",
+           min(p.first)::text as "firstDay", (max(p.after) - 1)::text as "lastDay"
+    from usage.coverage_status c
+    cross join (select (now() at time zone 'UTC')::date as today) t
+    cross join lateral (select c.days * ${daysWithin(range)} as days offset 0) x
+    cross join lateral ${part} p
+    where c.meter = ${meter} ${source === undefined ? sql`` : sql`and c.slug = ${source}`}
+    group by c.slug, c.group_by, c.stride, c.status, ${day}
+    order by 1, ${day}, usage.dimension_position(c.group_by),
+             array_position(array['day', 'hour'], c.stride),
+             array_position(array['not_available', 'failed', 'missing', 'unverified', 'provisional', 'empty', 'ok'], c.status)
+  `.execute(db);
+  return rows;
+}
+
+/** SQL value: the UTC days that a range touches; without one, all days. */
+function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
+  if (range === undefined) return sql`'{(,)}'::datemultirange`;
+  const day = (at: number) => new Date(floorToGrid(at, DAY_MS)).toISOString().slice(0, 10);
+  return sql`datemultirange(daterange(${day(range.start)}::date, ${day(range.end - 1)}::date, '[]'))`;
+}
+
+/** Ended days x workspaces x dimensions of one stride, of traces of all tiers. */
+export interface OpenDays {
+  readonly stride: string;
+  readonly final: number;
+  readonly provisional: number;
+  readonly missing: number;
+  readonly failed: number;
+  readonly unverified: number;
+}
+
+/** The days of a source by stride; a stride without any is left out. */
+export async function openDays(db: Database, source: string): Promise<OpenDays[]> {
+  const lines = await coverageLines(db, { source });
+  const byStride = [...Map.groupBy(lines, ({ stride }) => stride)].sort(([a], [b]) => a.localeCompare(b));
+  return byStride.map(([stride, of]) => {
+    const count = (...statuses: readonly string[]) =>
+      of.reduce((sum, { status, endedDays }) => sum + (statuses.includes(status) ? endedDays : 0), 0);
+    return {
+      stride,
+      final: count("ok", "empty"),
+      provisional: count("provisional"),
+      missing: count("missing"),
+      failed: count("failed"),
+      unverified: count("unverified"),
+    };
+  });
+}
