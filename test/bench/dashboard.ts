@@ -1,5 +1,5 @@
 import pg from "pg";
-import { expand, queries } from "../reporting/dashboard/dashboard.ts";
+import { expand, queries } from "../tools/dashboard/dashboard.ts";
 
 /**
  * `DATABASE_URL=... npm run bench:dashboard`: asks every query of the Grafana dashboard once of a database, with all sources and

@@ -6,7 +6,7 @@ import { createOutput, table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { sharesOf } from "../../src/pipeline/source/pace.ts";
 import { openStore } from "../../src/store/db/database.ts";
-import { takeSlicesToQueue } from "../../src/store/work/tasks.ts";
+import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
 import { median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";
 import type { Plan, Planned } from "./measured.ts";
 import { type Environment, NODE_OPTIONS, runCommand } from "./processes.ts";
@@ -190,7 +190,7 @@ async function medianOfTaking(): Promise<number> {
     const startedAt = performance.now();
     await store
       .transaction(async ({ db }) => {
-        await takeSlicesToQueue(db, { sourceId, most: 1000 });
+        await takeTasksToQueue(db, { sourceId, most: 1000 });
         times.push(performance.now() - startedAt);
         throw new Error(TAKEN_BACK);
       })

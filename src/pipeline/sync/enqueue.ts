@@ -1,6 +1,6 @@
 import type { Store } from "../../store/db/database.ts";
 import { finishBackfills } from "../../store/work/backfills.ts";
-import { queuedTasks, releaseTasks, takeSlicesToQueue } from "../../store/work/tasks.ts";
+import { queuedTasks, releaseTasks, takeTasksToQueue } from "../../store/work/tasks.ts";
 
 /** Tasks of a source in Redis at most: about 20 s of work at the default rate limit, and under 1 MB. */
 const MOST_QUEUED = 1000;
@@ -12,7 +12,7 @@ interface Queued {
 
 /** Enqueues waiting tasks of a source. Postgres commits first: `requeueLost` finds a message that is lost. */
 export async function enqueueTasks(store: Store, { sourceId, queue }: Queued): Promise<{ fed: number }> {
-  const tasks = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: MOST_QUEUED }));
+  const tasks = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: MOST_QUEUED }));
   // Without this, whoever waits for a backfill would wait for the next requeue.
   if (tasks.length === 0) await finishBackfills(store);
   await queue.add(

@@ -36,7 +36,7 @@ export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
 
 /**
  * What time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the next one
- * begins: plans grow, and old windows are left with the share that `takeSlicesToQueue` keeps for them.
+ * begins: plans grow, and old windows are left with the share that `takeTasksToQueue` keeps for them.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaces, meters } = source;

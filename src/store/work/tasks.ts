@@ -253,7 +253,7 @@ const NEXT_FIRST = sql`(w.group_by <> 'workspace'), w.period_start desc`;
  * It reads as many tasks as there are places, of the routine, of its oldest and of each backfill that runs: hundreds of
  * thousands may wait.
  */
-export async function takeSlicesToQueue(
+export async function takeTasksToQueue(
   db: Database,
   { sourceId, most }: { sourceId: number; most: number },
 ): Promise<Pick<StoredTask, "taskId" | "generation" | "backfillId">[]> {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
-import { claimTask, endTask, enterTasks, takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
+import { claimTask, endTask, enterTasks, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
@@ -31,7 +31,7 @@ async function setup() {
     return added[0]?.backfill_id as number;
   };
   const take = (most: number) =>
-    bundle.store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
+    bundle.store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
   return { ...bundle, sourceId, members, backfill, take };
 }
 
