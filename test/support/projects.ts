@@ -1,13 +1,69 @@
-/** The folders under test/ of each vitest project: `npx vitest run --project NAME`. Every test file is in exactly one. */
-export const PROJECTS: Readonly<Record<string, readonly string[]>> = {
+/** The folders under test/ of each vitest project. `npx vitest run --project NAME` runs one; with the path of a file, that file. */
+
+type Projects = Readonly<Record<string, readonly string[]>>;
+
+/** What proves the product on every change: `npm test`. */
+export const GATE: Projects = {
   unit: ["unit"],
   contract: ["contract"],
   store: ["integration/store"],
-  pipeline: ["integration/pipeline", "faults"],
-  service: ["integration/service"],
+  pipeline: ["integration/pipeline"],
   web: ["integration/web"],
-  "local-servers": ["integration/local-servers"],
   reporting: ["reporting"],
+  journey: ["journey"],
+};
+
+/** What proves it against many processes, all pages, other tools and versions: `npm run test:all`. */
+export const REST: Projects = {
+  service: ["integration/service"],
+  "local-servers": ["integration/local-servers"],
   e2e: ["e2e"],
   browser: ["browser"],
+  faults: ["faults"],
+  tools: ["tools"],
 };
+
+/**
+ * Files of the gate's folders that `npm run test:all` runs instead. They are the project `long`: each takes seconds to minutes, and
+ * tests something that seldom happens, or again at length what a shorter test holds.
+ */
+export const LONG: readonly string[] = [
+  // Crashes, races, silent and foreign servers.
+  "integration/store/as-of-limit",
+  "integration/store/commit-unknown",
+  "integration/store/load-crash",
+  "integration/store/load-deadlock",
+  "integration/store/load-races",
+  "integration/store/managed",
+  "integration/store/outage",
+  "integration/store/roles",
+  "integration/store/silent-postgres",
+  "integration/pipeline/extract/outage",
+  "integration/web/replica",
+  // Platforms that contradict themselves in rare ways; reconcile, check-totals, sync/meters and probe have the usual ones.
+  "integration/pipeline/demo-story",
+  "integration/pipeline/extract/contracts",
+  "integration/pipeline/probe-misbilled",
+  "integration/pipeline/reconcile/compared-strides",
+  "integration/pipeline/reconcile/meters.property",
+  "integration/pipeline/reconcile/nightly-hours",
+  "integration/pipeline/reconcile/reconcile.property",
+  "integration/pipeline/sync/ended-meters",
+  "integration/pipeline/totals/known-findings",
+  // Costs, FOCUS and files at length; cost, charge, prices and export-rows stay.
+  "reporting/export",
+  "reporting/export-selection",
+  "reporting/focus",
+  "reporting/focus-1-4",
+  "reporting/focus-corrections",
+  "reporting/focus-files",
+  "reporting/interrupted-export",
+  "reporting/keys",
+  "reporting/measured-costs",
+  "reporting/other-meters",
+  "reporting/usage-costs.property",
+];
+
+/** Globs of the files of a project. */
+export const filesOf = (folders: readonly string[]) => folders.map((folder) => `test/${folder}/**/*.test.ts`);
+export const LONG_FILES = LONG.map((file) => `test/${file}.test.ts`);

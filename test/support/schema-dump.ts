@@ -11,7 +11,7 @@ export async function rowTypesCommand(client: pg.Client, url: string): Promise<[
   );
   const excluded = [...rows.map(({ name }) => name), "kysely_*"].map((name) => `usage.${name}`);
   return [
-    `${ROOT}node_modules/.bin/kysely-codegen`,
+    `${ROOT}test/tools/node_modules/.bin/kysely-codegen`,
     [
       ...["--dialect", "postgres", "--url", url, "--default-schema", "usage"],
       ...["--include-pattern", "usage.*", "--exclude-pattern", `{${excluded.join(",")}}`],

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { PROJECTS } from "./projects.ts";
+import { filesOf, GATE, LONG_FILES } from "./projects.ts";
 
 /**
  * The tests that Stryker runs against each mutant. Only projects whose tests run in their own process: a started program
@@ -23,7 +23,7 @@ export default defineConfig({
   test: {
     projects: TESTS.map((name) => ({
       extends: true,
-      test: { name, include: PROJECTS[name]?.map((folder) => `test/${folder}/**/*.test.ts`) ?? [] },
+      test: { name, include: filesOf(GATE[name] ?? []), exclude: LONG_FILES },
     })),
     globalSetup: ["test/support/global-setup.ts"],
     testTimeout: 120_000,

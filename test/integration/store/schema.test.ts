@@ -1,13 +1,11 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { pendingMigrations } from "../../../src/store/db/schema-version.ts";
 import { createTestDatabase } from "../../support/database.ts";
-import { dumpSchema, ROOT, rowTypesCommand } from "../../support/schema-dump.ts";
+import { dumpSchema, ROOT } from "../../support/schema-dump.ts";
 import { setupStore } from "./setup.ts";
 
 const HINT = "Run `npm run schema` and read the diff.";
@@ -16,18 +14,6 @@ test("sql/schema.sql is the schema that the migrations and views make", async ()
   const { reader } = await setupStore();
   const committed = await readFile(`${ROOT}sql/schema.sql`, "utf8").catch(() => "");
   expect(await dumpSchema(reader), HINT).toBe(committed);
-});
-
-test("src/store/db/tables.ts has the row types that kysely-codegen makes of the migrations", {
-  timeout: 120_000,
-}, async () => {
-  const { url, reader } = await setupStore();
-  const [file, options] = await rowTypesCommand(reader, url);
-  const output = await promisify(execFile)(file, [...options, "--verify"], { cwd: ROOT }).then(
-    () => "",
-    ({ stdout, stderr }) => `${stdout}\n${stderr}`,
-  );
-  expect(output, HINT).toBe("");
 });
 
 test("migrate may start three times at once on an empty database", async () => {

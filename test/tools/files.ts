@@ -7,8 +7,8 @@ import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { checkFiles, type Manifest, readManifest } from "../../src/pipeline/export/manifest.ts";
 import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
-import { addSource, WORKSPACES } from "./reporting.ts";
-import { loadRows, setupMigrated, windowOf } from "./store.ts";
+import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
 
 export const DAY_MS = 86_400_000;
 /** Files are written up to today, so usage begins a few days ago. */

@@ -5,7 +5,7 @@ import {
 } from "langsmith/experimental/sandbox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { LOCAL, type Reach, reach, TEMPLATE, untested } from "./reach.ts";
+import { LOCAL, type Reach, reach, TEMPLATE, untested } from "../contract/reach.ts";
 
 /** The control plane (docs/platform.md, Control plane), for its real client and on the wire. */
 

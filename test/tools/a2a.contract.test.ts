@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { A2AS, ASSISTANT, LOCAL, type Reach, reach, untested } from "../contract/reach.ts";
 import { CLIENTS, type Conversation } from "./a2a-clients.ts";
-import { A2AS, ASSISTANT, LOCAL, type Reach, reach, untested } from "./reach.ts";
 
 interface Ids {
   readonly taskId: string;

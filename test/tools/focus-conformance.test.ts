@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { COST, fill, loadDay, loadMonth, PERIOD, setup } from "../reporting/focus/bench.ts";
 import { enterPrices } from "../support/charges.ts";
 import { breachesOf, type FocusCheck, factsOf } from "../support/focus.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
-import { COST, fill, loadDay, loadMonth, PERIOD, setup } from "./focus/bench.ts";
 
 const [WORKSPACE] = WORKSPACES;
 const columns = factsOf("CostAndUsage").map(({ column }) => column);

@@ -5,6 +5,8 @@ import { dice } from "../../src/local/standin/engine/random.ts";
 import { checkFiles, type Manifest } from "../../src/pipeline/export/manifest.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
+import { seed } from "../support/drawn.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import {
   DAY_MS,
   FIRST,
@@ -15,12 +17,11 @@ import {
   signal,
   startBucketServer,
   wrongFiles,
-} from "../support/files.ts";
-import { WORKSPACES } from "../support/reporting.ts";
-import { killedBefore, openFilesOf, readViews, readWithDuckDb } from "../support/warehouse.ts";
+} from "./files.ts";
+import { killedBefore, openFilesOf, readViews, readWithDuckDb } from "./warehouse.ts";
 
 const STEPS = 5;
-const SEED = Number(process.env.FILES_SEED ?? 20_261_122);
+const SEED = seed(20_261_122);
 
 test(`files hold what the views show, and a killed writer leaves the last set whole (seed ${SEED})`, async () => {
   const { url, folder, place, write, load } = await setupFiles();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { Manifest } from "../../src/pipeline/export/manifest.ts";
 import type { Place } from "../../src/warehouse/place.ts";
-import { connectPlain } from "./reporting.ts";
+import { connectPlain } from "../support/reporting.ts";
 
 /** Rows as texts, null as null, in an order of their own. */
 type Rows = (string | null)[][];

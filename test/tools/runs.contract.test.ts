@@ -1,8 +1,8 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { ASSISTANT, LOCAL, type Reach, reach, SLOW_TEXT, SLOWER_TEXT, untested } from "../contract/reach.ts";
 import { poll } from "../support/poll.ts";
-import { ASSISTANT, LOCAL, type Reach, reach, SLOW_TEXT, SLOWER_TEXT, untested } from "./reach.ts";
 
 /** Threads and runs (docs/platform.md, Agent server), for their real client and on the wire. */
 

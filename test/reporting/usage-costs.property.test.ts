@@ -18,6 +18,7 @@ import {
   type IdUsage,
   unscaled,
 } from "../support/charges.ts";
+import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
 const [, OTHER] = WORKSPACES;
@@ -33,7 +34,7 @@ const share = fc.integer({ min: 0, max: 60 }).map((percent) => percent / 100);
 test("costs by id and bucket are those of the views to the last digit, with tiers, gaps and a closed month", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url);
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  const SEED = seed();
   await fc.assert(
     fc.asyncProperty(
       ...([
@@ -75,7 +76,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
         }
       },
     ),
-    { seed, numRuns: Number(process.env.RUNS ?? 2) },
+    { seed: SEED, numRuns: times(2) },
   );
 }, 600_000);
 

@@ -6,9 +6,9 @@ import { nameOfDatabase } from "../../src/store/db/database-name.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { pastPooler } from "../support/database.ts";
-import { FIRST, manifestOf, setupFiles, signal, wrongFiles } from "../support/files.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
-import { atManifest, endWriter, readViews, readWithDuckDb } from "../support/warehouse.ts";
+import { FIRST, manifestOf, setupFiles, signal, wrongFiles } from "./files.ts";
+import { atManifest, endWriter, readViews, readWithDuckDb } from "./warehouse.ts";
 
 test("a set of another database is replaced only by who says so", async () => {
   const [first, second] = [await setupFiles(), await setupFiles()];

@@ -12,6 +12,7 @@ import type { Per, UsageOf } from "../../src/store/figures/records.ts";
 import { type UsageSum, usageSums } from "../../src/store/figures/sums.ts";
 import { clearUsage } from "../support/any-charges.ts";
 import { DAYS, dayOf } from "../support/charges.ts";
+import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -64,7 +65,7 @@ const range: fc.Arbitrary<Days> = fc
 test("usage by id, by bucket and what is loaded are those of the views, for any range, gaps and days that are made of hours", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url);
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  const SEED = seed();
   await fc.assert(
     fc.asyncProperty(
       given,
@@ -92,7 +93,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
         }
       },
     ),
-    { seed, numRuns: Number(process.env.RUNS ?? 2) },
+    { seed: SEED, numRuns: times(2) },
   );
 }, 600_000);
 

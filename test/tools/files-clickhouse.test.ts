@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { openPlace } from "../../src/warehouse/place.ts";
-import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "../support/files.ts";
 import { connectPlain } from "../support/reporting.ts";
+import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "./files.ts";
 
 /** ClickHouse within a process (npm's `chdb`, half a gigabyte): where it is installed. See CONTRIBUTING.md. */
 const CHDB = process.env.CHDB_MODULE;

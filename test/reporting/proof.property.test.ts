@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openDays, requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
+import { seed, times } from "../support/drawn.ts";
 import {
   at,
   begin,
@@ -22,8 +23,8 @@ import {
  * prunes. After every step they equal what a model says, and `is_final AND is_reconciled` leaves exactly the days that `close` calls open.
  */
 
-const SEED = Number(process.env.SEED ?? 20_260_301);
-const RUNS = Number(process.env.MODEL_RUNS ?? 2);
+const SEED = seed(20_260_301);
+const RUNS = times(2);
 const MS = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
 const COLUMNS = `is_reconciled, ${MS("reconciled_at")} AS reconciled, ${MS("totals_matched_at")} AS totals, ${MS("proved_at")} AS later`;
 type Row = Proved & { key: string; is_reconciled: boolean; is_final: boolean };
@@ -34,7 +35,7 @@ async function shown({ reader }: StoreBundle, text: string): Promise<Row[]> {
   return rows;
 }
 
-const times = ({ reconciled, totals, later }: Proved) =>
+const instants = ({ reconciled, totals, later }: Proved) =>
   [reconciled, totals, later].map((one) => (one === null ? null : Math.round(one)));
 
 async function check(bundle: StoreBundle, about: string): Promise<void> {
@@ -46,7 +47,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     FROM reporting.usage_coverage_daily WHERE group_by = 'project' AND usage_date >= $1 AND usage_date < $2`,
   );
   for (const row of coverage) {
-    expect(times(row), `${about}: coverage ${row.key}`).toEqual(times(model.get(row.key) as Proved));
+    expect(instants(row), `${about}: coverage ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
   }
   expect(coverage.filter(({ key }) => key.endsWith("day"))).toHaveLength(2 * DAYS);
   const rows = await shown(
@@ -56,7 +57,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     FROM reporting.fct_usage_project_daily WHERE usage_date >= $1 AND usage_date < $2`,
   );
   for (const row of rows) {
-    expect(times(row), `${about}: project ${row.key}`).toEqual(times(model.get(row.key) as Proved));
+    expect(instants(row), `${about}: project ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
   }
   const days = { sourceId, range: { start: START, end: at(DAYS) } };
   const required = await requiredWorkspaces(bundle.store.db, { ...days, without: [] });
