@@ -1,10 +1,24 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { PROJECTS } from "./test/support/projects.ts";
+import { filesOf, GATE, LONG_FILES, REST } from "./test/support/projects.ts";
+
+/** `TESTS=gate` or `TESTS=rest`; without it all, so that a file that is named runs wherever it lies. */
+const PART = process.env.TESTS;
+const projects = [
+  ...(PART === "rest"
+    ? []
+    : Object.entries(GATE).map(([name, of]) => ({ name, include: filesOf(of), exclude: LONG_FILES }))),
+  ...(PART === "gate"
+    ? []
+    : [
+        ...Object.entries(REST).map(([name, of]) => ({ name, include: filesOf(of) })),
+        { name: "long", include: LONG_FILES },
+      ]),
+];
 
 /** Files of these projects take longest, and mostly wait. */
-const SLOW = ["service", "e2e", "local-servers"];
+const SLOW = ["journey", "service", "e2e", "local-servers", "browser"];
 /** Of the quick files, so many run beside slow ones. The rest comes last, so that no worker idles at the end beside a long file. */
 const BESIDE_SLOW = 0.85;
 
@@ -35,10 +49,7 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/no
 
 export default defineConfig({
   test: {
-    projects: Object.entries(PROJECTS).map(([name, folders]) => ({
-      extends: true,
-      test: { name, include: folders.map((folder) => `test/${folder}/**/*.test.ts`) },
-    })),
+    projects: projects.map((test) => ({ extends: true, test })),
     globalSetup: ["test/support/global-setup.ts"],
     // A bound, not a measure: on a machine that others use too, a test may take ten times as long.
     testTimeout: 120_000,

@@ -1,8 +1,8 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { bench, document, endOf, envOf, run } from "../support/program.ts";
 import { farFromTheNextHour } from "../support/source.ts";
-import { bench, document, endOf, envOf, run } from "./program.ts";
 
 test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", {
   timeout: 120_000,

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "../support/database.ts";
-import { bench, document, envOf, KEY, PASSWORD, run } from "./program.ts";
+import { bench, document, envOf, KEY, PASSWORD, run } from "../support/program.ts";
 
 describe("configuration", () => {
   test("with several mistakes, or without several settings, is refused with all of them", async () => {

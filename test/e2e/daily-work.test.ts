@@ -1,87 +1,11 @@
-import { userInfo } from "node:os";
 import { describe, expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { start } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
+import { bench, document, endOf, envOf, KEY, outputs, routine, run } from "../support/program.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, dayOf, document, endOf, envOf, KEY, outputs, routine, run } from "./program.ts";
 
 describe("the commands of a day", () => {
-  test("sync, coverage, status, doctor, reconcile and backfill each print one JSON document and set their exit code", async () => {
-    const made = await bench();
-    const env = envOf(made);
-    const quiet = async (args: string[], exit = 0) => {
-      const ended = await run([...args, "--json"], env);
-      expect([args.join(" "), ended.code, ended.stderr]).toEqual([args.join(" "), exit, ""]);
-      return document(ended);
-    };
-    const synced = await quiet(["sync", "--inline"]);
-    expect(synced).toMatchObject([{ source: "default", failures: [], counts: expect.any(Array) }]);
-    expect(differences(await inStore(made), routine(made))).toEqual([]);
-
-    expect(await quiet(["coverage", "--fail-on-gaps"])).not.toEqual([]);
-    expect(await quiet(["status"])).toMatchObject([{ source: "default", refused: null, failures: [] }]);
-    expect(await quiet(["doctor"])).toEqual(expect.arrayContaining([expect.objectContaining({ ok: true })]));
-    expect(await quiet(["reconcile"])).toMatchObject([{ differences: [] }]);
-
-    const first = dayOf(made.dataStart);
-    const range = ["--from", first, "--to", dayOf(made.dataStart + DAY_MS)];
-    await made.sql("UPDATE usage.dated_record SET traces = traces + 1 WHERE bucket_start = $1::date", [
-      first,
-    ]);
-    const [mismatch] = (await quiet(["reconcile", ...range], 4)) as [{ differences: unknown[] }];
-    expect(mismatch.differences.length).toBeGreaterThan(0);
-    expect(await quiet(["reconcile", ...range, "--repair"])).toMatchObject([{ differences: [] }]);
-    expect(differences(await inStore(made), routine(made))).toEqual([]);
-
-    // A day's coverage and records are lost: a dry run counts the gap and a backfill fills it.
-    await made.sql(
-      `DELETE FROM usage.coverage c USING usage.trace_scope s
-       WHERE s.scope_id = c.scope_id AND s.stride = 'day' AND period_start = $1`,
-      [new Date(made.dataStart).toISOString()],
-    );
-    await made.sql("DELETE FROM usage.dated_record WHERE bucket_start = $1::date", [first]);
-    await quiet(["coverage", "--fail-on-gaps"], 4);
-    // One request by workspace; by project, user and key one for each of two workspaces.
-    const { count: before } = made.standin.requests;
-    const dry = await quiet(["backfill", ...range, "--dry-run"]);
-    const day = { from: new Date(made.dataStart).toISOString().replace(".000Z", "Z") };
-    expect(dry).toMatchObject([
-      {
-        ...{ source: "default", workspaces: 2, total: 7, windows: [{ stride: "day", requests: 7, ...day }] },
-        loaded: expect.arrayContaining([
-          expect.objectContaining({ groupBy: "user", status: "missing", buckets: 2, ...day }),
-        ]),
-      },
-    ]);
-    expect(await quiet(["plan", ...range])).toEqual(dry);
-    const shown = await run(["plan", "--from", first, "--to", "2090-01-01"], envOf(made));
-    expect(shown.stdout).toMatch(/ends in the future \(2090-01-01\)\. It is asked for until \S+\.\n/);
-    expect(shown.stdout).toMatch(/user +day +missing +2 +\S+ +\S+\n/);
-    for (const line of shown.stdout.split("\n")) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
-    expect(made.standin.requests.count).toBe(before);
-    await quiet(["backfill", ...range, "--inline"]);
-    const order = { via: "command", actor: userInfo().username };
-    expect(
-      await made.sql("SELECT action, via, actor, detail FROM usage.operator_action ORDER BY action_id"),
-    ).toEqual([
-      { ...order, action: "sync.start", detail: "inline" },
-      {
-        ...{ ...order, action: "reconcile.repair" },
-        detail: expect.stringMatching(/^\S+ to \S+, workspace, project, user, api_key$/),
-      },
-      {
-        ...{ ...order, action: "backfill.start" },
-        detail: expect.stringMatching(
-          /^inline: \S+ to \S+ by day, .*, 2 workspaces, missing, 7 fetch tasks$/,
-        ),
-      },
-    ]);
-    await quiet(["coverage", "--fail-on-gaps"]);
-    expect(differences(await inStore(made), routine(made))).toEqual([]);
-  });
-
   test("backfill refuses ranges without usage and unknown workspaces", async () => {
     const made = await bench({ workspaces: [0] });
     const env = envOf(made);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
-import { bench, dayOf, document, endOf, envOf, run as runWith } from "./program.ts";
+import { bench, dayOf, document, endOf, envOf, run as runWith } from "../support/program.ts";
 
 test("a data start that is configured later is told, and one command moves it where nothing is lost", {
   timeout: 120_000,

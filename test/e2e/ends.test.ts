@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { poll } from "../support/poll.ts";
-import { bench, dayOf, envOf, run } from "./program.ts";
+import { bench, dayOf, envOf, run } from "../support/program.ts";
 
 /** Commands end: when a server is away, and when whoever started them ends. */
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { dayOf, envOf, KEY, run } from "../support/program.ts";
 import { setup } from "../support/source.ts";
 import { temporaryFile, temporaryFolder } from "../support/temporary.ts";
 import { onTerminal } from "../support/terminal.ts";
-import { dayOf, envOf, KEY, run } from "./program.ts";
 
 const NOWHERE = "http://127.0.0.1:9";
 const PASSWORD = "hunter2-typed-by-hand";

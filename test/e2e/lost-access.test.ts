@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { bench, dayOf, document, envOf, routine, run } from "../support/program.ts";
 import { startProxy } from "../support/proxy.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, dayOf, document, envOf, routine, run } from "./program.ts";
 
 test("a sync whose key loses a workspace shows no zero; status says which, and the next sync after its return loads it", async () => {
   const made = await bench({ workspaces: [0, 1, 4] });

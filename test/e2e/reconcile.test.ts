@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { bench, document, envOf, run } from "../support/program.ts";
 import { senderOn } from "../support/source.ts";
-import { bench, document, envOf, run } from "./program.ts";
 
 test("reconcile and totals say what they compared, and exit by what is left in the range", {
   timeout: 240_000,

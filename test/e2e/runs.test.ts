@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bench, dayOf, document, envOf, run } from "./program.ts";
+import { bench, dayOf, document, envOf, run } from "../support/program.ts";
 
 interface Run {
   readonly runId: number;

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
+import { bench, dayOf, document, KEY, routine, run } from "../support/program.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore, together } from "../support/tables.ts";
 import { temporaryFile } from "../support/temporary.ts";
-import { bench, dayOf, document, KEY, routine, run } from "./program.ts";
 
 describe("several sources", () => {
   function several(made: Bench, sources: object[]) {

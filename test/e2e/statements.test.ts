@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { bench, dayOf, document, envOf, routine, run } from "../support/program.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, dayOf, document, envOf, routine, run } from "./program.ts";
 
 /** What sync, backfill and status say about the range that was asked for, against the tables. */
 

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { environment } from "../support/cli.ts";
+import { bench, document, envOf, run } from "../support/program.ts";
 import { onTerminal } from "../support/terminal.ts";
-import { bench, document, envOf, run } from "./program.ts";
 
 test("a terminal shows what a pipe carries, and lines that do not fit are found", async () => {
   const args = ["plan", "--from", "2026-03-04", "--to", "2026-03-01"];

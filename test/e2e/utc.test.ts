@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { bench, dayOf, document, envOf, routine, run } from "../support/program.ts";
 import { differences, inStore } from "../support/tables.ts";
-import { bench, dayOf, document, envOf, routine, run } from "./program.ts";
 
 describe("in any time zone the program uses UTC", () => {
   const abroad = { TZ: "America/St_Johns" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bench, document, envOf, run } from "./program.ts";
+import { bench, document, envOf, run } from "../support/program.ts";
 
 /** Which workspaces and sources are known: a mistake is refused, and what is known by mistake can be forgotten. */
 

@@ -2,13 +2,14 @@ import { describe, expect, test } from "vitest";
 import { HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { FaultStep } from "../../src/local/standin/faults.ts";
 import type { StandinOptions } from "../../src/local/standin/server.ts";
+import { seed } from "../support/drawn.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
 /** Whatever goes wrong in transport, a sync ends with the tables of an undisturbed sync. */
 
 /** SEED=n repeats the random faults of a failed run. */
-const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const SEED = seed();
 
 let undisturbed: { hour: number; now: number; tables: Awaited<ReturnType<typeof dump>> } | undefined;
 

@@ -13,7 +13,7 @@ import {
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
-import { takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
+import { takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
@@ -24,7 +24,7 @@ const ADA = { name: "ada", role: "operator", via: "command" } as const;
 async function workAll(source: OpenSource): Promise<void> {
   const { store, sourceId } = source;
   for (;;) {
-    const messages = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 100 }));
+    const messages = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 100 }));
     if (messages.length === 0) return;
     for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
   }

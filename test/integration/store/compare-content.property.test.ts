@@ -5,6 +5,7 @@ import type { ExportRow } from "../../../src/domain/usage/export.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { compareExport } from "../../../src/store/proof/compare-export.ts";
+import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
@@ -14,7 +15,7 @@ import { setupSource } from "./setup.ts";
  * a damaged disk does: digests of coverage do not know of it.
  */
 
-const RUNS = Number(process.env.COMPARE_RUNS ?? 25);
+const RUNS = times(12);
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
 const IDS = Array.from({ length: 140 }, (_, i) => (i === 0 ? "" : `project ${i}, é "\\`));
 const BUCKETS = 9;

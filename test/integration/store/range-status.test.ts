@@ -4,11 +4,12 @@ import type { LoadStatus } from "../../../src/domain/coverage/range-status.ts";
 import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../../../src/domain/time/stride.ts";
 import { ensureScopes, scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { rangeStatus } from "../../../src/store/coverage/range-status.ts";
+import { seed } from "../../support/drawn.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 
 /** What the tables say of a requested range, against a model that looks at each day by itself. */
 
-const SEED = Number(process.env.SEED ?? 20_260_105);
+const SEED = seed(20_260_105);
 const DATA_START = Date.UTC(2026, 0, 5);
 const DAYS = 8;
 const DAYS_OF_MONTH = 30;

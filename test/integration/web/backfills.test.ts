@@ -4,11 +4,9 @@ import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
-import { claimTask, endTask, takeSlicesToQueue } from "../../../src/store/work/tasks.ts";
+import { claimTask, endTask, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { listActions } from "../../support/actions.ts";
-import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
-import { poll } from "../../support/poll.ts";
-import { daysAgo, setupService } from "../../support/service.ts";
+import { setupPages, setupViewer, startBackfill, startFields } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Backfills through the pages, as a browser without JavaScript uses them. */
@@ -29,7 +27,7 @@ async function setupBackfills(
   const from = dayOf(bench.dataStart);
   const asked = `/backfills/new?from=${from}&to=${dayOf(bench.dataStart + 3 * DAY_MS)}`;
   const take = () =>
-    bench.store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId: source.sourceId, most: 1000 }));
+    bench.store.transaction(({ db }) => takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }));
   const workAll = async () => {
     for (let messages = await take(); messages.length > 0; messages = await take()) {
       for (const message of messages)
@@ -53,58 +51,7 @@ async function setupBackfills(
   return { bench, pages, asked, workAll, failAll };
 }
 
-/** Sends the form that starts what the page at `path` previews. */
-async function start(pages: PagesBench, path: string, { changed = {} as Record<string, string> } = {}) {
-  const { text } = await pages.get(path);
-  return pages.post("/backfills/new", { ...startFields(text), ...changed }, { from: path });
-}
-
-function startFields(text: string): Record<string, string[]> {
-  const form = /<form method="post" action="\/backfills\/new">([\s\S]*?)<\/form>/.exec(text)?.[1] ?? "";
-  const fields: Record<string, string[]> = {};
-  for (const [, name = "", value = ""] of form.matchAll(/name="(\w+)" value="([^"]*)"/g)) {
-    if (name !== "_csrf") fields[name] = [...(fields[name] ?? []), value];
-  }
-  return fields;
-}
-
 const backfills = (bench: Bench) => listBackfills(bench.store.db);
-
-test("a gap is previewed, started and loaded by a worker, and its page says what the tables say", {
-  timeout: 180_000,
-}, async () => {
-  const bench = await setupService({ days: 4, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } });
-  const environment = Object.fromEntries(
-    Object.entries(bench.environment).filter(
-      ([name]) => !["DATABASE_URL", "USAGE_BASE_URL", "USAGE_API_KEY", "HTTP_PORT"].includes(name),
-    ),
-  );
-  const pages = await setupPages(bench, { environment });
-  await bench.serve();
-  await bench.loaded();
-  await bench.store.transaction(({ client }) =>
-    client.query(`DELETE FROM usage.dated_record;
-      DELETE FROM usage.coverage c USING usage.trace_scope s WHERE s.scope_id = c.scope_id AND s.stride = 'day'`),
-  );
-  const path = `/backfills/new?source=default&from=${daysAgo(4)}&to=${daysAgo(3)}`;
-  const preview = await pages.get(path);
-  expect(preview.status).toBe(200);
-  expect(preview.text).toMatch(
-    /Requests<\/dt><dd><span class="number">4<\/span> in <span class="number">1<\/span> windows/,
-  );
-  expect(preview.text).toContain(`backfill --from ${daysAgo(4)} --to ${daysAgo(3)}`);
-  const started = await start(pages, path);
-  expect([started.status, started.headers.location]).toEqual([303, "/backfills/1"]);
-  const isOver = async () => (await pages.get("/backfills/1")).text.includes("Finished:");
-  await poll(isOver, { deadlineMs: 60_000, everyMs: 200 });
-  const page = await pages.get("/backfills/1");
-  expect(page.text).toContain("All of it is loaded: by day 4 ");
-  expect(page.text).not.toMatch(/<button[^>]*formaction/);
-  expect((await pages.get("/backfills")).text).toMatch(/<a href="\/backfills\/1">1<\/a>[\s\S]*done/);
-  expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
-    { action: "backfill.start", via: "page" },
-  ]);
-});
 
 test("a form that makes no sense keeps its values and says why; nothing is started by a look", async () => {
   const { bench, pages } = await setupBackfills();
@@ -152,7 +99,7 @@ test("the same form sent twice starts one backfill, and leads to it both times, 
   expect(await backfills(bench)).toMatchObject([{ state: "done", total: 4, done: 4 }]);
   expect(pages.enqueued.length).toBeGreaterThan(0);
   // What is not final is asked for again by who looks anew and wants so.
-  expect((await start(pages, `${asked}&reprocess=all`)).headers.location).toBe("/backfills/2");
+  expect((await startBackfill(pages, `${asked}&reprocess=all`)).headers.location).toBe("/backfills/2");
 });
 
 test("a plan that changed since it was shown is not started: the page shows what changed, and offers the new plan", async () => {
@@ -160,7 +107,7 @@ test("a plan that changed since it was shown is not started: the page shows what
   const week = asked.replace(/to=.*/, `to=${dayOf(bench.dataStart + 8 * DAY_MS)}`);
   const { text } = await pages.get(week);
   // Another person loads the first three days meanwhile. They are final.
-  await start(pages, asked);
+  await startBackfill(pages, asked);
   await workAll();
   const answer = await pages.post("/backfills/new", startFields(text), { from: week });
   expect(answer.status).toBe(409);
@@ -183,7 +130,7 @@ test("a plan that changed since it was shown is not started: the page shows what
 
 test("failed tasks are grouped with what to do, retried by a button, and steered in any order without a lost one", async () => {
   const { bench, pages, asked, workAll, failAll } = await setupBackfills();
-  await start(pages, asked);
+  await startBackfill(pages, asked);
   const order = (action: string) => pages.post(`/backfills/1/${action}`, {}, { from: "/backfills/1" });
   expect((await order("pause")).status).toBe(303);
   const paused = (await pages.get("/backfills/1")).text;
@@ -207,7 +154,7 @@ test("failed tasks are grouped with what to do, retried by a button, and steered
   expect(await backfills(bench)).toMatchObject([{ state: "done", total: 4, done: 4, failed: 0 }]);
   expect((await pages.get("/backfills/1")).text).toContain("All of it is loaded");
 
-  await start(pages, `${asked}&reprocess=all`);
+  await startBackfill(pages, `${asked}&reprocess=all`);
   await failAll();
   const [cancelled, again] = await Promise.all([
     pages.post("/backfills/2/retry", {}, { from: "/backfills/2" }),
@@ -230,7 +177,7 @@ test("a backfill that is held up says why, starts without Redis all the same, an
     return { schedulers: 1, sources: new Map([["default", { workers, nextSync: undefined }]]) };
   };
   const { bench, pages, asked, workAll } = await setupBackfills({ workspaces: [0] }, { lookAtQueues });
-  expect((await start(pages, asked)).headers.location).toBe("/backfills/1");
+  expect((await startBackfill(pages, asked)).headers.location).toBe("/backfills/1");
   const shown = async () => (await pages.get("/backfills/1")).text;
   expect(await shown()).toContain("goes on by itself when Redis is back");
   workers = 0;

@@ -8,12 +8,11 @@ import { EtlError } from "../../../src/errors.ts";
 import { AnswerBody, Deadline } from "../../../src/platform/http/body.ts";
 import type { PlatformAnswer } from "../../../src/platform/http/http.ts";
 import { createRedactor } from "../../../src/platform/http/redact.ts";
+import { seed, times } from "../../support/drawn.ts";
 
 /** Whatever comes in at an edge ends in a right value or in an error with a code: no crash, no hang, no secret. */
 
-/** SEED=n repeats a failed run; it stands in the titles. FUZZ_RUNS=n runs each property n times as often. */
-export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
-const TIMES = Number(process.env.FUZZ_RUNS ?? 1);
+export const SEED = seed();
 /** In every input's surroundings, and in no message. */
 export const KEY = "lsv2_sk_4f3e2d1c0b9a";
 
@@ -30,7 +29,7 @@ export async function holds<T>(
 }
 
 /** So many runs, or more, from the seed. */
-export const often = (runs: number) => ({ seed: SEED, numRuns: runs * TIMES });
+export const often = (runs: number) => ({ seed: SEED, numRuns: times(runs) });
 
 interface Found {
   readonly about: string;

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { parse } from "csv-parse/sync";
 import { onTestFinished } from "vitest";
 import { type Standin, type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
+import { seed } from "../../support/drawn.ts";
 
 export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */
@@ -9,7 +10,7 @@ export const NOW = Date.parse("2026-09-16T13:25:00Z");
 /** A Tuesday morning with traffic. */
 export const BUSY_HOUR = "2026-06-02T10:00:00Z";
 /** Printed in the titles of the property tests; SEED=n repeats a run. */
-export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+export const SEED = seed();
 
 interface Ask {
   start: string | number;

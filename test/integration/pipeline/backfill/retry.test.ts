@@ -11,7 +11,7 @@ import {
   type Steering,
   steerBackfill,
 } from "../../../../src/store/work/backfills.ts";
-import { claimTask, endTask, takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
+import { claimTask, endTask, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { listActions } from "../../../support/actions.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
@@ -38,7 +38,7 @@ async function setupBackfill(bench: Bench) {
   const steer = (backfillId: number, action: Steering) =>
     steerBackfill(store, { backfillId, action, by: ADA });
   const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];
-  const take = (most: number) => store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
+  const take = (most: number) => store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
   return { ...{ source, store, tasks, enter, steer, of, take } };
 }
 

@@ -9,11 +9,12 @@ import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { learnMeters } from "../../../../src/pipeline/source/learn-meters.ts";
 import { listDifferences } from "../../../../src/store/proof/difference-list.ts";
+import { seed } from "../../../support/drawn.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
 /** The totals of the billing provider, a second meter: it is compared with months of days, and never believed over them. */
 
-const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const SEED = seed();
 
 /** Two workspaces with every day of two whole months that the platform's books have closed, at least. */
 async function loaded(): Promise<Bench & { months: CalendarMonth[] }> {

@@ -5,7 +5,7 @@ import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
 import { LOCK_LOST, workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { noteRefusal } from "../../../../src/store/catalog/sources.ts";
-import { claimTask, enterTasks, releaseTasks, takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
+import { claimTask, enterTasks, releaseTasks, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
 /** What becomes of a task whose worker ended between its load and saying so. */
@@ -23,7 +23,7 @@ async function setupTask(range: { from: number; to: number } = { from: 0, to: 2 
   if (planned === undefined) throw new Error("no task");
   await enterTasks(store.db, { sourceId, tasks: [planned] });
   const feed = async () => {
-    const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
+    const [ticket] = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1 }));
     if (ticket === undefined) throw new Error("nothing to feed");
     return ticket;
   };
@@ -96,7 +96,7 @@ test("a task of two workspaces, of which one was loaded, is fetched whole", asyn
   if (both === undefined) throw new Error("no task of two workspaces");
   await enterTasks(store.db, { sourceId, tasks: [both] });
   await extractTask(source, { ...both, members: both.members.slice(0, 1) });
-  const [ticket] = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most: 1 }));
+  const [ticket] = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1 }));
   if (ticket === undefined) throw new Error("nothing to feed");
   expect(await workMessage(source, { ...ticket, isLastAttempt: false })).toMatchObject({
     outcome: "loaded",

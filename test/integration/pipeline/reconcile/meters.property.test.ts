@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { METER } from "../../../../src/domain/usage/meter.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
+import { seed, times } from "../../../support/drawn.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences, unreconciledDays } from "../../../support/tables.ts";
@@ -12,8 +13,8 @@ import { differences, unreconciledDays } from "../../../support/tables.ts";
  * ends without a difference, and what is stored of each is the stand-in's own book.
  */
 
-const SEED = Number(process.env.RECONCILE_SEED ?? 20_260_105);
-const ROUNDS = Number(process.env.RECONCILE_ROUNDS ?? 6);
+const SEED = seed(20_260_105);
+const ROUNDS = times(6);
 const DAYS = 7;
 
 const pick = <T>(all: readonly T[], n: number): T => all[n % all.length] as T;

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { reconcileScheduled } from "../../../../src/pipeline/proof/reconcile.ts";
+import { seed, times } from "../../../support/drawn.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore, unreconciledDays } from "../../../support/tables.ts";
 
@@ -10,8 +11,8 @@ import { differences, inLedger, inStore, unreconciledDays } from "../../../suppo
  * a difference, and what is stored of final time is the stand-in's own book, to the trace.
  */
 
-const SEED = Number(process.env.RECONCILE_SEED ?? 20_260_105);
-const ROUNDS = Number(process.env.RECONCILE_ROUNDS ?? 8);
+const SEED = seed(20_260_105);
+const ROUNDS = times(8);
 const DAYS = 9;
 const HOURLY_DAYS = 7;
 

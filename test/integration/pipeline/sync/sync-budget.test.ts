@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
-import { takeSlicesToQueue } from "../../../../src/store/work/tasks.ts";
+import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */
@@ -69,7 +69,7 @@ describe("the requests that a sync needs", () => {
 
 /** Feeds so many, and forgets that they were fed, as if they had been done; their first instants. */
 async function feedAndEnd({ store, sql }: Bench, sourceId: number, most: number): Promise<number[]> {
-  const fed = await store.transaction(({ db }) => takeSlicesToQueue(db, { sourceId, most }));
+  const fed = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
   const ids = fed.map(({ taskId }) => taskId);
   const rows = await sql<{ at: Date }>(
     "DELETE FROM usage.fetch_task WHERE task_id = ANY ($1) RETURNING period_start AS at",

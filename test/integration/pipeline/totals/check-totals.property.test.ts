@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { times } from "../../../support/drawn.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
@@ -59,6 +60,6 @@ test("whatever was restated or contradicts itself, days end as the platform give
       }),
       holds,
     ),
-    { numRuns: 8 },
+    { numRuns: times(3) },
   );
 });

@@ -7,6 +7,7 @@ import { METER } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { otherUsage } from "../../../../src/store/months/other-usage.ts";
+import { seed } from "../../../support/drawn.ts";
 import { EVERYTHING, inMeterLedger, inMeterStore, LOADED, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 import { differences } from "../../../support/tables.ts";
@@ -14,7 +15,7 @@ import { dayInside } from "./bench.ts";
 
 /** Control totals of every kind and tier, and that long-lived and short-lived traces add up to all. */
 
-const SEED = Number(process.env.TOTALS_SEED ?? 20_260_105);
+const SEED = seed(20_260_105);
 
 async function loadedMeters(scale = 0.34): Promise<Bench> {
   const bench = await setupMeters({

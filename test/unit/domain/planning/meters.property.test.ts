@@ -6,10 +6,11 @@ import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
 import { METERS, type Meter } from "../../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
+import { times } from "../../../support/drawn.ts";
 import { searchBest } from "./exhaustive.ts";
 
 const seed = 20_260_105;
-const numRuns = 15 * Number(process.env.PLAN_RUNS ?? 1);
+const numRuns = times(15);
 const DATA_START = Date.parse("2026-01-05T00:00:00Z");
 const DAYS = 110;
 

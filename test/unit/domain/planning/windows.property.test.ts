@@ -11,11 +11,10 @@ import {
   TIER_BUCKETS,
 } from "../../../../src/domain/time/stride.ts";
 import type { Interval, Window } from "../../../../src/domain/time/window.ts";
+import { times } from "../../../support/drawn.ts";
 import { enumerateBest, type Row, searchBest } from "./exhaustive.ts";
 
 const seed = 20_260_105;
-/** `PLAN_RUNS=4` searches four times as many ranges exhaustively. */
-const TIMES = Number(process.env.PLAN_RUNS ?? 1);
 const DATA_START = Date.parse("2026-01-05T00:00:00Z");
 
 /** Aligned ranges from 2026 on, up to so many days long; ends fall on the hour, the day or some stride's grid. */
@@ -81,7 +80,7 @@ describe("planWindows against the exhaustive search over every cut on the hour",
         });
         expect(plan).toEqual(searchBest(...inHours(range), stride));
       }),
-      { seed, numRuns: numRuns * TIMES },
+      { seed, numRuns: times(numRuns) },
     );
   });
 });

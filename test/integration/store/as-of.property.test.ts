@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
+import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import type { Command } from "./model/commands.ts";
 import { history } from "./model/histories.ts";
@@ -9,7 +10,7 @@ import { setupSource, setupStore } from "./setup.ts";
 
 // An as-of query returns exactly what was final at the instant, whatever happened afterwards.
 
-const numRuns = Number(process.env.MODEL_RUNS ?? 30);
+const numRuns = times(12);
 const timeout = 60_000 + numRuns * 4_000;
 
 /** What is final now, read from records and coverage alone. */

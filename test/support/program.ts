@@ -1,8 +1,8 @@
 import { afterAll, expect } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { type Ended, usageEtl, type Where } from "../support/cli.ts";
-import { type Bench, setup } from "../support/source.ts";
-import { inLedger, together } from "../support/tables.ts";
+import { type Ended, usageEtl, type Where } from "./cli.ts";
+import { type Bench, setup } from "./source.ts";
+import { inLedger, together } from "./tables.ts";
 
 /** Runs the program as a person or a script does. */
 

@@ -7,6 +7,7 @@ import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { dropOldHours } from "../../../src/store/retention/prune.ts";
+import { times } from "../../support/drawn.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { enterSource, setupStore } from "./setup.ts";
 
@@ -118,6 +119,6 @@ test("old hours are removed with their coverage if their day is loaded, and no f
   };
   await fc.assert(
     fc.asyncProperty(fc.array(load, { minLength: 1, maxLength: 12, size: "max" }), fc.nat(DAYS + 2), holds),
-    { numRuns: 12 },
+    { numRuns: times(5) },
   );
 });

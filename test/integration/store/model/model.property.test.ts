@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { test } from "vitest";
 import type { Meter } from "../../../../src/domain/usage/meter.ts";
+import { times } from "../../../support/drawn.ts";
 import { setupStore } from "../setup.ts";
 import type { Command } from "./commands.ts";
 import { history } from "./histories.ts";
@@ -8,7 +9,7 @@ import { History } from "./history.ts";
 
 // Rule 16 of docs/architecture.md, and all rules that it builds on.
 
-const numRuns = Number(process.env.MODEL_RUNS ?? 20);
+const numRuns = times(5);
 const timeout = 120_000 + numRuns * 8_000;
 
 test("tables and views equal the model after every step of any history", { timeout }, async () => {

@@ -6,6 +6,7 @@ import { ALL_TIME, subtract } from "../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopeStates } from "../../../src/store/catalog/scopes.ts";
+import { times } from "../../support/drawn.ts";
 import { type Question, recordsOf, windowOf, workspacesOf } from "./model/commands.ts";
 import { History, SETTLE_AFTER_MS } from "./model/history.ts";
 import type { Lines } from "./model/lines.ts";
@@ -86,7 +87,7 @@ test("answers for the same windows give the same tables and views in any order",
     fc.asyncProperty(twoOrders, async ([deliveries, one, other]) => {
       expect(await deliver(deliveries, one)).toEqual(await deliver(deliveries, other));
     }),
-    { numRuns: 15 },
+    { numRuns: times(6) },
   );
 });
 
@@ -188,6 +189,6 @@ test("overlapping windows in any order, some lost, end in the platform's records
     expect(record).toEqual(expected.sort());
   };
   await fc.assert(fc.asyncProperty(meeting, fc.array(fc.nat(20), { maxLength: 12 }), fc.nat(1_000), holds), {
-    numRuns: 15,
+    numRuns: times(6),
   });
 });

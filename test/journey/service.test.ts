@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { ask, end, lateUsageArrives, metricsOf, setupService } from "../support/service.ts";
+
+/** The service as a process of its own, from its first sync to its end, on a real Redis and a real Postgres. */
+
+/** A process shares two cores with the other test files. */
+const LONG = 240_000;
+
+test("the service syncs by itself, shows late usage and health, and ends cleanly on SIGTERM", {
+  timeout: LONG,
+}, async () => {
+  const bench = await setupService();
+  const service = await bench.serve();
+  await bench.loaded();
+
+  await lateUsageArrives(bench);
+  expect((await ask(service, "/livez")).status).toBe(200);
+  expect(await (await ask(service, "/readyz")).json()).toMatchObject({ ok: true });
+  const metrics = await metricsOf(service);
+  expect(metrics).toContain('usage_etl_queue_jobs{queue="fetch-default",state="waiting"} ');
+  expect(metrics).toMatch(/usage_etl_rows_total\{source="default",outcome="inserted"\} [1-9]/);
+  expect(metrics).toContain(
+    'usage_etl_final_until_timestamp_seconds{source="default",group_by="user",stride="day"} ',
+  );
+  expect(metrics).not.toContain(bench.standin.apiKey);
+
+  const { code, ms } = await end(service, "SIGTERM");
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(25_000);
+});
