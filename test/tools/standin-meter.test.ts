@@ -1,8 +1,8 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
-import type { FaultOptions } from "../../../src/local/standin/faults.ts";
-import { poll } from "../../support/poll.ts";
-import { NOW, setup, sum } from "./setup.ts";
+import type { FaultOptions } from "../../src/local/standin/faults.ts";
+import { poll } from "../support/poll.ts";
+import { NOW, setup, sum } from "../unit/standin/setup.ts";
 
 /** What traffic costs: runs are billed in the same ledger that billing answers from. */
 
