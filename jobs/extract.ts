@@ -3,7 +3,7 @@ import { z } from "zod";
 import { PlatformError } from "../src/errors.ts";
 import { returnMessages, workMessage } from "../src/pipeline/extract/work-task.ts";
 import { isKeyRefused } from "../src/pipeline/source/ask.ts";
-import { pauseOf } from "../src/pipeline/source/pace.ts";
+import { pauseOf } from "../src/pipeline/source/retries.ts";
 import { defineJob, type JobContext } from "./job.ts";
 
 /** After so many attempts the task is kept as failed. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { sql } from "kysely";
-import type { FetchStamp } from "../../src/domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../src/domain/coverage/finality.ts";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { ExportRow } from "../../src/domain/usage/export.ts";
 import { lockScopes, scopesOf } from "../../src/store/catalog/scopes.ts";

@@ -27,7 +27,7 @@ export const REST: Projects = {
  * Files of the gate's folders that `npm run test:all` runs instead. They are the project `long`: each takes seconds to minutes, and
  * tests something that seldom happens, or again at length what a shorter test holds.
  */
-export const LONG: readonly string[] = [
+const LONG: readonly string[] = [
   // Crashes, races, silent and foreign servers.
   "integration/store/as-of-limit",
   "integration/store/commit-unknown",

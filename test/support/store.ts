@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { FetchStamp } from "../../src/domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../src/domain/coverage/finality.ts";
 import type { Window } from "../../src/domain/time/window.ts";
 import { AnswerCollector } from "../../src/domain/usage/answer.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";

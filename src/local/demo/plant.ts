@@ -19,9 +19,9 @@ import { closeMonth } from "../../store/months/month-close.ts";
 import { backfillOf, createBackfill, listBackfills, steerBackfill } from "../../store/work/backfills.ts";
 import { type Standin, startStandin } from "../standin/server.ts";
 import type { Loader } from "./loader.ts";
-import { daysOf, PLANTED, type Story, type Troubled } from "./story.ts";
+import { daysOf, PLANTED, type Story, type Troubled } from "./troubles.ts";
 
-const PRICES = fileURLToPath(new URL("planted.csv", import.meta.url));
+const PRICES = fileURLToPath(new URL("prices.csv", import.meta.url));
 /** Hours of a week before those that every sync keeps. */
 const BACKFILLED = { from: 45, to: 38 };
 /** The backfill is paused when so many of its tasks are done. */

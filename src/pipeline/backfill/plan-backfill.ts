@@ -17,7 +17,7 @@ import {
 } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
-import { sharesOf } from "../source/pace.ts";
+import { sharesOf } from "../source/rate-limit.ts";
 import type { OpenSource } from "../source/source.ts";
 import { statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture, planSource } from "../sync/plan.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
@@ -12,7 +12,7 @@ import type { StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
-import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./next-step.ts";
+import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
 
 export const NO_ROWS = {
   records: 0,

@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { type Member, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
@@ -8,7 +8,7 @@ import { PlatformError } from "../../errors.ts";
 import type { UsageQuery } from "../../platform/billing/billing.ts";
 import { noteRefusal, wasRefusedWithin } from "../../store/catalog/sources.ts";
 import { beginFetch, type FetchEnd, type FetchPurpose, finishFetch } from "../../store/load/fetch-ledger.ts";
-import { withRetries } from "./pace.ts";
+import { withRetries } from "./retries.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /**

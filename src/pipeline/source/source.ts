@@ -7,7 +7,7 @@ import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { StoredWorkspace } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
-import type { RetryDeps } from "./pace.ts";
+import type { RetryDeps } from "./retries.ts";
 
 /** What a use case needs from outside, for one source. */
 export interface SourceDeps extends RetryDeps {

@@ -6,7 +6,7 @@ import { GROUPINGS } from "../../domain/usage/record.ts";
 import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { sharesOf } from "../source/pace.ts";
+import { sharesOf } from "../source/rate-limit.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 

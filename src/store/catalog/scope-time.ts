@@ -1,5 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import type { LoadedInterval } from "../../domain/coverage/coverage.ts";
+import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
 import type { Coverage, DB } from "../db/tables.ts";

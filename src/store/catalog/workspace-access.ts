@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";

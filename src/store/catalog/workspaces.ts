@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Database, Store } from "../db/database.ts";
 import { entityIds } from "./entities.ts";

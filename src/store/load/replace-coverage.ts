@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type FetchStamp, loadedIntervalsOf } from "../../domain/coverage/coverage.ts";
+import { type FetchStamp, loadedIntervalsOf } from "../../domain/coverage/finality.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { clearTime, multirangeText, overlaps, toLoadedInterval } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { spanOf } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Measure } from "../../domain/usage/meter.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METERS, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";

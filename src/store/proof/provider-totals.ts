@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ProviderMeter, ProviderOutcome, ProviderTotal } from "../../domain/bill/provider.ts";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { CalendarMonth } from "../../domain/months/month.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { isConfigured } from "../catalog/workspaces.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { STRIDE_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";

@@ -84,7 +84,7 @@ test("a window that is refused with 400 fails for each workspace, and every othe
 test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", {
   timeout: LONG,
 }, async () => {
-  // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/pace.test.ts checks.
+  // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/retries.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const { bench, said, workspaces } = await backfillWith(fault);
   for (const task of said.failedTasks) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../../src/domain/coverage/finality.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Window } from "../../../src/domain/time/window.ts";
 import type { ExportRow } from "../../../src/domain/usage/export.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FetchStamp } from "../../../src/domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../../src/domain/coverage/finality.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";

@@ -23,7 +23,7 @@ import {
   sourceUnknown,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { closedPage, monthList } from "./list.ts";
+import { closedPage, monthList } from "./month-list.ts";
 import { checkList, confirmation, openPage } from "./open.ts";
 
 const SLUG = z.string().max(63).optional();

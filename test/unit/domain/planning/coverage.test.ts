@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { loadedIntervalsOf } from "../../../../src/domain/coverage/coverage.ts";
+import { loadedIntervalsOf } from "../../../../src/domain/coverage/finality.ts";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
 
 const WEEK0 = Math.ceil(Date.UTC(2026, 0, 5) / STRIDE_MS.week) * STRIDE_MS.week;

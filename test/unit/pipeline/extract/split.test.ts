@@ -3,7 +3,7 @@ import { type UsageRequest, workspaceIdsOf } from "../../../../src/domain/planni
 import { DAY_MS, HOUR_MS, type Stride } from "../../../../src/domain/time/stride.ts";
 import type { AnswerFlaw } from "../../../../src/domain/usage/answer.ts";
 import { PlatformError } from "../../../../src/errors.ts";
-import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/next-step.ts";
+import { afterFlaw, afterRefusal } from "../../../../src/pipeline/extract/split-or-fail.ts";
 
 const START = Date.UTC(2026, 2, 5);
 const task = (stride: Stride, length: number, workspaces = 1): UsageRequest => ({

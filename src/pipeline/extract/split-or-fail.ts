@@ -1,4 +1,4 @@
-import type { FetchStamp } from "../../domain/coverage/coverage.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import {
   scopeIdsOf,
   type UnstoredRequest,

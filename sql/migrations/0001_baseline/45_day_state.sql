@@ -4,7 +4,7 @@
 -- answer) is not in it: usage.day_cell and usage.hour_cell add that.
 --
 -- usage.keep_state decides it from coverage and failures alone. Triggers call it in the transaction of every change of these, so
--- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket (sql/reporting/07_state_rules.sql).
+-- no writer can forget it. usage.state_by_rules says the same rules plainly, bucket by bucket (sql/reporting/07_state_oracle.sql).
 
 -- Of a scope of days, weeks, months or years. All of these begin and end on UTC days.
 CREATE TABLE usage.day_state (

@@ -2,7 +2,7 @@ import { type Clock, describeDuration } from "../../clock.ts";
 import { EtlError, PlatformError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 
-/** How fast a source is asked: pauses before a request is tried again, and what of the rate limit is for whom. */
+/** When and how often a request is tried again. */
 
 const CAP_MS = 300_000;
 /** Postgres and Redis are this service's own: it is back soon after they are. */
@@ -61,26 +61,4 @@ export function pauseOf(error: Error, attempt: number): number {
   }
   const cap = error instanceof PlatformError ? CAP_MS : OWN_CAP_MS;
   return Math.random() * Math.min(cap, 1000 * 2 ** (attempt - 1));
-}
-
-/** A request quota: at most `max` requests in any `duration` milliseconds, shared by all hosts. */
-export interface Share {
-  readonly max: number;
-  readonly duration: number;
-}
-
-/**
- * Divides a source's request rate limit. Nine tenths go to the fetch queue, whose limiter BullMQ keeps; the rest to
- * control jobs (contact, reconciling), which send outside of that queue. Both together never exceed the limit.
- */
-export function sharesOf(requestsPer10s: number): { readonly fetch: Share; readonly control: Share } {
-  if (requestsPer10s === 1) {
-    const half = { max: 1, duration: 20_000 };
-    return { fetch: half, control: half };
-  }
-  const control = Math.max(1, Math.floor(requestsPer10s / 10));
-  return {
-    fetch: { max: requestsPer10s - control, duration: 10_000 },
-    control: { max: control, duration: 10_000 },
-  };
 }
