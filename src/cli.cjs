@@ -16,7 +16,7 @@ const [least, leastMinor] = isClone ? [24, 12] : [22, 19];
 if (major < least || (major === least && minor < leastMinor)) {
   const own = join(__dirname, "../node_modules/.bin/node");
   const next = isClone
-    ? `The project brings one: run \`npm run -s usage-etl -- COMMAND\`, or ${own} in place of node.`
+    ? `The project brings one: run \`npx usage-etl COMMAND\`, or ${own} in place of node.`
     : "Install a newer one, or let npm bring it: `npx --package=node@24 --package=usage-etl usage-etl COMMAND`.";
   process.stderr.write(
     `Node ${process.versions.node} cannot run usage-etl, which needs Node ${least}.${leastMinor} or later.\n  ${next} [node_too_old]\n`,

@@ -1,7 +1,6 @@
 import { type Logger, type LoggerOptions, pino } from "pino";
 import { type Clock, systemClock } from "./clock.ts";
 import { printable } from "./printable.ts";
-import { asTyped } from "./typed.ts";
 
 export type { Logger };
 
@@ -19,7 +18,7 @@ export function createLogger(level: string, to: LogTarget): Logger {
       redact: REDACTED,
       timestamp: pino.stdTimeFunctions.isoTime,
       hooks: {
-        streamWrite: (line) => printable(asTyped(line)),
+        streamWrite: printable,
         logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),
       },
     },

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from "commander";
 import { releaseOf } from "../root.ts";
-import { PROGRAM } from "../typed.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
 
@@ -110,7 +109,7 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const json = process.argv.includes("--json");
-  const program = new Command(PROGRAM)
+  const program = new Command("usage-etl")
     .description(
       "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
     )

@@ -111,5 +111,5 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
 });
 
 function commandsIn(text: string): string[] {
-  return [...text.matchAll(/`npm run -s usage-etl -- ([^`]+)`/g)].map(([, command = ""]) => command);
+  return [...text.matchAll(/`usage-etl ([^`]+)`/g)].map(([, command = ""]) => command);
 }

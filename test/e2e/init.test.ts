@@ -46,8 +46,8 @@ test("init asks on a terminal until each server works, shows no secret, and the 
   expect(lines.slice(-4)).toEqual([
     `Wrote ${file} (mode 600). Next:`,
     `  export USAGE_ENV_FILE=${file}`,
-    "  npm run -s usage-etl -- migrate",
-    "  npm run -s usage-etl -- sync --inline",
+    "  usage-etl migrate",
+    "  usage-etl sync --inline",
   ]);
   for (const secret of [KEY, PASSWORD, "a-wrong-key"]) expect(terminal.written()).not.toContain(secret);
   expect(modeOf(file)).toBe("600");

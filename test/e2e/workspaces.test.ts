@@ -33,7 +33,7 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
   ]);
   const dry = await run(["workspace", "forget", TYPO, "--dry-run"], env);
   expect(dry.stdout).toMatch(/With it would go: \d+ kept failures/);
-  const [, command = ""] = /`npm run -s usage-etl -- (.*)`/.exec(dry.stdout) ?? [];
+  const [, command = ""] = /`usage-etl (.*)`/.exec(dry.stdout) ?? [];
   const forgotten = await run([...command.split(" "), "--json"], env);
   expect(document(forgotten)).toMatchObject({ workspaceId: TYPO, forgotten: true, held: { records: 0 } });
   expect(document(await run(["workspace", "list", "--json"], env))).toMatchObject([{ workspaceId: id }]);

@@ -11,7 +11,6 @@ import { isSecret } from "../../config/settings.ts";
 import { readSetting, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { redisServerOf } from "../../redis-server.ts";
-import { PROGRAM } from "../../typed.ts";
 import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../checks/tries.ts";
 import { linesOf } from "../report/output.ts";
 import { exitCodeOf, firstExit } from "../session/exit.ts";
@@ -99,7 +98,7 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   );
   const written = exit === 0 ? writeSettings(settings, { file, secrets: options.secrets, overwrite }) : [];
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
-  const next = exit === 0 ? [...named, `${PROGRAM} migrate`, `${PROGRAM} sync --inline`] : [];
+  const next = exit === 0 ? [...named, "usage-etl migrate", "usage-etl sync --inline"] : [];
   output.data({ tried, written, next }, () =>
     linesOf(
       exit !== 0 && "Nothing was written.",

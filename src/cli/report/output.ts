@@ -2,7 +2,6 @@ import Table from "cli-table3";
 import { shortInstant } from "../../domain/time/days.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
-import { asTyped } from "../../typed.ts";
 import { describeError, factsOf } from "../session/exit.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
@@ -31,12 +30,12 @@ export function createOutput({ json }: { json: boolean }): Output {
   return {
     json,
     data: (value, text) =>
-      void process.stdout.write(`${json ? toDocument(value) : printable(asTyped(text(value)))}\n`),
-    note: (line) => say(json ? toDocument({ note: line }) : printable(asTyped(line))),
+      void process.stdout.write(`${json ? toDocument(value) : printable(text(value))}\n`),
+    note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
     error: (error, source) => {
       const facts = factsOf(error);
       if (json) return say(toDocument(source === undefined ? facts : { source, ...facts }));
-      return say(printable(asTyped(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`)));
+      return say(printable(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`));
     },
     progress: (what, work) => (bar === undefined ? work(() => {}) : bar.show(what, work)),
     logTo: bar === undefined ? "stderr" : { write: (line) => say(describeLogLine(line)) },
@@ -213,13 +212,11 @@ function widthOf(widths: readonly number[]): number {
 /** Columns of text for people: a table of a terminal that nobody has widened. */
 const COLUMNS = 80;
 
-/** Text behind a label, its commands as they can be typed, wrapped between words; further lines begin below the text. A longer word is cut. */
+/** Text behind a label, wrapped between words; further lines begin below the text. A longer word is cut. */
 export function wrapped(label: string, text: string, columns = COLUMNS): string {
   const room = columns - label.length;
   const lines: string[] = [];
-  const words = asTyped(text)
-    .split(" ")
-    .flatMap((word) => word.match(new RegExp(`.{1,${room}}`, "gu")) ?? []);
+  const words = text.split(" ").flatMap((word) => word.match(new RegExp(`.{1,${room}}`, "gu")) ?? []);
   for (const word of words) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + 1 + word.length <= room)

@@ -1,7 +1,6 @@
 import { CommanderError } from "commander";
 import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
-import { asTyped } from "../../typed.ts";
 
 /** Exit codes of every command; where several apply, the first of this order. */
 export const EXIT = {
@@ -45,8 +44,7 @@ export interface ErrorFacts {
 
 export function factsOf(given: unknown): ErrorFacts {
   const error = knownError(given);
-  if (error instanceof EtlError)
-    return { code: error.code, message: error.message, hint: asTyped(error.next) };
+  if (error instanceof EtlError) return { code: error.code, message: error.message, hint: error.next };
   const { name, message, stack = "" } = error instanceof Error ? error : new Error(String(error));
   const places = stack.split("\n").filter((line) => line.startsWith("    at "));
   return {

@@ -4,7 +4,6 @@ import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/cov
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
-import { PROGRAM } from "../../typed.ts";
 
 /** Parts of a page that screens share: texts, notices, states of a day, tables, forms, and addresses of other pages. */
 
@@ -61,16 +60,13 @@ export function instant(at: number | string): Html {
 
 /** What does the same as the page or button beside it. `command` begins with `usage-etl`. */
 export function twin(command: string): Html {
-  const typed = command.replace(/^usage-etl\b/, () => PROGRAM);
-  return html`<p class="twin"><span class="visually-hidden">On the command line: </span><code>${typed}</code></p>`;
+  return html`<p class="twin"><span class="visually-hidden">On the command line: </span><code>${command}</code></p>`;
 }
 
 /** A sentence with `` `usage-etl status` `` in it, as errors and findings write their next steps. */
 export function prose(text: string): Html {
   const parts = printableLine(text).split(/`([^`]*)`/);
-  return html`${parts.map((part, n) =>
-    n % 2 === 0 ? part : html`<code>${part.replace(/^usage-etl\b/, () => PROGRAM)}</code>`,
-  )}`;
+  return html`${parts.map((part, n) => (n % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }
 
 const NOTICES = {
