@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import type { Command } from "commander";
 import { type Config, readRedis, type SourceConfig } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
@@ -11,11 +13,12 @@ import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
-import { type RedisServer, redisServerOf } from "../../redis-server.ts";
+import { redisServerOf } from "../../redis-server.ts";
 import { servePages } from "../../service/pages.ts";
 import { serve } from "../../service/serve.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { EXIT } from "../session/exit.ts";
+import { wholeNumber } from "../session/options.ts";
 import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
 import { createSession, inSession, type Session } from "../session/session.ts";
 import { sourceDepsOf } from "../session/sources.ts";
@@ -27,6 +30,7 @@ interface DemoOptions {
   readonly once?: boolean;
   readonly inline?: boolean;
   readonly dataDir: string;
+  readonly port: number;
 }
 
 export function define(command: Command): void {
@@ -34,21 +38,31 @@ export function define(command: Command): void {
     .option("--once", "stop after the first sync instead of on Ctrl-C")
     .option("--inline", "run in this process, without Redis")
     .option("--data-dir <folder>", "folder of its database, kept between runs", DEMO_DIR)
+    .option(
+      "--port <n>",
+      "of the pages; its platforms take the next three. 0: any",
+      wholeNumber(65_532),
+      9460,
+    )
     .action(inSession(demo, { alone: true }));
 }
 
-async function demo(given: Session, { once = false, inline = false, dataDir }: DemoOptions): Promise<number> {
+async function demo(
+  given: Session,
+  { once = false, inline = false, dataDir, port }: DemoOptions,
+): Promise<number> {
   const { output, signal, onClose } = given;
-  const postgres = await resolvePostgres({ dataDir, say: output.note });
+  const postgres = await resolvePostgres({ dataDir, say: output.note, mayInstall: asking(given) });
   onClose(() => postgres.close());
   const found = inline ? undefined : await findRedis(given);
   const redis = found?.redis;
-  const standin = await startStandin();
+  const [pagesPort, ...ports] = await portsFrom(port, output.note);
+  const standin = await startStandin({ port: ports[0] });
   onClose(() => standin.close());
   const story = readStory(dataDir, standin.now());
-  const troubled = once ? undefined : await startTroubled(story);
+  const troubled = once ? undefined : await startTroubled(story, ports[1]);
   if (troubled !== undefined) onClose(() => troubled.standin.close());
-  const billed = once ? undefined : await startBilled(story);
+  const billed = once ? undefined : await startBilled(story, ports[2]);
   if (billed !== undefined) onClose(() => billed.close());
 
   const sources = [
@@ -56,7 +70,7 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
     ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
     ...(billed === undefined ? [] : [billedSource(billed, story)]),
   ];
-  const config = demoConfig(given.config, { databaseUrl: postgres.url, redis, sources });
+  const config = demoConfig(given.config, { databaseUrl: postgres.url, redis, sources, httpPort: pagesPort });
   const session = createSession({ ...given, config });
   const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
@@ -102,18 +116,24 @@ async function demo(given: Session, { once = false, inline = false, dataDir }: D
   opened.push(trouble, bill);
   output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(`\n${billText}`);
-  output.note(
-    `\nPages: ${pages}\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Meanwhile other commands find it, such as \`usage-etl status\`.`,
-  );
+  output.note(threeToTry(pages, postgres.url));
   if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
-  output.note(
-    `Query the views with\n  psql '${postgres.url}' -c 'SELECT * FROM reporting.fct_usage_workspace_daily ORDER BY 2 DESC LIMIT 10'`,
-  );
   if (redis !== undefined) {
     const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
     onClose(() => scheduler.close());
   }
   return runOn(opened, { output, signal, loader: redis === undefined ? loader : undefined });
+}
+
+function threeToTry(pages: string, database: string): string {
+  const question =
+    "SELECT workspace_name, sum(traces) FROM reporting.fct_usage_workspace_daily WHERE usage_date < current_date GROUP BY 1 ORDER BY 2 DESC";
+  return [
+    `\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Three things to try meanwhile:`,
+    `1. Look: open ${pages}`,
+    "2. Ask how far the figures can be trusted, in another terminal: `usage-etl status`",
+    `3. Query: psql '${database}' -c '${question}'`,
+  ].join("\n");
 }
 
 /** What is planted, and what a server is made to lack, must not look like a defect: of these sources only errors are logged. */
@@ -128,10 +148,35 @@ function quietAbout(slugs: readonly string[], log: Logger): Logger {
   });
 }
 
-/** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */
-async function findRedis({ output, onClose }: Session) {
+type Ports = readonly [number, number, number, number];
+
+/** Four ports in a row, the same from start to start; any, where one of them is taken. */
+async function portsFrom(first: number, say: (line: string) => void): Promise<Ports> {
+  const ports: Ports = [first, first + 1, first + 2, first + 3];
+  if (first === 0) return [0, 0, 0, 0];
+  const areFree = await Promise.all(ports.map(isFree));
+  if (areFree.every(Boolean)) return ports;
+  say(`A port from ${first} to ${first + 3} is taken, so the demo takes others. --port chooses them.`);
+  return [0, 0, 0, 0];
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
   try {
-    const redis = await resolveRedis({ say: output.note });
+    await once(server.listen(port, "127.0.0.1"), "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}
+
+/** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */
+async function findRedis(session: Session) {
+  const { output, onClose } = session;
+  try {
+    const redis = await resolveRedis({ say: output.note, mayInstall: asking(session) });
     onClose(() => redis.close());
     return { url: redis.url, redis: readRedis(process.env) ?? redisServerOf({ url: redis.url }) };
   } catch (error) {
@@ -139,6 +184,19 @@ async function findRedis({ output, onClose }: Session) {
     output.note(`${error.message} The demo runs inline.`);
     return undefined;
   }
+}
+
+/** On a terminal a person is asked before anything is installed. Elsewhere one command stays enough on a fresh machine. */
+function asking({ signal }: Session): (what: string) => Promise<boolean> {
+  if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
+  return async (what) => {
+    const { promptsFor } = await import("./init.ts");
+    const answer = await promptsFor(signal).text(
+      `Install ${what}? Enter goes on, "no" goes on without.`,
+      "yes",
+    );
+    return !/^n/i.test(answer);
+  };
 }
 
 function healthySource(standin: Standin): SourceConfig {
@@ -177,7 +235,7 @@ function sourceOf(standin: Standin, slug: string) {
 
 function demoConfig(
   config: Config,
-  of: { databaseUrl: string; redis: RedisServer | undefined; sources: readonly SourceConfig[] },
+  of: { databaseUrl: string; httpPort: number } & Pick<Config, "redis" | "sources">,
 ): Config {
   return {
     ...config,
@@ -185,7 +243,6 @@ function demoConfig(
     redis: of.redis,
     sources: of.sources,
     syncEveryMs: SYNC_EVERY.ms,
-    // Any free port: the service may run on the same machine.
-    httpPort: 0,
+    httpPort: of.httpPort,
   };
 }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { faultNames } from "../../local/standin/faults.ts";
 import { type StandinOptions, startStandin } from "../../local/standin/server.ts";
 import { unavailable } from "../../service/http/server.ts";
+import { wholeNumber } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
@@ -94,16 +95,6 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
     ].join("\n"),
   );
   await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
-}
-
-function wholeNumber(most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0)
-      throw new InvalidArgumentError("It is not a whole number.");
-    if (value <= most) return value;
-    throw new InvalidArgumentError(`It is more than ${most}.`);
-  };
 }
 
 function firstDay(text: string): string {

@@ -132,3 +132,14 @@ export function parseDuration(text: string): number {
     ms > LONGEST_MS ? "It is more than 20 days." : "It is not an ISO 8601 duration such as PT30M.",
   );
 }
+
+/** Parses an option that is a whole number from 0 to `most`. */
+export function wholeNumber(most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0)
+      throw new InvalidArgumentError("It is not a whole number.");
+    if (value <= most) return value;
+    throw new InvalidArgumentError(`It is more than ${most}.`);
+  };
+}

@@ -143,8 +143,9 @@ export const BILLED = "demo-bill";
 const DRIFT = 25;
 
 /** A stand-in as a cloud server is now. Its billing provider holds too many traces of the first month of one workspace. */
-export async function startBilled({ closed }: Pick<Story, "closed">): Promise<Standin> {
+export async function startBilled({ closed }: Pick<Story, "closed">, port = 0): Promise<Standin> {
   const standin = await startStandin({
+    port,
     seed: 3,
     dataStart: closed,
     deploymentStart: closed,

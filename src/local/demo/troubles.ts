@@ -69,8 +69,8 @@ export interface Troubled {
 }
 
 /** A stand-in that refuses some of what it is asked, as the story says. */
-export async function startTroubled(story: Story): Promise<Troubled> {
-  const standin = await startStandin({ seed: 2, dataStart: story.closed });
+export async function startTroubled(story: Story, port = 0): Promise<Troubled> {
+  const standin = await startStandin({ port, seed: 2, dataStart: story.closed });
   const [refused, changed] = standin.organisation.workspaces as unknown as TwoWorkspaces;
   const { failing } = story;
   const always = refusals(

@@ -64,6 +64,7 @@ function configText(home: Home, { port, pidFile }: { port: number; pidFile: stri
  */
 async function installRedis(input: StartInput): Promise<boolean> {
   if (!(await mayAptInstall(input.env))) return false;
+  if ((await input.mayInstall?.("redis-server with apt-get")) === false) return false;
   input.say("No Redis on PATH: installing redis-server with apt-get (its system service stays off).");
   try {
     await aptInstall(["redis-server"], input.env);

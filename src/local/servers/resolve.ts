@@ -34,11 +34,16 @@ export function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
 type Find<Input> = (input: Input) => Promise<Service | undefined>;
 
 async function resolve(
-  { dataDir, say = (line) => process.stderr.write(`${line}\n`), env = process.env }: ServicesOptions,
+  {
+    dataDir,
+    say = (line) => process.stderr.write(`${line}\n`),
+    env = process.env,
+    ...asked
+  }: ServicesOptions,
   [named, inDocker, local]: readonly [Find<NodeJS.ProcessEnv>, Find<StartInput>, Find<StartInput>],
   failure: (withoutDocker: string) => { code: string; message: string; next: string },
 ): Promise<Service> {
-  const input: StartInput = { dataDir, say, env };
+  const input: StartInput = { ...asked, dataDir, say, env };
   const service =
     (await named(env)) ?? (dataDir === undefined ? await inDocker(input) : undefined) ?? (await local(input));
   if (service !== undefined) return service;

@@ -24,6 +24,8 @@ export interface ServicesOptions {
   /** Prints progress, such as an installation or a download. By default to stderr. */
   readonly say?: (line: string) => void;
   readonly env?: NodeJS.ProcessEnv;
+  /** Asked before anything is installed on the machine: `what` completes "Install ...". Default: yes. */
+  readonly mayInstall?: (what: string) => Promise<boolean>;
 }
 
 /** The options with their defaults filled in. */
@@ -31,6 +33,7 @@ export interface StartInput {
   readonly dataDir: string | undefined;
   readonly say: (line: string) => void;
   readonly env: NodeJS.ProcessEnv;
+  readonly mayInstall?: ServicesOptions["mayInstall"];
 }
 
 /** Servers of `DATABASE_URL` and `REDIS_URL`. They are checked once, and never started, stopped or changed. */

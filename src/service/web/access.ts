@@ -19,7 +19,7 @@ export function addGuard(
   app.addHook("onRequest", async (request, reply) => {
     // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
-    const isAsset = path.startsWith("/assets/");
+    const isAsset = path.startsWith("/assets/") || path === "/favicon.ico";
     // What a page shows is old in a minute, and may be for one person only. So may be where an answer leads.
     if (!isAsset) reply.header("cache-control", "no-store");
     if (access.kind === "off") return sendBare(reply, 403, OFF);

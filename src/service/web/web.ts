@@ -62,6 +62,8 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(fastifySSE);
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
+    // Some browsers ask for it whatever a page names.
+    pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
     pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, log }));
     pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, log }));
     if (access.kind === "tokens") addLogin(pages, { access, clock });

@@ -181,6 +181,8 @@ test("a person's name comes from the header that the setting names, and from no 
 test("other methods, odd paths and long addresses get a page that leads on, and nothing outside the pages", async () => {
   const pages = await serve();
   expect((await pages.get("/assets/style.css")).status).toBe(200);
+  const icon = await pages.get("/favicon.ico");
+  expect([icon.status, icon.headers["content-type"]]).toEqual([200, "image/svg+xml"]);
   const paths: [string, number][] = [
     ["/assets/../web.ts", 404],
     ["/assets/..%2fweb.ts", 404],
