@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
+import { UnreachableError } from "../../src/errors.ts";
 import { resolvePostgres, resolveRedis, type Service } from "../../src/local/servers/resolve.ts";
 
 /**
@@ -23,7 +24,7 @@ type StartOnce = (kind: "postgres") => Promise<Service>;
 
 const RESOLVERS = {
   postgres: () => resolvePostgres(),
-  redis: () => resolveRedis(),
+  redis: startRedis,
   browser: startBrowser,
   pooler: startPooler,
 };
@@ -41,7 +42,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const service = startOnce((request.url ?? "").slice(1) as keyof typeof RESOLVERS);
     await service.then(
       ({ url }) => response.end(url),
-      (error) => response.writeHead(500).end(`${error.message} ${error.next ?? ""}`),
+      (error) =>
+        response
+          .writeHead(error instanceof UnreachableError ? 503 : 500)
+          .end(`${error.message} ${error.next ?? ""}`),
     );
   });
   await new Promise<void>((listening) => door.listen(0, "127.0.0.1", listening));
@@ -63,6 +67,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
       await service.close();
     }
   };
+}
+
+/** Tests that need a Redis are skipped where none can be had, and say so once here. */
+async function startRedis(): Promise<Service> {
+  return await resolveRedis().catch((error: Error) => {
+    if (error instanceof UnreachableError)
+      process.stderr.write(`The tests that need a Redis are skipped. ${error.message} ${error.next}\n`);
+    throw error;
+  });
 }
 
 /** Tests of the pages are skipped without a browser, and say so once here. */

@@ -1,4 +1,5 @@
 import { inject } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 
 const urls = new Map<string, Promise<string>>();
 
@@ -12,6 +13,8 @@ export function serviceUrl(kind: "postgres" | "redis" | "browser" | "pooler"): P
 async function ask(kind: string): Promise<string> {
   const response = await fetch(`${inject("services")}/${kind}`);
   const text = await response.text();
+  // A machine without a Redis runs the rest. Postgres is everywhere: npm brings it.
+  if (response.status === 503 && kind === "redis") getCurrentTest()?.context.skip(text);
   if (!response.ok) throw new Error(text);
   return text;
 }

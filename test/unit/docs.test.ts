@@ -11,10 +11,6 @@ const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 /** Code blocks and code spans may hold what looks like a link or a heading. */
 const withoutCode = (text: string) => text.replaceAll(/^ *```.*?^ *```$/gms, "").replaceAll(/`[^`\n]*`/g, "");
 
-test("README has fewer than 150 lines", () => {
-  expect(read("README.md").trimEnd().split("\n").length).toBeLessThan(150);
-});
-
 test("every relative link leads to a file and a heading", () => {
   const isBroken = (page: string, link: string) => {
     if (/^[a-z]+:/.test(link)) return false;

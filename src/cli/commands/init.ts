@@ -98,7 +98,8 @@ async function init(session: Session, options: InitOptions): Promise<number> {
   );
   const written = exit === 0 ? writeSettings(settings, { file, secrets: options.secrets, overwrite }) : [];
   const named = options.file === ENV_FILE ? [] : [`export USAGE_ENV_FILE=${file}`];
-  const next = exit === 0 ? [...named, "usage-etl migrate", "usage-etl sync --inline"] : [];
+  const next =
+    exit === 0 ? [...named, ...["migrate", "sync --inline"].map((command) => `usage-etl ${command}`)] : [];
   output.data({ tried, written, next }, () =>
     linesOf(
       exit !== 0 && "Nothing was written.",

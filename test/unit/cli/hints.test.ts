@@ -26,7 +26,28 @@ test.each(
   // A test of the command itself runs what is put together in code. `help` is no command of ours.
   [...new Set(hints)].filter((hint) => !hint.startsWith(VALUE) && hint !== "help").sort(),
 )("usage-etl %s", async (hint) => {
-  const [name = "", ...args] = hint.split(" ");
+  await parsed(hint.split(" "));
+});
+
+/** Command lines of the documents' shell blocks, without what the shell does with them. */
+const LINES = ["*.md", "docs/**/*.md"]
+  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+  .flatMap((page) => [...readFileSync(join(ROOT, page), "utf8").matchAll(/^```sh\n(.*?)^```$/gms)])
+  .flatMap(([, block = ""]) => [...block.matchAll(/^(?:npx )?usage-etl (.+?)(?: +#.*| *[12]?[|>;&].*)?$/gm)])
+  .map(([, line = ""]) => line.trimEnd())
+  // The library that completes has it.
+  .filter((line) => !line.startsWith("completion "));
+
+test("the documents show many commands", () => {
+  expect(LINES.length).toBeGreaterThan(20);
+});
+
+test.each([...new Set(LINES)].sort())("documents: usage-etl %s", async (line) => {
+  await parsed([...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word));
+});
+
+/** Parses a command line as the program does, and runs nothing. */
+async function parsed([name = "", ...args]: readonly string[]): Promise<void> {
   const command = new Command(name);
   const [file = ""] = globSync(`src/cli/commands/**/${name}.ts`, { cwd: ROOT });
   const { define } = await import(join(ROOT, file));
@@ -40,7 +61,7 @@ test.each(
       .action(() => {});
   }
   await command.parseAsync(args, { from: "user" });
-});
+}
 
 test("a message names commands in backticks, so that they can be written as they are typed", () => {
   const unmarked = FILES.flatMap((file) =>
