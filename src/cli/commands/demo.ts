@@ -119,7 +119,15 @@ async function demo(
   output.note(threeToTry(pages, postgres.url));
   if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
   if (redis !== undefined) {
-    const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
+    // Its health needs no port that stays.
+    const scheduler = await serve({
+      config: { ...config, httpPort: 0 },
+      store,
+      redis,
+      role: "scheduler",
+      servesPages: false,
+      log,
+    });
     onClose(() => scheduler.close());
   }
   return runOn(opened, { output, signal, loader: redis === undefined ? loader : undefined });
@@ -127,12 +135,12 @@ async function demo(
 
 function threeToTry(pages: string, database: string): string {
   const question =
-    "SELECT workspace_name, sum(traces) FROM reporting.fct_usage_workspace_daily WHERE usage_date < current_date GROUP BY 1 ORDER BY 2 DESC";
+    "SELECT workspace_name, sum(traces) FROM reporting.fct_usage_workspace_daily WHERE source_id = 'demo' GROUP BY 1 ORDER BY 2 DESC";
   return [
     `\nThe demo syncs every ${SYNC_EVERY.ms / 1000} s until Ctrl-C. Three things to try meanwhile:`,
     `1. Look: open ${pages}`,
     "2. Ask how far the figures can be trusted, in another terminal: `usage-etl status`",
-    `3. Query: psql '${database}' -c '${question}'`,
+    `3. Query: psql '${database}' -c "${question}"`,
   ].join("\n");
 }
 
