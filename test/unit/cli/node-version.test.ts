@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../support/temporary.ts";
 const at = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const message = (version: string) =>
   `Node ${version} cannot run usage-etl, which needs Node 24.12 or later.\n` +
-  `  The project brings one: run \`npm run -s usage-etl -- COMMAND\`, or ${at("node_modules/.bin/node")} in place of node. [node_too_old]\n`;
+  `  The project brings one: run \`npx usage-etl COMMAND\`, or ${at("node_modules/.bin/node")} in place of node. [node_too_old]\n`;
 
 test.each(["12.22.12", "20.20.2", "24.11.1"])(
   "Node %s is refused in one sentence, with exit code 2",
