@@ -69,9 +69,14 @@ async function take(bench: Bench, { what, n, at, by }: Step): Promise<void> {
       for (const one of METER.deployments.measures) deploymentLedger.change(cell, one as typeof measure, by);
       return;
     }
-    case "drop":
-      runs.project.dropped = !runs.project.dropped;
+    case "drop": {
+      const { project } = runs;
+      const isShown = (one: typeof runs) =>
+        one.project.workspace === project.workspace && one.project !== project && !one.project.dropped;
+      // A workspace that loses all of it is doubted, not repaired (ended-meters.test.ts).
+      if (project.dropped || organisation.deploymentStreams.some(isShown)) project.dropped = !project.dropped;
       return;
+    }
     case "rename":
       runs.project.name = `Renamed "${n}", by ${by}`;
       return;
