@@ -1,4 +1,4 @@
-import { type Clock, describeDuration } from "../src/clock.ts";
+import { CLOCK_TOLERANCE_MS, type Clock, describeDuration } from "../src/clock.ts";
 import type { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
@@ -27,8 +27,6 @@ export function createHold({ held = false } = {}): Hold & { set(held: boolean): 
   };
 }
 
-/** Hosts whose clocks differ by more would schedule the same job at different times. */
-const TOLERANCE_MS = 2_000;
 /** Asks Redis so often. A clock that somebody sets, or that is off, is compared within a second. */
 export const ASK_EVERY_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
@@ -67,7 +65,7 @@ export async function startClockGuard({
     // Redis read its clock at some instant in between.
     const offMs = Math.round(Math.max(before - time, time - after, 0));
     const wasOff = isOff;
-    isOff = offMs > TOLERANCE_MS;
+    isOff = offMs > CLOCK_TOLERANCE_MS;
     if (isOff && !wasOff) {
       const reason = `The clock is ${describeDuration(offMs)} off Redis's. This process takes no jobs until it is right.`;
       log.error({ code: "clock_off", reason, offMs }, "clock");

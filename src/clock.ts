@@ -8,6 +8,9 @@ export interface Clock {
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Hosts whose clocks differ by more would schedule the same job at different times. */
+export const CLOCK_TOLERANCE_MS = 2_000;
+
 export const systemClock: Clock = {
   now: Date.now,
   wait: async (ms, signal) => {

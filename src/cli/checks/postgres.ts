@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import { describeDuration, systemClock } from "../../clock.ts";
+import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
@@ -17,8 +17,6 @@ import { type Notes, problemOf } from "./check.ts";
 
 /** Postgres 15 is the first with MERGE. */
 export const OLDEST_POSTGRES = 150_000;
-/** The same as between hosts (jobs/holds.ts). */
-const CLOCK_TOLERANCE_MS = 2_000;
 const NEED_POSTGRES = ["postgres_write", "schema", "roles"];
 
 /** Checks the database. Returns the store if its schema can be read, else undefined. */

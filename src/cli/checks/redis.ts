@@ -2,14 +2,13 @@ import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.
 import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
 import { schedulesOf } from "../../../jobs/schedule.ts";
 import { idleCommandsPerHour } from "../../../jobs/workers.ts";
-import { describeDuration, systemClock } from "../../clock.ts";
+import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
 import { count, counted } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
-const CLOCK_TOLERANCE_MS = 2_000;
 /** A worker takes a due job at once, and each takes seconds. */
 const OVERDUE_AFTER_MS = 60_000;
 

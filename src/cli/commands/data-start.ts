@@ -7,6 +7,7 @@ import { moveDataStart } from "../../store/catalog/data-start.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../report/output.ts";
 import { commandActor, inSession, type Session } from "../session/session.ts";
+import { storedSource, storedSources } from "./source.ts";
 
 export function define(command: Command): void {
   command
@@ -21,16 +22,14 @@ async function run(
   day?: string,
 ): Promise<undefined> {
   const store = await session.migratedStore();
-  const find = async () =>
-    (await listSources(store.db)).filter(({ source }) => slug === undefined || source === slug);
+  const find = async () => storedSources(await listSources(store.db), slug);
   const meant = await find();
-  if (meant.length === 0 || (day !== undefined && meant.length > 1)) throw sourceUnknown(slug, meant);
   const configuredOf = (of: string) =>
     session.config.sources.find((one) => one.slug === of)?.dataStart ?? null;
-  const [first] = meant;
-  if (day !== undefined && first !== undefined && day !== first.dataStart) {
-    refuseMove(first, { day, configured: configuredOf(first.source), now: await storeNow(store.db) });
-    await moveDataStart(store, { sourceId: first.sourceId, to: day, by: commandActor() });
+  const one = day === undefined ? undefined : storedSource(meant, slug);
+  if (day !== undefined && one !== undefined && day !== one.dataStart) {
+    refuseMove(one, { day, configured: configuredOf(one.source), now: await storeNow(store.db) });
+    await moveDataStart(store, { sourceId: one.sourceId, to: day, by: commandActor() });
   }
   const shown = (await find()).map(({ source, dataStart }) => {
     const configured = configuredOf(source);
@@ -50,20 +49,6 @@ function parseDay(text: string): string {
   const day = DateTime.fromFormat(text, "yyyy-MM-dd", { zone: "utc" });
   if (day.isValid) return text;
   throw new InvalidArgumentError("It is not a day such as 2026-03-01.");
-}
-
-function sourceUnknown(slug: string | undefined, meant: readonly ListedSource[]): UsageError {
-  return new UsageError({
-    code: "source_unknown",
-    message:
-      meant.length > 0
-        ? "Several sources are stored."
-        : `${slug === undefined ? "No source" : `Source ${slug}`} was never loaded.`,
-    next:
-      meant.length > 0
-        ? `Name one with --source: ${meant.map(({ source }) => source).join(", ")}.`
-        : "Run `usage-etl sync` first, or `usage-etl data-start` to see the stored sources.",
-  });
 }
 
 function refuseMove(

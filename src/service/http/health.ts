@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { describeDuration } from "../../clock.ts";
+import { CLOCK_TOLERANCE_MS, describeDuration } from "../../clock.ts";
 import type { Database } from "../../store/db/database.ts";
 import { pendingMigrations } from "../../store/db/schema-version.ts";
 
@@ -47,8 +47,6 @@ const HUNG_AFTER_MS = 120_000;
  */
 const STANDS_STILL_AFTER_MS = 20 * 60_000;
 const SLOW_LOOP_MS = 5_000;
-/** Hosts whose clocks differ by more would schedule the same job at different times. */
-const CLOCK_TOLERANCE_MS = 2_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
