@@ -27,6 +27,8 @@ import type { Session } from "./session.ts";
 export interface LoadPlan {
   readonly asked: Asked;
   readonly tasks: readonly UsageRequest[];
+  /** What is stored is in doubt, so all of it is compared with the answers. */
+  readonly isRepair?: boolean;
 }
 
 /**
@@ -42,9 +44,9 @@ export async function loadInline(
   return reportPerSource(session, {
     kind,
     work: async (source) => {
-      const { asked, tasks } = await planOf(source, await storeNow(source.store.db));
+      const { asked, tasks, isRepair = false } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
-        runInline(source, tasks, { onProgress: update }),
+        runInline(source, tasks, { onProgress: update, isRepair }),
       );
       return { run, range: await statusOfAsked(source.store.db, source, asked) };
     },

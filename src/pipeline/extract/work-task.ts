@@ -74,9 +74,10 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     await endTask(store.db, { task, state: "done" });
     return { outcome: "loaded_already" };
   }
-  const { runId } = task;
+  const { runId, isRepair } = task;
   const result = await extractTask({ ...source, runId }, task, {
     onTransient: isLastAttempt ? "keep" : "throw",
+    isRepair,
     row: task,
   });
   // Else it ended with its answer.

@@ -23,6 +23,8 @@ export interface StoredTask extends UsageRequest {
 export interface ClaimedTask extends StoredTask {
   /** The whole time of the task was fetched after the task was entered, so it needs no request. */
   readonly isLoaded: boolean;
+  /** Of a backfill that fetches everything again: what is stored is in doubt, whatever its digests say. */
+  readonly isRepair: boolean;
 }
 
 /** How long a task may wait in the queue, or run without a sign of life, before it is requeued. */
@@ -99,6 +101,10 @@ const IS_LOADED = sql<boolean>`coalesce((
   ) c
 ), false)`;
 
+const IS_REPAIR = sql<boolean>`exists (
+  select from usage.backfill b where b.backfill_id = fetch_task.backfill_id and b.reprocess = 'all'
+)`;
+
 /** One value; undefined for a task of a newer release, which counts what this one does not know. */
 function sharedMeter(found: readonly string[][] | null): Meter | undefined {
   if (found === null) return "traces";
@@ -124,7 +130,7 @@ export async function claimTask(
     .where("generation", "=", claim.generation)
     .where("state", "=", "queued")
     .returningAll()
-    .returning([METERS_OF_SCOPES.as("meters"), IS_LOADED.as("is_loaded")])
+    .returning([METERS_OF_SCOPES.as("meters"), IS_LOADED.as("is_loaded"), IS_REPAIR.as("is_repair")])
     .executeTakeFirst();
   const meter = row && sharedMeter(row.meters);
   if (row === undefined) return undefined;
@@ -148,6 +154,7 @@ export async function claimTask(
     generation: row.generation,
     openClaims: row.open_claims,
     isLoaded: row.is_loaded,
+    isRepair: row.is_repair,
   };
 }
 

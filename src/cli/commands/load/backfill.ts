@@ -98,7 +98,8 @@ async function start(session: Session, options: BackfillOptions): Promise<number
     const future = endsInFuture(range.end, planned.range?.end);
     if (future !== undefined) session.output.note(future);
     const wanted = planned.range === undefined ? [] : [{ meter, stride, range: planned.range }];
-    return { asked: { wanted, groupings, workspaceIds }, tasks: planned.tasks };
+    const asked = { wanted, groupings, workspaceIds };
+    return { asked, tasks: planned.tasks, isRepair: reprocess === "all" };
   };
   if (options.inline === true) {
     return loadInline(session, "backfill", async (source, now) => {
