@@ -7,9 +7,9 @@ import {
   DIMENSION,
   describeValue,
   fromWireId,
-  fromWireName,
   fromWireTime,
   GroupingWitness,
+  nameOf,
 } from "./wire-values.ts";
 
 /**
@@ -154,7 +154,7 @@ function csvRowReader(
     const workspaceId = workspace === -1 ? NO_ID : identityOf(cells, workspace, workspaceColumn, line);
     if (dimensionId !== NO_ID) witness.sawOwn();
     else for (const other of foreign) if (cellOf(cells, other.at) !== "") witness.sawForeign(other.column);
-    const dimensionName = name === -1 ? null : fromWireName(cellOf(cells, name));
+    const dimensionName = name === -1 ? null : nameOf(dimensionId, cellOf(cells, name));
     for (const { measure, column, at } of amounts) {
       const text = cellOf(cells, at);
       const traces = fromCsvCount(text);

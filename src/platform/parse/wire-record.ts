@@ -6,9 +6,9 @@ import {
   DIMENSION,
   describeValue,
   fromWireId,
-  fromWireName,
   fromWireTime,
   type GroupingWitness,
+  nameOf,
 } from "./wire-values.ts";
 import "../../validation.ts";
 
@@ -76,7 +76,7 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
       bucketStart,
       workspaceId: workspaceId === "" ? null : workspaceId,
       dimensionId,
-      dimensionName: nameKey === undefined ? null : fromWireName(dimensions[nameKey]),
+      dimensionName: nameKey === undefined ? null : nameOf(dimensionId, dimensions[nameKey]),
       // JSON has a negative zero.
       traces: Math.abs(traces ?? 0),
     };

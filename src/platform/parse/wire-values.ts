@@ -56,6 +56,11 @@ export function fromWireName(name: string | null | undefined): string | null {
   return wellFormed.includes("\0") ? wellFormed.replaceAll("\0", "\u{FFFD}") : wellFormed;
 }
 
+/** The name of an id. What has no id has no name, whatever stands beside it: usage of nobody would be charged to somebody. */
+export function nameOf(id: string, name: string | null | undefined): string | null {
+  return id === NO_ID ? null : fromWireName(name);
+}
+
 /** A value for a message: short, and only the kind of an object or array, whose other fields may be private. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";

@@ -115,8 +115,10 @@ test(`JSON answers are read as JSON.parse reads them, or refused (seed ${SEED})`
     const document = JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
     expect(outcome.value.records).toBe(document.usage.length);
     expect(records.map(({ traces, dimensionName }) => [traces, dimensionName])).toEqual(
-      document.usage.map((one: { traces?: number; dimensions: { project_name?: string | null } }) => {
-        const name = one.dimensions.project_name || null;
+      document.usage.map((one: { traces?: number; dimensions: Partial<Record<string, string | null>> }) => {
+        const { project_id, project_name } = one.dimensions;
+        // What has no id has no name.
+        const name = (project_id && project_name) || null;
         return [Math.abs(one.traces ?? 0), name?.toWellFormed().replaceAll("\0", "\ufffd") ?? null];
       }),
     );

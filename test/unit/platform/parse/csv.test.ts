@@ -49,6 +49,7 @@ describe("An export read with csv-parse", () => {
     ["project", `${DAY},,,P1,Proj,,,,3`, null, "P1", "Proj"],
     ["project", `${DAY},W1,,P1,Proj,,,,3`, "W1", "P1", "Proj"],
     ["user", `${DAY},,,,,U1,a@example.com,,3`, null, "U1", "a@example.com"],
+    ["user", `${DAY},,,,,,a@example.com,,3`, null, "", null],
     ["api_key", `${DAY},,,,,,,lsv2...Ab,3`, null, "lsv2...Ab", null],
     ["project", `${DAY},,,,,,,,3`, null, "", null],
   ] as const)("reads a row of %s", async (groupBy, row, workspaceId, dimensionId, dimensionName) => {

@@ -33,6 +33,9 @@ describe("fromWireRecord", () => {
     ["project", { project_id: UPPER, project_name: "P", extra: [1] }, null, UPPER.toLowerCase(), "P"],
     ["project", { project_id: "p", workspace_id: UPPER }, UPPER.toLowerCase(), "p", null],
     ["user", { user_id: "U1", user_email: "a@example.com" }, null, "U1", "a@example.com"],
+    // Whoever's address stands beside it: usage without an id is nobody's.
+    ["user", { user_id: null, user_email: "a@example.com" }, null, "", null],
+    ["project", { project_name: "P" }, null, "", null],
     ["api_key", { api_key_short_key: "lsv2...Ab", api_key_id: UPPER }, null, "lsv2...Ab", null],
   ] as const)(
     "reads the dimensions of %s",
