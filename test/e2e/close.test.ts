@@ -41,6 +41,9 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   expect(open.stdout).toContain(
     `Workspace ${left} is not configured any more. Name it in USAGE_WORKSPACE_IDS again`,
   );
+  const [shown] = document(await close(name, "--json")) as [{ open: { day: string }[] }];
+  expect(shown.open.filter(({ day }) => !/^\d{4}-\d\d-\d\d$/.test(day))).toEqual([]);
+  expect(shown.open.length).toBeGreaterThan(0);
   // Each command is run as it is printed.
   const [reconcile = "", load = "", closeWithout = ""] = commandsIn(open.stdout);
   expect(await run(reconcile.split(" "), env)).toMatchObject({ code: 0 });

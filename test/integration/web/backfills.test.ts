@@ -215,3 +215,14 @@ test("a viewer sees previews and backfills without a form, and is refused where 
   expect((await pages.post("/backfills/new", startFields(page.text), { from: asked })).status).toBe(403);
   expect(await backfills(bench)).toEqual([]);
 });
+
+test("a cancelled backfill shows what was done of it, not that it is over", async () => {
+  const { bench, pages, asked } = await setupBackfills();
+  await startBackfill(pages, asked);
+  expect((await pages.post("/backfills/1/cancel", {}, { from: "/backfills/1" })).status).toBe(303);
+  expect(await backfills(bench)).toMatchObject([{ state: "cancelled", done: 0, waiting: 0 }]);
+  for (const path of ["/backfills", "/backfills/1"]) {
+    const { text } = await pages.get(path);
+    expect([path, /<span class="number">(\d+) %/.exec(text)?.[1]]).toEqual([path, "0"]);
+  }
+});

@@ -9,6 +9,7 @@ import {
   stepsOf,
 } from "../../../domain/months/check-list.ts";
 import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
+import { dayOf } from "../../../domain/time/days.ts";
 import { METER_NAME, METERS, meterFlags } from "../../../domain/usage/meter.ts";
 import { UsageError } from "../../../errors.ts";
 import {
@@ -78,7 +79,7 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, provider, others }) => ({ source, ...result, provider, others })),
+    closed.map(({ source, result, provider, others }) => ({ source, ...toData(result), provider, others })),
     () => {
       const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests };
       return linesOf(closed.map((one) => describeMonth(one, { ...asked, without: one.asked })));
@@ -98,11 +99,18 @@ async function runPeriod(session: Session, day: string, options: CloseOptions): 
   });
   session.output.data(
     closed.map(({ source, period, result, others }) => {
-      return { source, periodStart: period.start, periodEnd: period.end, ...result, others };
+      return { source, periodStart: period.start, periodEnd: period.end, ...toData(result), others };
     }),
     () => linesOf(closed.map(describePeriod)),
   );
   return firstExit(closed.map(({ result }) => (result.state === "open" ? EXIT.mismatch : EXIT.done)));
+}
+
+/** Days as in every document: ISO, not epoch milliseconds. */
+function toData<R extends { readonly state: string }>(result: R) {
+  if (!("open" in result)) return result;
+  const open = (result.open as readonly OpenDay[]).map((one) => ({ ...one, day: dayOf(one.day) }));
+  return { ...result, open };
 }
 
 function describePeriod({ source, period, result, others }: ClosedPeriod): string {

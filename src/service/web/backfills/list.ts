@@ -98,7 +98,8 @@ export function stateOf({ state, failed, refused }: Backfill): Html {
 
 /** Ended fetch tasks of all. A bar without a script or a style of its own. */
 export function bar({ backfillId, total, done, failed, waiting, state }: Backfill): Html {
-  const ended = total - waiting;
+  // Those that a cancel took away did not end.
+  const ended = done + failed;
   const percent = total === 0 ? 100 : Math.floor((ended / total) * 100);
   const label = `Backfill ${backfillId}: ${ended} of ${total} fetch tasks ended`;
   return html`<progress max="${Math.max(total, 1)}" value="${total === 0 ? 1 : ended}" aria-label="${label}"></progress>
