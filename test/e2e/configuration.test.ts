@@ -85,7 +85,7 @@ describe("the schema", () => {
     const env = { DATABASE_URL: database.url, USAGE_BASE_URL: "http://127.0.0.1:1", USAGE_API_KEY: KEY };
     const outdated = await run(["sync", "--inline"], env);
     expect(outdated.code).toBe(2);
-    expect(outdated.stderr).toMatch(/usage-etl -- migrate[\s\S]*\[schema_outdated\]/);
+    expect(outdated.stderr).toMatch(/usage-etl migrate[\s\S]*\[schema_outdated\]/);
     expect((await run(["status"], env)).code).toBe(2);
 
     const migrations = await Promise.all([1, 2, 3].map(() => run(["migrate", "--json"], env)));
