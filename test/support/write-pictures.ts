@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
-import { PLANTED } from "../../src/local/demo/troubles.ts";
+import { PLANTED } from "../../src/local/demo/plant.ts";
 import { startChromium } from "./browser/chromium.ts";
 import { poll } from "./poll.ts";
 

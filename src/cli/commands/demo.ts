@@ -6,9 +6,19 @@ import { withEnvFile } from "../../config/env-file.ts";
 import { Secret } from "../../config/secret.ts";
 import { UnreachableError } from "../../errors.ts";
 import { createLoader } from "../../local/demo/loader.ts";
-import { BILLED, checkAll, describePlanted, loadBill, plant, startBilled } from "../../local/demo/plant.ts";
+import {
+  BILLED,
+  checkAll,
+  describePlanted,
+  keepStory,
+  loadBill,
+  PLANTED,
+  plant,
+  readStory,
+  startBilled,
+  startTroubled,
+} from "../../local/demo/plant.ts";
 import { firstSync, runOn, SYNC_EVERY } from "../../local/demo/sync.ts";
-import { keepStory, PLANTED, readStory, startTroubled } from "../../local/demo/troubles.ts";
 import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";

@@ -1,4 +1,7 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { readPriceFile } from "../../cli/commands/files/price-file.ts";
 import { describeBill } from "../../cli/commands/proof/totals.ts";
 import { monthAt, monthBefore } from "../../domain/months/month.ts";
@@ -17,9 +20,141 @@ import { listPrices } from "../../store/bill/prices.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { closeMonth } from "../../store/months/month-close.ts";
 import { backfillOf, createBackfill, listBackfills, steerBackfill } from "../../store/work/backfills.ts";
+import type { FaultStep } from "../standin/faults.ts";
 import { type Standin, startStandin } from "../standin/server.ts";
 import type { Loader } from "./loader.ts";
-import { daysOf, PLANTED, type Story, type Troubled } from "./troubles.ts";
+
+/** Slug of the source in which trouble is planted. Source `demo` beside it has none. */
+export const PLANTED = "demo-trouble";
+
+/** Days before today that are final, and that the overview shows. */
+const REFUSED_AGO = { from: 13, to: 10 };
+const FAILING_AGO = 17;
+const NEVER_ENDS = Number.MAX_SAFE_INTEGER;
+
+const storySchema = z.object({
+  /** First day of the month that is closed. */
+  closed: z.iso.date(),
+  /** Days of one workspace that the stand-in refuses at first, half-open: a gap until somebody loads them. */
+  refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
+  /** A day of another one's users that it always refuses. */
+  failing: z.iso.date(),
+  /** Whether all of it was planted by an earlier demo on the same data. */
+  isTold: z.boolean(),
+});
+
+/** When what went wrong. It is kept beside the data, so that the next demo's stand-in says the same. */
+export type Story = z.output<typeof storySchema>;
+
+const fileIn = (dataDir: string) => join(dataDir, "story.json");
+
+export function readStory(dataDir: string, now: number): Story {
+  try {
+    return storySchema.parse(JSON.parse(readFileSync(fileIn(dataDir), "utf8")));
+  } catch {
+    const today = DateTime.fromMillis(now, { zone: "utc" }).startOf("day");
+    const ago = (days: number) => iso(today.minus({ days }));
+    // The month before the last one: all of its days are final, whatever day it is.
+    const closed = iso(today.startOf("month").minus({ months: 2 }));
+    const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
+    return { closed, refused, failing: ago(FAILING_AGO), isTold: false };
+  }
+}
+
+export function keepStory(dataDir: string, story: Story): void {
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(fileIn(dataDir), `${JSON.stringify(story)}\n`);
+}
+
+/** The days of single events, ISO. */
+export function daysOf({ closed }: Story) {
+  const month = DateTime.fromISO(closed, { zone: "utc" });
+  return {
+    /** A count of the closed month that the platform changes afterwards. */
+    restated: iso(month.plus({ days: 16 })),
+    /** A day of the month after it on which the export differs from the JSON. */
+    differing: iso(month.plus({ months: 1, days: 9 })),
+  };
+}
+
+/** What a stand-in does on order. */
+export interface Troubled {
+  readonly standin: Standin;
+  readonly workspaces: TwoWorkspaces;
+  /** It answers for the days that it refused at first. */
+  recover(): void;
+  /** It restates a count and contradicts itself. */
+  change(): void;
+}
+
+/** A stand-in that refuses some of what it is asked, as the story says. */
+export async function startTroubled(story: Story, port = 0): Promise<Troubled> {
+  const standin = await startStandin({ port, seed: 2, dataStart: story.closed });
+  const [refused, changed] = standin.organisation.workspaces as unknown as TwoWorkspaces;
+  const { failing } = story;
+  const always = refusals(
+    { workspace_ids: changed.id, group_by: "user" },
+    { from: failing, to: iso(DateTime.fromISO(failing, { zone: "utc" }).plus({ days: 1 })) },
+    "A record of this day cannot be read.",
+  );
+  const atFirst = refusals(
+    { workspace_ids: refused.id },
+    story.refused,
+    "Usage of these days is being recomputed.",
+  );
+  standin.faults.script(...always, ...atFirst);
+  const { restated, differing } = daysOf(story);
+  return {
+    standin,
+    workspaces: [refused, changed],
+    recover: () => {
+      standin.faults.clear();
+      standin.faults.script(...always);
+    },
+    change: () => {
+      const [sender] = standin.organisation.streams
+        .filter(
+          ({ project, ends }) => project.workspace.id === changed.id && ends === Number.POSITIVE_INFINITY,
+        )
+        .sort((a, b) => b.weight - a.weight);
+      if (sender === undefined) throw new Error("the stand-in has no stream to change");
+      standin.ledger.change({ ...sender, at: Date.parse(`${restated}T10:00Z`) }, 120);
+      const cell = { ...sender, at: Date.parse(`${differing}T10:00Z`) };
+      standin.discrepancies.push({ stride: "day", format: "csv", cell, delta: 25 });
+    },
+  };
+}
+
+type TwoWorkspaces = readonly [
+  Standin["organisation"]["workspaces"][0],
+  Standin["organisation"]["workspaces"][0],
+];
+
+/** 422 is split down to days. Hours would be too many parts: 423 is not split. */
+function refusals(
+  query: Record<string, string>,
+  { from, to }: { from: string; to: string },
+  detail: string,
+): FaultStep[] {
+  const match = { query, during: { from: midnight(from), to: midnight(to) } };
+  const body = JSON.stringify({ detail });
+  return (
+    [
+      [422, "day"],
+      [423, "hour"],
+    ] as const
+  ).map(([status, stride]) => ({
+    fault: { kind: "status", status, body },
+    match: { ...match, stride },
+    times: NEVER_ENDS,
+  }));
+}
+
+const midnight = (day: string) => `${day}T00:00:00Z`;
+
+function iso(day: DateTime): string {
+  return day.toISODate() as string;
+}
 
 const PRICES = fileURLToPath(new URL("prices.csv", import.meta.url));
 /** Hours of a week before those that every sync keeps. */

@@ -5,7 +5,7 @@ import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
-import { chosenSource } from "./months/months.ts";
+import { chosenSource } from "./months/routes.ts";
 import {
   ALL,
   address,

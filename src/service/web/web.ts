@@ -16,7 +16,7 @@ import { addOneBackfill } from "./backfills/one.ts";
 import { addCell } from "./coverage/cell.ts";
 import { addCoverage } from "./coverage/coverage.ts";
 import { addUsage } from "./figures/usage.ts";
-import { addMonths } from "./months/months.ts";
+import { addMonths } from "./months/routes.ts";
 import { sendProblem } from "./problem.ts";
 import { addDifferences } from "./proof.ts";
 import { routesOf, type WebServices } from "./routes.ts";

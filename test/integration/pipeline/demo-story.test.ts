@@ -4,8 +4,14 @@ import { createOutput } from "../../../src/cli/report/output.ts";
 import type { Session } from "../../../src/cli/session/session.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { createLoader } from "../../../src/local/demo/loader.ts";
-import { plant } from "../../../src/local/demo/plant.ts";
-import { daysOf, PLANTED, readStory, type Story, startTroubled } from "../../../src/local/demo/troubles.ts";
+import {
+  daysOf,
+  PLANTED,
+  plant,
+  readStory,
+  type Story,
+  startTroubled,
+} from "../../../src/local/demo/plant.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { closeMonth } from "../../../src/store/months/month-close.ts";

@@ -1,209 +1,198 @@
-import { z } from "zod";
-import { describeProviderMonth } from "../../../domain/bill/provider.ts";
-import { monthAt, monthNamed } from "../../../domain/months/month.ts";
-import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
-import { EtlError } from "../../../errors.ts";
-import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
-import { lookAtMonth } from "../../../pipeline/months/look.ts";
+import { type CalendarMonth, monthBefore } from "../../../domain/months/month.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { daysWithin } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
-import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { digestToClose } from "../../../store/months/close-digest.ts";
-import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
-import { recordAction } from "../../../store/work/operator-actions.ts";
-import type { Page } from "../layout.ts";
-import {
-  address,
-  type Html,
-  html,
-  instant,
-  notice,
-  prose,
-  refusal,
-  sourceField,
-  sourceUnknown,
-} from "../parts.ts";
-import type { Context, Web } from "../routes.ts";
-import { closedPage, monthList } from "./month-list.ts";
-import { checkList, confirmation, openPage } from "./open.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { type ClosedCost, closedCosts } from "../../../store/months/closed-costs.ts";
+import { type ClosedMonth, closedMonths } from "../../../store/months/closed-months.ts";
+import { type Adjustments, adjustmentsOf, countAdjusted } from "../../../store/months/month-adjustments.ts";
+import { checkMonths } from "../../../store/months/month-open-days.ts";
+import { address, count, type Html, html, instant, name, numberHead, signed, table } from "../parts.ts";
+import { inShort } from "./open.ts";
 
-const SLUG = z.string().max(63).optional();
-const params = z.object({ month: z.string().max(20) });
-/** A field that is given once is no array. */
-const ids = z.preprocess(
-  (given) => [given ?? []].flat(),
-  z.array(z.string().max(1000).toLowerCase()).max(1000),
-);
-const asked = z.object({ source: SLUG, without: ids, accept: z.literal("yes").optional() });
-type Asked = z.output<typeof asked>;
-type Params = z.output<typeof params>;
-const form = asked.extend({ source: z.string().max(63), digest: z.string().max(64) });
+/** Months on a page. */
+const ON_A_PAGE = 12;
+/** The check of a month that is open reads each of its days x dimensions x workspaces that nothing proves: so many on a page, about. */
+const MOST_DAYS = 40_000;
+const DAYS_OF_A_MONTH = 30;
 
-/** Months: what keeps them open, closing one, and what changed since. */
-export function addMonths(web: Web): void {
-  const query = z.object({
-    source: SLUG,
-    newest: z
-      .string()
-      .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
-      .optional(),
+interface Row {
+  readonly month: CalendarMonth;
+  readonly what: Html;
+  readonly since: Html | "";
+}
+
+/** The months of a source from `newest` back to its data start, the newest first. */
+export async function monthList(
+  db: Database,
+  { source, newest, now }: { source: SourceWithWorkspaces; newest: CalendarMonth; now: number },
+): Promise<Html> {
+  const listed: CalendarMonth[] = [];
+  for (
+    let month = newest;
+    month.end > source.dataStart && listed.length < ON_A_PAGE;
+    month = monthBefore(month)
+  ) {
+    listed.push(month);
+  }
+  const [last] = listed.slice(-1);
+  if (last === undefined)
+    return html`<p>The data of ${source.source} starts on ${source.dataStart}, after this month.</p>`;
+  const closes = await closedMonths(db, { sourceId: source.sourceId, from: last.start, to: newest.end });
+  const closed = new Map(closes.map((one) => [one.month, one]));
+  const isOpen = ({ name, end }: CalendarMonth) => !closed.has(name) && Date.parse(end) <= now;
+  const shown = fitting(listed, isOpen, source.workspaceIds.length);
+  const oldest = shown.at(-1) ?? last;
+  const open = shown.filter(isOpen);
+  const ranges = open.map((month) => daysWithin(month, source.dataStart));
+  const [checks, adjusted] = await Promise.all([
+    ranges.length === 0
+      ? []
+      : checkMonths(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
+    countAdjusted(
+      db,
+      closes.map(({ closeId }) => closeId),
+    ),
+  ]);
+  const rows = shown.map((month): Row => {
+    const close = closed.get(month.name);
+    if (close !== undefined) return { month, ...ofClosed(close, adjusted.get(close.closeId)) };
+    const check = checks[open.indexOf(month)];
+    if (check === undefined) return { month, what: html`<span class="quiet">under way</span>`, since: "" };
+    return { month, what: ofOpen(check.open.length === 0, inShort(check.open)), since: "" };
   });
-  web.page("/months", { query, mayBeOld: true, oneInstant: true }, async (context) => {
-    const { source, sources } = await chosenSource(context, context.query.source);
-    const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
-    const list = await monthList(context.db, { source, newest, now: context.now });
-    return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
+  const older = monthBefore(oldest);
+  const months = table({
+    label: "Months",
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count days x dimensions x workspaces.`,
+    heads: ["Month", "Closed, or what keeps it open", "Changed since the close"],
+    rows: rows.map(({ month: { name }, what, since }) => {
+      const to = address(`/months/${name}`, { source: source.source });
+      return html`<tr><th scope="row"><a href="${to}">${name}</a></th>
+        <td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
+    }),
   });
-  web.page("/months/:month", { params, query: asked, oneInstant: true }, monthPage);
-  web.page("/months/:month/close", { params, query: asked, oneInstant: true }, (context) =>
-    confirmPage(context, context.query),
-  );
-  web.action("/months/:month/close", { params, body: form }, close);
+  return html`${months}
+    ${older.end > source.dataStart ? html`<p><a href="${address("/months", { source: source.source, newest: older.name })}">Older months</a></p>` : ""}`;
 }
 
-async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, who } = context;
-  const { source, sources } = await chosenSource(context, query.source);
-  const look = await lookFor(context, source, query);
-  const { month, closed } = look;
-  const title = `${month.name}, ${source.source}`;
-  const choice = sourceForm(`/months/${month.name}`, sources, source.source);
-  // What is accepted is named in the command: it closes nothing that is found later.
-  const digest =
-    closed === undefined && look.open.length === 0 && look.accepted > 0
-      ? await digestToClose(db, {
-          sourceId: source.sourceId,
-          monthStart: month.start,
-          required: look.required,
-          without: query.without,
-        })
-      : undefined;
-  const body =
-    closed === undefined
-      ? openPage({
-          digest,
-          look,
-          source,
-          accepts: query.accept === "yes",
-          mayClose: who.role === "operator",
-          asked: askedOf(context, look.month, query.without),
-          otherSources: sources.length - 1,
-        })
-      : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
-  const all = address("/months", { source: source.source });
-  const others =
-    look.others.length === 0 ? "" : html`<p>Other usage: ${prose(describeOtherUsage(look.others))}</p>`;
-  const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
-  return { title, body: html`${choice}${body}${others}${provider}<p><a href="${all}">All months</a></p>` };
+/** The first of some months, with as many open ones as a page checks: at least one. Closed months need no check. */
+export function fitting(
+  months: readonly CalendarMonth[],
+  isOpen: (month: CalendarMonth) => boolean,
+  workspaces: number,
+): CalendarMonth[] {
+  const most = Math.max(1, Math.floor(MOST_DAYS / (DAYS_OF_A_MONTH * GROUPINGS.length * workspaces)));
+  const end = months.filter(isOpen)[most];
+  return months.slice(0, end === undefined ? months.length : months.indexOf(end));
 }
 
-async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
-  const { db, who } = context;
-  const { source } = await chosenSource(context, wanted.source);
-  const look = await lookFor(context, source, wanted);
-  const { month, closed, open } = look;
-  const back = html`<p><a href="${address(`/months/${month.name}`, { source: source.source, without: wanted.without, accept: wanted.accept })}">Back to ${month.name}</a></p>`;
-  if (closed !== undefined) {
-    const body = html`${notice("info", html`<p>${month.name} of ${source.source} was closed ${instant(closed.closedAt)}. A month closes once.</p>`)}${back}`;
-    return { title: `${month.name} is closed`, body, status: 409 };
-  }
-  if (open.length > 0) {
-    const list = checkList(open, askedOf(context, month, wanted.without), source.source);
-    return { title: `${month.name} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
-  }
-  if (who.role !== "operator") {
-    return { title: `Close ${month.name}`, body: html`<p>An operator can close it.</p>${back}`, status: 403 };
-  }
-  const { without } = wanted;
-  const accepts = wanted.accept === "yes";
-  const body = await confirmation(db, { look, source, without, accepts, csrf: context.csrf() });
-  return { title: `Close ${month.name}`, body: html`${body}${back}` };
+function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: number } | undefined) {
+  const { closedAt, traces, without } = close;
+  const what = html`<span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closedAt)}${closer(close)}:
+    ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}`;
+  const { totals = 0, netTraces = 0 } = adjusted ?? {};
+  const since = html`${count(totals)} ${totals === 1 ? "total" : "totals"}${totals === 0 ? "" : `, ${signed(netTraces)} traces`}`;
+  return { what, since };
 }
 
-type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
+function ofOpen(isReady: boolean, inWords: string): Html {
+  return isReady
+    ? html`<span class="status provisional"><span aria-hidden="true">□</span> open</span>: nothing keeps it open, it can be closed`
+    : html`<span class="status missing"><span aria-hidden="true">□</span> open</span>: ${inWords}`;
+}
 
-/** Closes what was looked at. An order that is refused is recorded too. */
-async function close(context: Form): Promise<Page | { redirect: string }> {
-  const { store, config, actor: by, body } = context;
-  const { source } = await chosenSource(context, body.source);
-  const month = monthOf(context.params.month, context.now).name;
-  const refused = (why: string) =>
-    recordAction(store.db, by, {
+/** ` by ada`, as far as a record says so. */
+function closer({ by }: Pick<ClosedMonth, "by">): string {
+  if (by === null) return "";
+  const how = by.via === "page" ? "on a page" : "by a command";
+  return by.name === null ? `, ${how}` : ` by ${by.name} (${how})`;
+}
+
+/** Adjusted totals and costs that are listed. The views have all of them. */
+const MOST = 50;
+
+/** A closed month: what it was closed with, and what changed since. */
+export async function closedPage(
+  db: Database,
+  given: { month: CalendarMonth; source: ListedSource; closed: ClosedMonth; masked: boolean },
+): Promise<Html> {
+  const { month, source, closed, masked } = given;
+  const [adjustments, costs] = await Promise.all([
+    adjustmentsOf(db, { closeId: closed.closeId, most: MOST, masked }),
+    closedCosts(db, {
+      closeId: closed.closeId,
       sourceId: source.sourceId,
-      action: CLOSE_ACTION,
-      outcome: "refused",
-      detail: `${month}: ${why}`,
-    });
-  try {
-    const { closed } = await closeSources(store, {
-      month,
-      slugs: [source.source],
-      without: body.without,
-      by,
-      expectedDigests: [body.digest],
-      acceptDisagreements: body.accept === "yes",
-      settleAfterMs: config.settleAfterMs,
-    });
-    if (closed[0]?.result.state === "closed") {
-      return { redirect: address(`/months/${month}`, { source: source.source }) };
-    }
-    await refused(closed[0]?.result.state === "open" ? "it is open" : "it was closed before");
-    return await inSnapshot(context.db, (db) => confirmPage({ ...context, db }, body));
-  } catch (error) {
-    if (!(error instanceof EtlError) || error.code !== "month_changed") throw error;
-    await refused("it changed since it was looked at");
-    const again = address(`/months/${month}/close`, {
-      source: source.source,
-      without: body.without,
-      accept: body.accept,
-    });
-    const page = html`${refusal(error)}<p><a class="button" href="${again}">Look again</a></p>`;
-    return { title: `${month} was not closed`, body: page, status: 409 };
-  }
+      monthStart: month.start,
+      most: MOST,
+    }),
+  ]);
+  const range = { source: source.source, from: month.start, to: month.end };
+  return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.
+      A closed month is never rewritten.</p>
+    <dl class="facts">
+      <dt>Traces</dt><dd>${count(closed.traces)}, in ${count(closed.totals)} totals by dimension, workspace and id</dd>
+      <dt>Left out</dt><dd>${
+        closed.without.length === 0
+          ? "no workspace"
+          : html`<ul>${closed.without.map((id) => html`<li>${name(id)}</li>`)}</ul>`
+      }</dd>
+      <dt>Accepted</dt><dd>${
+        closed.accepted === 0
+          ? "no day on which the platform contradicts itself"
+          : html`${count(closed.accepted)} days x dimensions x workspaces on which the platform contradicts itself:
+            <a href="${address("/differences", range)}">both numbers</a>`
+      }</dd>
+      <dt>Final after</dt><dd>${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)</dd>
+    </dl>
+    <h2 id="adjustments">Adjustments since the close</h2>
+    ${adjustmentTable(adjustments)}
+    ${adjustments.totals === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
+    <h2>Costs</h2>
+    ${costTable(costs)}`;
 }
 
-function lookFor(
-  { db, params, now }: Context<unknown, Params>,
-  source: Awaited<ReturnType<typeof chosenSource>>["source"],
-  { without, accept }: Asked,
-) {
-  return lookAtMonth(db, {
-    month: params.month,
-    source,
-    without,
-    now,
-    acceptDisagreements: accept === "yes",
+const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
+
+function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
+  if (totals === 0) return html`<p>None: every total is as it was closed.</p>`;
+  const shown =
+    largest.length < totals
+      ? ` The first ${largest.length} of them; reporting.usage_month_close has all.`
+      : "";
+  return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
+    ${table({
+      label: "Adjustments",
+      caption: `Never add up over dimensions.${shown}`,
+      heads: ["Dimension", "Workspace", "Id", ...CHANGE_HEADS],
+      rows: largest.map(
+        (one) => html`<tr><th scope="row">${one.groupBy}</th>
+          <td title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</td>
+          <td title="${one.dimensionId}">${name(one.dimensionName ?? one.dimensionId)}</td>
+          <td class="number">${count(one.closedTraces)}</td>
+          <td class="number">${signed(one.currentTraces - one.closedTraces)}</td>
+          <td class="number">${count(one.currentTraces)}</td></tr>`,
+      ),
+    })}`;
+}
+
+function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number }): Html {
+  if (rows.length === 0)
+    return html`<p>No costs were kept: without prices at the time of the close there are none.</p>`;
+  const shown =
+    rows.length < total
+      ? ` The first ${rows.length} of ${total}; reporting.usage_month_close_cost has all.`
+      : "";
+  return table({
+    label: "Closed costs",
+    caption: `Estimated costs, by workspace, SKU and price. Later prices and counts adjust them.${shown}`,
+    heads: ["Workspace", "SKU", numberHead("Unit price"), ...CHANGE_HEADS],
+    rows: rows.map(
+      (
+        one,
+      ) => html`<tr><th scope="row" title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</th>
+          <td>${name(one.sku)}</td><td class="number">${one.unitPrice} ${one.currency}</td>
+          <td class="number">${one.closedCost}</td><td class="number">${one.adjustmentCost}</td><td class="number">${one.currentCost}</td></tr>`,
+    ),
   });
-}
-
-function askedOf(
-  { config }: Pick<Context<unknown, unknown>, "config">,
-  month: Parameters<typeof checkList>[1]["month"],
-  without: readonly string[],
-) {
-  return { month, without, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
-}
-
-/** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */
-export async function chosenSource(
-  { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
-  slug: string | undefined,
-): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
-  const sources = await sourcesToClose(
-    db,
-    config.sources.map((one) => one.slug),
-  );
-  const source = slug === undefined ? sources[0] : sources.find((one) => one.source === slug);
-  if (source !== undefined) return { source, sources };
-  throw sourceUnknown(
-    slug ?? "",
-    sources.map((one) => one.source),
-  );
-}
-
-/** Chooses another source; nothing where there is one only. */
-function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {
-  if (sources.length < 2) return "";
-  const slugs = sources.map(({ source }) => source);
-  return html`<form class="row" method="get" action="${path}">
-    ${sourceField(slugs, chosen)} <button>Show</button></form>`;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type CalendarMonth, monthBefore, monthNamed } from "../../../src/domain/months/month.ts";
-import { fitting } from "../../../src/service/web/months/month-list.ts";
+import { fitting } from "../../../src/service/web/months/months.ts";
 
 const newest = monthNamed("2026-11") as CalendarMonth;
 const YEAR = Array.from({ length: 11 }).reduce<CalendarMonth[]>(

@@ -1,0 +1,209 @@
+import { z } from "zod";
+import { describeProviderMonth } from "../../../domain/bill/provider.ts";
+import { monthAt, monthNamed } from "../../../domain/months/month.ts";
+import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
+import { EtlError } from "../../../errors.ts";
+import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
+import { lookAtMonth } from "../../../pipeline/months/look.ts";
+import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
+import { digestToClose } from "../../../store/months/close-digest.ts";
+import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
+import { recordAction } from "../../../store/work/operator-actions.ts";
+import type { Page } from "../layout.ts";
+import {
+  address,
+  type Html,
+  html,
+  instant,
+  notice,
+  prose,
+  refusal,
+  sourceField,
+  sourceUnknown,
+} from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import { closedPage, monthList } from "./months.ts";
+import { checkList, confirmation, openPage } from "./open.ts";
+
+const SLUG = z.string().max(63).optional();
+const params = z.object({ month: z.string().max(20) });
+/** A field that is given once is no array. */
+const ids = z.preprocess(
+  (given) => [given ?? []].flat(),
+  z.array(z.string().max(1000).toLowerCase()).max(1000),
+);
+const asked = z.object({ source: SLUG, without: ids, accept: z.literal("yes").optional() });
+type Asked = z.output<typeof asked>;
+type Params = z.output<typeof params>;
+const form = asked.extend({ source: z.string().max(63), digest: z.string().max(64) });
+
+/** Months: what keeps them open, closing one, and what changed since. */
+export function addMonths(web: Web): void {
+  const query = z.object({
+    source: SLUG,
+    newest: z
+      .string()
+      .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
+      .optional(),
+  });
+  web.page("/months", { query, mayBeOld: true, oneInstant: true }, async (context) => {
+    const { source, sources } = await chosenSource(context, context.query.source);
+    const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
+    const list = await monthList(context.db, { source, newest, now: context.now });
+    return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
+  });
+  web.page("/months/:month", { params, query: asked, oneInstant: true }, monthPage);
+  web.page("/months/:month/close", { params, query: asked, oneInstant: true }, (context) =>
+    confirmPage(context, context.query),
+  );
+  web.action("/months/:month/close", { params, body: form }, close);
+}
+
+async function monthPage(context: Context<Asked, Params>): Promise<Page> {
+  const { db, query, who } = context;
+  const { source, sources } = await chosenSource(context, query.source);
+  const look = await lookFor(context, source, query);
+  const { month, closed } = look;
+  const title = `${month.name}, ${source.source}`;
+  const choice = sourceForm(`/months/${month.name}`, sources, source.source);
+  // What is accepted is named in the command: it closes nothing that is found later.
+  const digest =
+    closed === undefined && look.open.length === 0 && look.accepted > 0
+      ? await digestToClose(db, {
+          sourceId: source.sourceId,
+          monthStart: month.start,
+          required: look.required,
+          without: query.without,
+        })
+      : undefined;
+  const body =
+    closed === undefined
+      ? openPage({
+          digest,
+          look,
+          source,
+          accepts: query.accept === "yes",
+          mayClose: who.role === "operator",
+          asked: askedOf(context, look.month, query.without),
+          otherSources: sources.length - 1,
+        })
+      : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
+  const all = address("/months", { source: source.source });
+  const others =
+    look.others.length === 0 ? "" : html`<p>Other usage: ${prose(describeOtherUsage(look.others))}</p>`;
+  const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
+  return { title, body: html`${choice}${body}${others}${provider}<p><a href="${all}">All months</a></p>` };
+}
+
+async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
+  const { db, who } = context;
+  const { source } = await chosenSource(context, wanted.source);
+  const look = await lookFor(context, source, wanted);
+  const { month, closed, open } = look;
+  const back = html`<p><a href="${address(`/months/${month.name}`, { source: source.source, without: wanted.without, accept: wanted.accept })}">Back to ${month.name}</a></p>`;
+  if (closed !== undefined) {
+    const body = html`${notice("info", html`<p>${month.name} of ${source.source} was closed ${instant(closed.closedAt)}. A month closes once.</p>`)}${back}`;
+    return { title: `${month.name} is closed`, body, status: 409 };
+  }
+  if (open.length > 0) {
+    const list = checkList(open, askedOf(context, month, wanted.without), source.source);
+    return { title: `${month.name} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
+  }
+  if (who.role !== "operator") {
+    return { title: `Close ${month.name}`, body: html`<p>An operator can close it.</p>${back}`, status: 403 };
+  }
+  const { without } = wanted;
+  const accepts = wanted.accept === "yes";
+  const body = await confirmation(db, { look, source, without, accepts, csrf: context.csrf() });
+  return { title: `Close ${month.name}`, body: html`${body}${back}` };
+}
+
+type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
+
+/** Closes what was looked at. An order that is refused is recorded too. */
+async function close(context: Form): Promise<Page | { redirect: string }> {
+  const { store, config, actor: by, body } = context;
+  const { source } = await chosenSource(context, body.source);
+  const month = monthOf(context.params.month, context.now).name;
+  const refused = (why: string) =>
+    recordAction(store.db, by, {
+      sourceId: source.sourceId,
+      action: CLOSE_ACTION,
+      outcome: "refused",
+      detail: `${month}: ${why}`,
+    });
+  try {
+    const { closed } = await closeSources(store, {
+      month,
+      slugs: [source.source],
+      without: body.without,
+      by,
+      expectedDigests: [body.digest],
+      acceptDisagreements: body.accept === "yes",
+      settleAfterMs: config.settleAfterMs,
+    });
+    if (closed[0]?.result.state === "closed") {
+      return { redirect: address(`/months/${month}`, { source: source.source }) };
+    }
+    await refused(closed[0]?.result.state === "open" ? "it is open" : "it was closed before");
+    return await inSnapshot(context.db, (db) => confirmPage({ ...context, db }, body));
+  } catch (error) {
+    if (!(error instanceof EtlError) || error.code !== "month_changed") throw error;
+    await refused("it changed since it was looked at");
+    const again = address(`/months/${month}/close`, {
+      source: source.source,
+      without: body.without,
+      accept: body.accept,
+    });
+    const page = html`${refusal(error)}<p><a class="button" href="${again}">Look again</a></p>`;
+    return { title: `${month} was not closed`, body: page, status: 409 };
+  }
+}
+
+function lookFor(
+  { db, params, now }: Context<unknown, Params>,
+  source: Awaited<ReturnType<typeof chosenSource>>["source"],
+  { without, accept }: Asked,
+) {
+  return lookAtMonth(db, {
+    month: params.month,
+    source,
+    without,
+    now,
+    acceptDisagreements: accept === "yes",
+  });
+}
+
+function askedOf(
+  { config }: Pick<Context<unknown, unknown>, "config">,
+  month: Parameters<typeof checkList>[1]["month"],
+  without: readonly string[],
+) {
+  return { month, without, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
+}
+
+/** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */
+export async function chosenSource(
+  { db, config }: Pick<Context<unknown, unknown>, "db" | "config">,
+  slug: string | undefined,
+): Promise<{ source: SourceWithWorkspaces; sources: readonly SourceWithWorkspaces[] }> {
+  const sources = await sourcesToClose(
+    db,
+    config.sources.map((one) => one.slug),
+  );
+  const source = slug === undefined ? sources[0] : sources.find((one) => one.source === slug);
+  if (source !== undefined) return { source, sources };
+  throw sourceUnknown(
+    slug ?? "",
+    sources.map((one) => one.source),
+  );
+}
+
+/** Chooses another source; nothing where there is one only. */
+function sourceForm(path: string, sources: readonly ListedSource[], chosen: string): Html | "" {
+  if (sources.length < 2) return "";
+  const slugs = sources.map(({ source }) => source);
+  return html`<form class="row" method="get" action="${path}">
+    ${sourceField(slugs, chosen)} <button>Show</button></form>`;
+}
