@@ -37,7 +37,7 @@ export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.
 /** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   const { rows } = await sql<StoredWorkspace>`
-    select e.external_id as "workspaceId"
+    select e.external_id as "workspaceId", w.is_deleted as "isDeleted"
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     where s.source_id = ${sourceId} and ${isConfigured}
     order by 1

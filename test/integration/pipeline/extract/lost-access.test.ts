@@ -211,3 +211,17 @@ test("a listing proves nothing for a deleted workspace, an answer that names it 
   expect(differences(await inStore(bench), before)).toEqual([]);
   expect(await zeros(bench, 1)).toMatchObject({ days: 0 });
 });
+
+test("hours after a workspace was deleted are zero, since an answer over all of time names it", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  workspace(bench, 1).deletedAt = bench.today - 3 * DAY_MS;
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  expect(await bench.sql("SELECT DISTINCT state, code FROM usage.failure")).toEqual([]);
+  const shown = await bench.sql<{ traces: number }>(
+    "SELECT traces FROM reporting.fct_usage_workspace_hourly WHERE workspace_id = $1",
+    [workspace(bench, 1).id],
+  );
+  expect(shown.length).toBeGreaterThan(0);
+  expect(shown.every(({ traces }) => traces === 0)).toBe(true);
+});
