@@ -3,6 +3,7 @@ import type { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { expect, onTestFinished } from "vitest";
 import { openQueue, producerConnection, type QueueKind } from "../../jobs/queues.ts";
+import { UnreachableError } from "../../src/errors.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
 import { type Standin, type StandinOptions, startStandin } from "../../src/local/standin/server.ts";
 import { redisServerOf } from "../../src/redis-server.ts";
@@ -10,6 +11,7 @@ import { openStore, type Store } from "../../src/store/db/database.ts";
 import { type Running, start, usageEtl, type Where } from "./cli.ts";
 import { pastPooler } from "./database.ts";
 import { poll } from "./poll.ts";
+import { skipThis } from "./services.ts";
 import { setupMigrated } from "./store.ts";
 
 const DAY_MS = 86_400_000;
@@ -139,7 +141,10 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
 /** A Redis that only this test uses, ended with it; never a named one, since tests empty and kill it. */
 export async function startRedis(): Promise<string> {
   const { PATH = "" } = process.env;
-  const service = await resolveRedis({ env: { PATH }, say: () => {} });
+  const service = await resolveRedis({ env: { PATH }, say: () => {} }).catch((error: Error) => {
+    if (error instanceof UnreachableError) skipThis(error.message);
+    throw error;
+  });
   onTestFinished(() => service.close());
   return service.url;
 }

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -57,9 +58,12 @@ describe.each(UNITS)("%s", (unit) => {
 
   test("is one that systemd understands, and is hardened", ({ skip }) => {
     if (!isInstalled("systemd-analyze")) return skip("systemd-analyze is not installed");
-    const path = join(folder(), unit.replace("@.", "@1."));
-    // It checks that the program is there.
-    writeFileSync(path, read(unit).replaceAll("/opt/usage-etl", ROOT.slice(0, -1)));
+    const made = folder();
+    const path = join(made, unit.replace("@.", "@1."));
+    // It checks that the program is there. The folder of a clone may have a space in its name.
+    const program = join(made, "program");
+    symlinkSync(ROOT, program);
+    writeFileSync(path, read(unit).replaceAll("/opt/usage-etl", program));
     const analyze = (...args: string[]) => {
       const { status, stdout, stderr } = spawnSync("systemd-analyze", [...args, path], { encoding: "utf8" });
       return { status, said: `${stdout}${stderr}` };
