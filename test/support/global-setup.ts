@@ -24,7 +24,7 @@ type StartOnce = (kind: "postgres") => Promise<Service>;
 
 const RESOLVERS = {
   postgres: () => resolvePostgres(),
-  redis: startRedis,
+  redis: () => resolveRedis(),
   browser: startBrowser,
   pooler: startPooler,
 };
@@ -67,15 +67,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
       await service.close();
     }
   };
-}
-
-/** Tests that need a Redis are skipped where none can be had, and say so once here. */
-async function startRedis(): Promise<Service> {
-  return await resolveRedis().catch((error: Error) => {
-    if (error instanceof UnreachableError)
-      process.stderr.write(`The tests that need a Redis are skipped. ${error.message} ${error.next}\n`);
-    throw error;
-  });
 }
 
 /** Tests of the pages are skipped without a browser, and say so once here. */

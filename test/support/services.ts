@@ -1,6 +1,7 @@
 import { inject, TestRunner } from "vitest";
 
 const urls = new Map<string, Promise<string>>();
+const told = new Set<string>();
 
 /** URL of the run's Postgres, Redis or browser, which the first to ask starts (global-setup.ts). */
 export function serviceUrl(kind: "postgres" | "redis" | "browser" | "pooler"): Promise<string> {
@@ -19,5 +20,7 @@ async function ask(kind: string): Promise<string> {
 
 /** Skips the test that runs now: a machine without a Redis runs the others. Postgres is everywhere, since npm brings it. */
 export function skipThis(why: string): void {
+  if (!told.has(why)) process.stderr.write(`Tests are skipped. ${why}\n`);
+  told.add(why);
   TestRunner.getCurrentTest()?.context.skip(why);
 }
