@@ -128,10 +128,16 @@ function accessProofOf(source: Asking): AccessProof {
 /** Where no listing proves it: a workspace that an answer over all of time names can be read. */
 async function askByUsage(source: Asking, workspaces: OpenSource["workspaces"]): Promise<void> {
   const { store, sourceId, dataStart: start } = source;
-  const asked = workspaces.map((one) => one.workspaceId);
-  const answer = await namedByUsage(source, { workspaceIds: asked, start });
+  const answer = await namedByUsage(source, {
+    workspaceIds: workspaces.map((one) => one.workspaceId),
+    start,
+  });
   if (answer === undefined) return;
   const { named, at } = answer;
+  // One that was deleted without ever having usage is named by no answer, and not lost.
+  const asked = workspaces
+    .filter(({ isDeleted, hadUsage }) => hadUsage || !isDeleted)
+    .map((one) => one.workspaceId);
   reportLost(source, await noteAccess(store, { sourceId, asked, named: [...named], at }));
 }
 

@@ -11,6 +11,8 @@ export interface StoredWorkspace {
   /** The platform's id. */
   readonly workspaceId: string;
   readonly isDeleted: boolean;
+  /** Whether it has stored traces. */
+  readonly hadUsage: boolean;
 }
 
 interface ListedWorkspace {
@@ -37,7 +39,10 @@ export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.
 /** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   const { rows } = await sql<StoredWorkspace>`
-    select e.external_id as "workspaceId", w.is_deleted as "isDeleted"
+    select e.external_id as "workspaceId", w.is_deleted as "isDeleted", exists (
+             select from usage.trace_scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
+             where c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and t.traces > 0
+           ) as "hadUsage"
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     where s.source_id = ${sourceId} and ${isConfigured}
     order by 1
@@ -136,11 +141,14 @@ export async function enterWorkspaces(
 }
 
 /** All workspaces of a source that were ever known. */
-export async function workspacesOf(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
+export async function workspacesOf(
+  db: Database,
+  sourceId: number,
+): Promise<Pick<StoredWorkspace, "workspaceId">[]> {
   return db
     .selectFrom("workspace")
     .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select(["entity.external_id as workspaceId", "workspace.is_deleted as isDeleted"])
+    .select("entity.external_id as workspaceId")
     .where("entity.source_id", "=", sourceId)
     .orderBy("entity.external_id")
     .execute();

@@ -212,6 +212,20 @@ test("a listing proves nothing for a deleted workspace, an answer that names it 
   expect(await zeros(bench, 1)).toMatchObject({ days: 0 });
 });
 
+test("a workspace that never had usage and is deleted is no lost one", async () => {
+  const bench = await setup();
+  await bench.sync();
+  const idle = bench.standin.organisation.workspaces.findLastIndex((one) =>
+    bench.standin.access.canRead(one),
+  );
+  expect((await figures(bench, idle)).every(({ traces }) => traces === 0)).toBe(true);
+  workspace(bench, idle).deletedAt = bench.today;
+  await bench.sync();
+  await bench.sync();
+  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
+  expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);
+});
+
 test("hours after a workspace was deleted are zero, since an answer over all of time names it", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   workspace(bench, 1).deletedAt = bench.today - 3 * DAY_MS;
