@@ -69,8 +69,8 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     return { outcome: "dropped" };
   }
   // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
-  // may also have ended after its load.
-  if (task.isLoaded) {
+  // may also have ended after its load. What was loaded by others was compared by digests, which a repair does not believe.
+  if (task.isLoaded && !task.isRepair) {
     await endTask(store.db, { task, state: "done" });
     return { outcome: "loaded_already" };
   }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { createBackfill } from "../../../../src/store/work/backfills.ts";
 import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
@@ -11,6 +12,37 @@ import { differences, inStore } from "../../../support/tables.ts";
 
 /** `pg_restore --disable-triggers` changes records and leaves the digests that were made of others. */
 
+async function changePastTriggers(bench: Bench, ...statements: readonly string[]): Promise<void> {
+  await bench.store.transaction(async ({ client }) => {
+    await client.query("SET LOCAL session_replication_role = replica");
+    for (const statement of statements) await client.query(statement);
+  });
+}
+
+async function enterBackfill(bench: Bench, { sourceId, ...source }: OpenSource): Promise<void> {
+  const range = { start: bench.dataStart, end: bench.today };
+  const wanted = [{ stride: "day" as const, range }];
+  await createBackfill(bench.store, {
+    sourceId,
+    meter: "traces",
+    range,
+    stride: "day",
+    groupings: GROUPINGS,
+    workspaceIds: bench.workspaceIds,
+    reprocess: "all",
+    tasks: await planSource({ ...source, sourceId }, { wanted, reprocess: "all", retry: "all" }),
+    by: { name: "test", role: "operator", via: "command" },
+  });
+}
+
+async function workAll(bench: Bench, source: OpenSource): Promise<void> {
+  const { sourceId } = source;
+  const messages = await bench.store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1000 }));
+  expect(messages.length).toBeGreaterThan(0);
+  for (const message of messages)
+    await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true });
+}
+
 const REPROCESS = {
   inline: async (bench: Bench) => {
     const range = ["--from", dayOf(bench.dataStart), "--to", dayOf(bench.today)];
@@ -19,23 +51,8 @@ const REPROCESS = {
   },
   queue: async (bench: Bench) => {
     const source = await bench.open();
-    const { sourceId } = source;
-    const range = { start: bench.dataStart, end: bench.today };
-    const asked = { groupings: GROUPINGS, workspaceIds: bench.workspaceIds };
-    const tasks = await planSource(source, {
-      wanted: [{ stride: "day", range }],
-      reprocess: "all",
-      retry: "all",
-    });
-    await createBackfill(bench.store, {
-      ...{ ...asked, sourceId, meter: "traces", range, stride: "day", reprocess: "all", tasks },
-      by: { name: "test", role: "operator", via: "command" },
-    });
-    const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId, most: 1000 }),
-    );
-    for (const message of messages)
-      await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true });
+    await enterBackfill(bench, source);
+    await workAll(bench, source);
   },
 };
 
@@ -46,17 +63,30 @@ test.each(["inline", "queue"] as const)(
     await bench.sync();
     const whole = routine(bench);
     expect(differences(await inStore(bench), whole)).toEqual([]);
-    await bench.store.transaction(async ({ client }) => {
-      await client.query("SET LOCAL session_replication_role = replica");
-      await client.query("UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start < $1::date", [
-        dayOf(bench.dataStart + 2 * DAY_MS),
-      ]);
-      await client.query("DELETE FROM usage.dated_record WHERE bucket_start = $1::date", [
-        dayOf(bench.dataStart + 3 * DAY_MS),
-      ]);
-    });
+    const [second, fourth] = [1, 3].map((days) => dayOf(bench.dataStart + days * DAY_MS));
+    await changePastTriggers(
+      bench,
+      `UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start <= '${second}'`,
+      `DELETE FROM usage.dated_record WHERE bucket_start = '${fourth}'`,
+    );
     expect(differences(await inStore(bench), whole)).not.toEqual([]);
     await REPROCESS[way](bench);
     expect(differences(await inStore(bench), whole)).toEqual([]);
   },
 );
+
+test("such a backfill asks again for what others have loaded since it was entered, by digests", async () => {
+  const bench = await setup({ workspaces: [0] });
+  await bench.sync();
+  const yesterday = dayOf(bench.today - DAY_MS);
+  await changePastTriggers(
+    bench,
+    `UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start = '${yesterday}'`,
+  );
+  const source = await bench.open();
+  await enterBackfill(bench, source);
+  const wanted = [{ stride: "day" as const, range: { start: bench.dataStart, end: bench.today } }];
+  await bench.fetch({ wanted, reprocess: "all" });
+  await workAll(bench, source);
+  expect(differences(await inStore(bench), routine(bench))).toEqual([]);
+});
