@@ -47,7 +47,7 @@ AS $$
   WHERE first < after
 $$;
 
--- UTC days that the ranges touch. Most sets are empty, so the planner inlines that case.
+-- UTC days that the ranges touch: usage.touched_days, which the planner inlines, since most sets are empty.
 CREATE FUNCTION usage.days_of_parts(parts tstzmultirange) RETURNS datemultirange
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -213,8 +213,6 @@ CREATE TABLE usage.day_proof (
 CREATE FUNCTION usage.keep_proof(scopes integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Planning anew for each call takes twice as long as the call.
-SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
   PERFORM FROM usage.scope WHERE scope_id = ANY (scopes) ORDER BY scope_id FOR NO KEY UPDATE;

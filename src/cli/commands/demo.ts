@@ -209,10 +209,7 @@ function asking({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {
     const { promptsFor } = await import("./init.ts");
-    const answer = await promptsFor(signal).text(
-      `Install ${what}? Enter goes on, "no" goes on without.`,
-      "yes",
-    );
+    const answer = await promptsFor(signal).text(`Install ${what}? Enter installs it, "no" does not.`, "yes");
     return !/^n/i.test(answer);
   };
 }

@@ -30,14 +30,16 @@ async function run(session: Session): Promise<number> {
     reportOnSources(db, { config, now, queues }),
     detailsOfSources(db, settleAfterMs),
   ]);
-  const statuses = reports.map(({ status, trust: _, progress, budget, ...report }): ShownStatus => {
+  const statuses = reports.flatMap(({ status, trust: _, progress, budget, ...report }): ShownStatus[] => {
     const seen = view?.sources.get(status.source);
-    return {
+    const detail = details.get(status.source);
+    // Opened for the first time between the two: the next look shows it.
+    if (detail === undefined) return [];
+    const shown = {
       ...status,
       ...progress,
       ...report,
-      // Both read every source that was ever opened.
-      ...(details.get(status.source) as SourceDetails),
+      ...detail,
       rounds: budget,
       dataStartProblem: dataStartProblemOf(session, status),
       workers: seen?.workers ?? null,
@@ -46,6 +48,7 @@ async function run(session: Session): Promise<number> {
       hasSchedules: (seen?.schedules.size ?? 0) > 0,
       redis: problem,
     };
+    return [shown];
   });
   output.data(statuses, (all) =>
     all.length === 0

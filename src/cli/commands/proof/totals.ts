@@ -162,7 +162,7 @@ export function describeBill(source: string, { provider, limits, period, failed 
 }
 
 function describePart(what: string, { read, refusal }: ReadPart): string {
-  return `${what}: ${refusal === null ? `${read} read` : `the server does not show them to this key. ${refusal}`}`;
+  return `${what}: ${refusal === null ? `${read} read` : `not shown to this key. ${refusal}`}`;
 }
 
 function describeProvider(source: string, provider: ProviderResult): string {
