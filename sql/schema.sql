@@ -758,6 +758,7 @@ CREATE TABLE usage.workspace (
   entity_id integer NOT NULL,
   readable_at timestamp with time zone,
   readable_since timestamp with time zone,
+  used_before timestamp with time zone,
   is_deleted boolean NOT NULL DEFAULT false,
   unlisted_since timestamp with time zone,
   CONSTRAINT workspace_pkey PRIMARY KEY (entity_id),

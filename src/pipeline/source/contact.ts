@@ -1,18 +1,19 @@
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { requestsFor } from "../../domain/planning/request.ts";
 import { floorToGrid, HOUR_MS, strideOfRange } from "../../domain/time/stride.ts";
-import { UsageError } from "../../errors.ts";
+import type { UsageRecord } from "../../domain/usage/record.ts";
+import { PlatformError, UsageError } from "../../errors.ts";
 import { dataStartOf } from "../../store/catalog/data-start.ts";
 import type { LostWorkspace } from "../../store/catalog/lost-access.ts";
 import { forgetCapability, learnCapability } from "../../store/catalog/server-capabilities.ts";
 import { bindOrganization } from "../../store/catalog/sources.ts";
 import { applyListing, registerWorkspaces, workspacesOf } from "../../store/catalog/workspaces.ts";
-import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
 import { ask, queryOf } from "./ask.ts";
 import type { EnteredSource, SourceDeps } from "./source.ts";
 
 /** A person waits for the first contact, so an absent server is reported after few attempts. */
-const CONTACT_ATTEMPTS = 3;
+export const CONTACT_ATTEMPTS = 3;
 
 type Contacted = SourceDeps & EnteredSource;
 
@@ -125,30 +126,51 @@ export function reportLost({ config, log }: Contacted, lost: readonly LostWorksp
   }
 }
 
-/** The workspaces that answers over all of time name, and when that was asked; undefined where the data has not begun. */
+/** Not in the future: a server that refuses that may not be known as one yet. */
+export function endOfAllTime(now: number): number {
+  return floorToGrid(now, HOUR_MS);
+}
+
+/**
+ * The workspaces that an answer over all of time names. `asked` are those that one could be read for: one workspace's wrong
+ * record spoils the answer for all that share it, so they are asked for in halves.
+ */
 export async function namedByUsage(
   source: Contacted,
-  { workspaceIds, start }: { workspaceIds: readonly string[]; start: number },
-): Promise<{ named: ReadonlySet<string>; at: number } | undefined> {
-  const { store, billing, signal } = source;
-  const { fetchedAt: at } = await drawStamp(store.db);
-  // Not in the future: a server that refuses that may not be known as one yet.
-  const end = floorToGrid(at, HOUR_MS);
-  if (end <= start) return undefined;
-  const named = new Set<string>();
-  const window = { start, end, stride: strideOfRange(end - start) };
-  const members = workspaceIds.map((workspaceId) => ({ workspaceId }));
-  for (const request of requestsFor({ meter: "traces", groupBy: "workspace", window, members })) {
-    await ask(source, () =>
-      billing.usage(queryOf(request), {
-        signal,
-        onRecords: (records) => {
-          for (const record of records) named.add(record.dimensionId);
-        },
-      }),
-    );
+  {
+    workspaceIds,
+    attempts,
+    ...time
+  }: { workspaceIds: readonly string[]; start: number; end: number; attempts?: number | undefined },
+): Promise<{ asked: readonly string[]; named: readonly string[] }> {
+  const { billing, signal } = source;
+  const window = { ...time, stride: strideOfRange(time.end - time.start) };
+  const all = workspaceIds.map((workspaceId) => ({ workspaceId }));
+  const requests = requestsFor({ meter: "traces", groupBy: "workspace", window, members: all });
+  const [asked, named]: [string[], Set<string>] = [[], new Set()];
+  for (let request = requests.pop(); request !== undefined; request = requests.pop()) {
+    const { members } = request;
+    const inAnswer = new Set<string>();
+    const onRecords = (records: readonly UsageRecord[]) => {
+      for (const record of records) inAnswer.add(record.dimensionId);
+    };
+    const query = queryOf(request);
+    try {
+      await ask(source, () => billing.usage(query, { signal, onRecords }), attempts);
+    } catch (error) {
+      if (!(error instanceof PlatformError && error.isAboutRecords)) throw error;
+      if (members.length === 1) continue;
+      const half = Math.ceil(members.length / 2);
+      for (const some of [members.slice(0, half), members.slice(half)])
+        requests.push({ ...request, members: some });
+      continue;
+    }
+    for (const { workspaceId } of members) {
+      asked.push(workspaceId);
+      if (inAnswer.has(workspaceId)) named.add(workspaceId);
+    }
   }
-  return { named, at };
+  return { asked, named: [...named] };
 }
 
 /**
@@ -164,8 +186,10 @@ export async function notShown(
   const unknown = workspaceIds.filter((id) => !known.has(id) && !listed.includes(id));
   if (unknown.length === 0) return [];
   const start = Date.parse((await dataStartOf(store.db, config.slug)) ?? config.dataStart);
-  const { named } = (await namedByUsage(source, { workspaceIds: unknown, start })) ?? { named: new Set() };
-  return unknown.filter((id) => !named.has(id));
+  const end = endOfAllTime(await storeNow(store.db));
+  if (end <= start) return unknown;
+  const { named } = await namedByUsage(source, { workspaceIds: unknown, start, end });
+  return unknown.filter((id) => !named.includes(id));
 }
 
 export function notShownError(slug: string, ids: readonly string[]): UsageError {

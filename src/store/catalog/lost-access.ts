@@ -22,29 +22,34 @@ export interface LostWorkspace {
  */
 export async function loseAccess(
   store: Store,
-  lost: { sourceId: number; workspaceIds: readonly string[]; at: number; isUnlisted: boolean },
+  lost: {
+    sourceId: number;
+    workspaceIds: readonly string[];
+    at: number;
+    /** Where the time ends that the answer is about; undefined: it was a listing. */
+    until?: number;
+  },
 ): Promise<LostWorkspace[]> {
   const at = new Date(lost.at);
+  const { until } = lost;
+  const isUnlisted = until === undefined;
+  // An answer had to name only what had usage in its time. What no longer answer has named had some when it was last proven.
+  const wasDue = isUnlisted
+    ? sql`true`
+    : sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${new Date(until)}`;
   const candidates = (db: Database) =>
     sql<{ entity_id: number; external_id: string; leaves: boolean }>`
-      select w.entity_id, e.external_id, ${lost.isUnlisted} and w.unlisted_since is null and not w.is_deleted as leaves
+      select w.entity_id, e.external_id, ${isUnlisted} and w.unlisted_since is null and not w.is_deleted as leaves
       from usage.workspace w join usage.entity e using (entity_id)
       where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
-        and (w.unlisted_since is null or w.unlisted_since <= ${at})
-        and case when w.readable_at is null then ${lost.isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
+        and (w.unlisted_since is null or w.unlisted_since <= ${at}) and ${wasDue}
+        and case when w.readable_at is null then ${isUnlisted} and w.unlisted_since is null else w.readable_at <= ${at} end
       order by e.external_id
     `.execute(db);
   // Mostly there are none, and the scopes stay unlocked.
   if ((await candidates(store.db)).rows.length === 0) return [];
   return store.transaction(async ({ db }) => {
-    const { rows: scopes } = await sql<{ scope_id: number }>`
-      select s.scope_id from usage.scope s join usage.entity e on e.entity_id = s.workspace_id
-      where e.source_id = ${lost.sourceId} and e.external_id = any (${[...lost.workspaceIds]}::text[])
-    `.execute(db);
-    await lockScopes(
-      db,
-      scopes.map((row) => row.scope_id),
-    );
+    await lockScopes(db, await scopesOfWorkspaces(db, lost));
     const { rows } = await candidates(db);
     const ids = rows.map((row) => row.entity_id);
     const zeros = await withdrawZeros(db, {
@@ -78,7 +83,7 @@ export async function loseAccess(
       )
       update usage.workspace w
       set readable_at = null, readable_since = ${at},
-          unlisted_since = case when ${lost.isUnlisted} then coalesce(w.unlisted_since, ${at}) else w.unlisted_since end
+          unlisted_since = case when ${isUnlisted} then coalesce(w.unlisted_since, ${at}) else w.unlisted_since end
       from locked
       where locked.entity_id = w.entity_id and (w.readable_at is null or w.readable_at <= ${at})
     `.execute(db);
@@ -88,4 +93,54 @@ export async function loseAccess(
       zeros: zeros.get(row.entity_id) ?? 0,
     }));
   });
+}
+
+/**
+ * Of these workspaces, which an answer over all of time until `until` names as the first, those that have final days: until
+ * then only a listing said that their zeros are zeros. `finalUntil`: where their final days end, epoch milliseconds.
+ */
+export async function restedOnListing(
+  db: Database,
+  named: { sourceId: number; workspaceIds: readonly string[]; until: number },
+): Promise<{ workspaceId: string; finalUntil: number }[]> {
+  const { rows } = await sql<{ workspaceId: string; finalUntil: number }>`
+    select e.external_id as "workspaceId", (extract(epoch from max(c.period_end)) * 1000)::float8 as "finalUntil"
+    from usage.workspace w
+    join usage.entity e using (entity_id)
+    join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
+    join usage.coverage c using (scope_id)
+    where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
+      and (w.used_before is null or w.used_before > ${new Date(named.until)}) and c.final
+    group by e.external_id
+    order by e.external_id
+  `.execute(db);
+  return rows;
+}
+
+/** Withdraws every zero of workspaces: they had usage in time that was loaded without any. */
+export async function doubtZeros(
+  store: Store,
+  { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },
+): Promise<void> {
+  await store.transaction(async ({ db }) => {
+    const scopeIds = await scopesOfWorkspaces(db, { sourceId, workspaceIds });
+    await lockScopes(db, scopeIds);
+    await withdrawZeros(db, {
+      time: sql`
+        select scope_id, '{(,)}'::tstzmultirange, '-infinity'::timestamptz from unnest(${scopeIds}::integer[]) s (scope_id)
+      `,
+      noticedAt: at,
+    });
+  });
+}
+
+async function scopesOfWorkspaces(
+  db: Database,
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
+): Promise<number[]> {
+  const { rows } = await sql<{ scope_id: number }>`
+    select s.scope_id from usage.scope s join usage.entity e on e.entity_id = s.workspace_id
+    where e.source_id = ${sourceId} and e.external_id = any (${[...workspaceIds]}::text[])
+  `.execute(db);
+  return rows.map((row) => row.scope_id);
 }

@@ -18,18 +18,22 @@ export async function noteAccess(
     asked: readonly string[];
     named: readonly string[];
     at: number;
+    /** Where the time that it is about ends; default: when it was asked for. */
+    until?: number;
     receivedAt?: number;
   },
 ): Promise<LostWorkspace[]> {
-  const { sourceId, asked, named, at, receivedAt } = answer;
+  const { sourceId, asked, named, at, until = at, receivedAt } = answer;
   const proven = sql`
     select entity_id from usage.entity
     where source_id = ${sourceId} and dimension = 'workspace' and external_id = any (${[...named]}::text[])
   `;
-  await store.statement((db) => proveAccess(db, { at, receivedAt, proven }));
+  await store.statement((db) =>
+    proveAccess(db, { at, receivedAt, proven, usedBefore: sql`${new Date(until)}::timestamptz` }),
+  );
   await store.statement((db) => retryUnverified(db, { sourceId, at }));
   const gone = asked.filter((id) => !named.includes(id));
-  return loseAccess(store, { sourceId, workspaceIds: gone, at, isUnlisted: false });
+  return loseAccess(store, { sourceId, workspaceIds: gone, at, until });
 }
 
 /**
@@ -55,7 +59,12 @@ export async function noteNamedAccess(
   const named = [...answer.named()].map((index) => scopeIds[index] as number);
   if (named.length === 0) return;
   const proven = sql`select distinct workspace_id from usage.scope where scope_id = any (${named}::integer[])`;
-  await proveAccess(db, { at: stamp.fetchedAt, receivedAt, proven });
+  await proveAccess(db, {
+    at: stamp.fetchedAt,
+    receivedAt,
+    proven,
+    usedBefore: sql`'infinity'::timestamptz`,
+  });
 }
 
 /**
@@ -68,27 +77,40 @@ export function whenReceived(receivedAt: number | undefined): RawBuilder<Date> {
     : sql<Date>`${new Date(receivedAt)}::timestamptz`;
 }
 
-/** `proven` selects the ids of the workspaces that an answer names. */
+/** `proven` selects the ids of the workspaces that an answer names; `usedBefore` is the column of that name. */
 async function proveAccess(
   db: Database,
-  proof: { at: number; receivedAt: number | undefined; proven: RawBuilder<unknown> },
+  proof: {
+    at: number;
+    receivedAt: number | undefined;
+    proven: RawBuilder<unknown>;
+    usedBefore: RawBuilder<Date>;
+  },
 ): Promise<void> {
-  const { receivedAt, proven } = proof;
+  const { receivedAt, proven, usedBefore } = proof;
   const at = new Date(proof.at);
   // An answer does not restore the access that was lost after it. Rows that bring nothing new stay unlocked. The others are
   // locked in key order, as listings lock them.
   await sql`
     with proven (entity_id) as (${proven}), locked as (
-      select w.entity_id
-      from usage.workspace w join proven using (entity_id)
-      where (w.unlisted_since is null or w.unlisted_since <= ${at}) and (w.readable_since is null or w.readable_since <= ${at})
-        and (w.readable_at is null or w.readable_at < ${at})
+      select w.entity_id, n.is_newer
+      from usage.workspace w
+      join proven using (entity_id)
+      cross join lateral (
+        select (w.unlisted_since is null or w.unlisted_since <= ${at})
+                 and (w.readable_since is null or w.readable_since <= ${at})
+                 and (w.readable_at is null or w.readable_at < ${at}) as is_newer
+      ) n
+      where n.is_newer or w.used_before is null or w.used_before > ${usedBefore}
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = ${at},
-        readable_since = case when w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since end
+    set readable_at = case when is_newer then ${at} else w.readable_at end,
+        readable_since = case
+          when is_newer and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
+        end,
+        used_before = least(w.used_before, ${usedBefore})
     from locked
     where locked.entity_id = w.entity_id
   `.execute(db);

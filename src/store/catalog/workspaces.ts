@@ -11,8 +11,6 @@ export interface StoredWorkspace {
   /** The platform's id. */
   readonly workspaceId: string;
   readonly isDeleted: boolean;
-  /** Whether it has stored traces. */
-  readonly hadUsage: boolean;
 }
 
 interface ListedWorkspace {
@@ -39,10 +37,7 @@ export const isConfigured = sql<boolean>`usage.is_configured(s.workspace_ids, e.
 /** The known workspaces that are read now, including deleted ones: they can still hold past usage. */
 export async function configuredWorkspaces(db: Database, sourceId: number): Promise<StoredWorkspace[]> {
   const { rows } = await sql<StoredWorkspace>`
-    select e.external_id as "workspaceId", w.is_deleted as "isDeleted", exists (
-             select from usage.trace_scope c join usage.series x using (scope_id) join usage.monthly_total t using (series_id)
-             where c.workspace_id = w.entity_id and c.group_by = 'workspace' and c.stride = 'day' and t.traces > 0
-           ) as "hadUsage"
+    select e.external_id as "workspaceId", w.is_deleted as "isDeleted"
     from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
     where s.source_id = ${sourceId} and ${isConfigured}
     order by 1
@@ -51,9 +46,10 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
 }
 
 /**
- * Applies a listing of the platform: names, deletions, and proof of access to each listed workspace at its time. It proves
- * nothing for a deleted workspace. A known workspace that is not listed loses its proof of access, and the zeros that were
- * loaded since then. Returns those that were lost; they stay known (rule 11 of docs/architecture.md).
+ * Applies a listing of the platform: names, deletions, and proof of access at its time to listed workspaces that no answer ever
+ * named. It proves nothing for one that had usage, or for a deleted one. A known workspace that is not listed loses its proof
+ * of access, and the zeros that were loaded since then. Returns those that were lost; they stay known (rule 11 of
+ * docs/architecture.md).
  */
 export async function applyListing(
   store: Store,
@@ -84,7 +80,7 @@ export async function applyListing(
   await store.statement((db) => retryUnverified(db, { sourceId, at: stamp.fetchedAt }));
   const known = await workspacesOf(store.db, sourceId);
   const gone = known.map((one) => one.workspaceId).filter((id) => !ids.includes(id));
-  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt, isUnlisted: true });
+  return loseAccess(store, { sourceId, workspaceIds: gone, at: stamp.fetchedAt });
 }
 
 /**
@@ -100,18 +96,19 @@ async function noteListing(
   // In key order, like loads, so that they cannot deadlock. Newer absence stays.
   await sql`
     with locked as (
-      select w.entity_id, l.deleted, coalesce(w.unlisted_since <= ${at}, true) as is_news
+      select w.entity_id, l.deleted, n.is_news, n.is_news and not l.deleted and w.used_before is null as is_proven
       from usage.workspace w
       join usage.entity e on e.entity_id = w.entity_id
       join unnest(${ids}::text[], ${workspaces.map((w) => w.isDeleted)}::boolean[]) l (id, deleted) on l.id = e.external_id
+      cross join lateral (select coalesce(w.unlisted_since <= ${at}, true) as is_news) n
       where e.source_id = ${sourceId}
       order by w.entity_id
       for no key update of w
     )
     update usage.workspace w
-    set readable_at = case when is_news and not deleted then greatest(w.readable_at, ${at}) else w.readable_at end,
+    set readable_at = case when is_proven then greatest(w.readable_at, ${at}) else w.readable_at end,
         readable_since = case
-          when is_news and not deleted and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
+          when is_proven and w.readable_at is null then ${whenReceived(receivedAt)} else w.readable_since
         end,
         unlisted_since = case when is_news then null else w.unlisted_since end,
         is_deleted = deleted

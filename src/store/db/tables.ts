@@ -576,6 +576,7 @@ export interface Workspace {
   readable_at: Timestamp | null;
   readable_since: Timestamp | null;
   unlisted_since: Timestamp | null;
+  used_before: Timestamp | null;
 }
 
 export interface DB {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
 import { listedOnly, withdrawnZeros } from "../../../src/store/coverage/zeros.ts";
@@ -32,6 +32,12 @@ const list = async (ids: readonly string[], isDeleted = false) =>
     workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted })),
     stamp: await drawStamp(bundle.store.db),
   });
+/** An answer over all of time that names these, of all that were asked for. */
+const name = async (named: readonly string[]) =>
+  noteAccess(bundle.store, {
+    ...{ sourceId: bundle.sourceId, asked: [WORKSPACE, OTHER], named },
+    at: (await drawStamp(bundle.store.db)).fetchedAt,
+  });
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
 const shown = async () =>
   (
@@ -44,14 +50,20 @@ const shown = async () =>
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 const EMPTY = { traces: "0", coverage_status: "empty", is_final: true };
 
-test("a listing that names the workspace again keeps its zeros", async () => {
-  await load([]);
-  expect(await list([WORKSPACE, OTHER])).toEqual([]);
-  // Proof before and after: what is lost later is not doubted.
-  expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
-  expect(await shown()).toEqual(EMPTY);
-  expect(await list([OTHER])).toEqual([]);
-});
+test.each(["a listing", "an answer over all of time"])(
+  "%s that names the workspace again keeps its zeros",
+  async (proof) => {
+    // One that no answer ever named, so that a listing counts.
+    if (proof === "a listing") await rowsOf("UPDATE usage.workspace SET used_before = NULL");
+    await load([]);
+    if (proof === "a listing") expect(await list([WORKSPACE, OTHER])).toEqual([]);
+    else expect(await name([WORKSPACE, OTHER])).toEqual([]);
+    // Proof before and after: what is lost later is not doubted.
+    expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 0 }]);
+    expect(await shown()).toEqual(EMPTY);
+    expect(await list([OTHER])).toEqual([]);
+  },
+);
 
 test("a listing withdraws the zero of a load that has read the proof and is not committed", async () => {
   const [gate, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -107,6 +119,7 @@ test("an answer from before access came back proves no zero, one from after it d
   expect((await load([])).outcome).toBe("unverified");
   const asked = await drawStamp(store.db);
   await list([WORKSPACE, OTHER]);
+  await name([WORKSPACE]);
   const late = {
     ...{ sourceId, groupBy: "workspace" as const, workspaceId: WORKSPACE, rows: [] },
     window: { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
@@ -180,6 +193,40 @@ test("hours do not stand in for a day whose zero was withdrawn", async () => {
   await load([]);
   await list([OTHER]);
   expect(await shown()).toEqual(UNVERIFIED);
+});
+
+test("a listing is no proof for a workspace that an answer ever named", async () => {
+  await list([OTHER]);
+  await list([WORKSPACE, OTHER]);
+  expect((await load([])).outcome).toBe("unverified");
+  expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 5]])).outcome).toBe("loaded");
+  // Without any proof of before, the listing is all there is, until an answer names it.
+  await rowsOf("UPDATE usage.workspace SET used_before = NULL, readable_at = NULL, readable_since = NULL");
+  await list([WORKSPACE, OTHER]);
+  expect((await load([], "project")).outcome).toBe("loaded");
+});
+
+test("an answer over all of time takes access away from what it should have named, and from nothing else", async () => {
+  const { sourceId, store } = bundle;
+  const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+  const usedBefore = (at: string) => rowsOf("UPDATE usage.workspace SET used_before = $1", [at]);
+  const proven = (at: number) => rowsOf("UPDATE usage.workspace SET readable_at = $1", [new Date(at)]);
+  const answer = async () =>
+    (await noteAccess(store, { sourceId, asked: [WORKSPACE], named: [], at: Date.now(), until: hour }))
+      .length;
+  await rowsOf("UPDATE usage.workspace SET used_before = NULL");
+  expect(await answer()).toBe(0);
+  // Named by a shorter answer alone, in time that this one may not be about.
+  await usedBefore("infinity");
+  await proven(hour - HOUR_MS + 1);
+  expect(await answer()).toBe(0);
+  await proven(hour - HOUR_MS);
+  expect(await answer()).toBe(1);
+  await usedBefore(new Date(hour + 1).toISOString());
+  await proven(Date.now());
+  expect(await answer()).toBe(0);
+  await usedBefore(new Date(hour).toISOString());
+  expect(await answer()).toBe(1);
 });
 
 test("a workspace that no answer ever named rests on the listing", async () => {

@@ -22,6 +22,8 @@ export class Access {
   organizationScoped = false;
   /** What the bill of the organisation needs. */
   organizationManage = true;
+  /** Whether the listing shows workspaces whose usage the key may not read (our guess: it does not). */
+  listsUnreadable = false;
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
 
@@ -39,6 +41,10 @@ export class Access {
   /** Answers hold only workspaces that the key may read (docs/platform.md, Records). */
   canRead(workspace: Workspace): boolean {
     return !this.#unreadable.has(workspace);
+  }
+
+  isListed(workspace: Workspace): boolean {
+    return this.listsUnreadable || this.canRead(workspace);
   }
 
   /**
@@ -71,6 +77,7 @@ export class Access {
       organization_read: this.organizationRead,
       organization_scoped: this.organizationScoped,
       organization_manage: this.organizationManage,
+      lists_unreadable: this.listsUnreadable,
       unreadable: [...this.#unreadable].map((w) => w.id),
     };
   }

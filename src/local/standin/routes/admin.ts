@@ -45,6 +45,7 @@ const bodies = {
     organization_read: z.boolean().optional(),
     organization_scoped: z.boolean().optional(),
     organization_manage: z.boolean().optional(),
+    lists_unreadable: z.boolean().optional(),
   }),
   workspace: z.strictObject({
     name: z.string().optional(),
@@ -136,6 +137,7 @@ export function admin(world: World, templates: () => Templates): Route[] {
       access.organizationRead = given.organization_read ?? access.organizationRead;
       access.organizationScoped = given.organization_scoped ?? access.organizationScoped;
       access.organizationManage = given.organization_manage ?? access.organizationManage;
+      access.listsUnreadable = given.lists_unreadable ?? access.listsUnreadable;
       return access.inspect();
     }),
     route("PATCH", "/workspaces/:id", bodies.workspace, ({ name, readable, deleted }, { id = "" }) => {

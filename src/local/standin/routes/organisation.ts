@@ -37,7 +37,7 @@ export function organisationRoutes(world: World): Route[] {
   return [
     route("listing", "/api/v1/workspaces", "key", workspaceQuery, ({ include_deleted }) =>
       world.organisation.workspaces
-        .filter((one) => world.access.canRead(one) && (include_deleted === "true" || one.deletedAt === null))
+        .filter((one) => world.access.isListed(one) && (include_deleted === "true" || one.deletedAt === null))
         .map((one) => ({
           id: one.id,
           display_name: one.name,

@@ -84,8 +84,8 @@ test("a day-granular server yields right days, and a few requests show that it h
   // From then on not one request is spent on it.
   const again = await bench.sync();
   expect(again.run.counts.map(({ stride }) => stride)).toEqual(["day", "day", "day", "day"]);
-  // One more: at its end, a run proves access again, here by usage.
-  expect(again.requests).toBe(again.planned + 1);
+  // Two more: access is proven by usage as a run begins, and as it ends.
+  expect(again.requests).toBe(again.planned + 2);
 });
 
 test("one stride retry a day asks for hours again, and they come back with the server", async () => {
@@ -138,8 +138,8 @@ test("a server that refuses the future yields hours up to now and whole days, wi
 
   // Learned for good: no request is refused any more.
   const again = await bench.sync();
-  // One more: at its end, a run proves access again, here by usage.
-  expect(again.requests).toBe(again.planned + 1);
+  // Two more: access is proven by usage as a run begins, and as it ends.
+  expect(again.requests).toBe(again.planned + 2);
   const refused = await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'failed' AND fetch_number > 100");
   expect(refused.length).toBe(0);
 });

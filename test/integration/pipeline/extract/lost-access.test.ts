@@ -14,6 +14,8 @@ interface Figure {
   readonly is_final: boolean;
 }
 
+/** The stand-in's workspace without usage. */
+const IDLE = 4;
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 
 const workspace = (bench: Bench, index: number) => {
@@ -96,6 +98,75 @@ test.each([true, false])(
     expect(await bench.sql("SELECT FROM reporting.fct_usage_workspace_daily WHERE is_final")).toHaveLength(6);
   },
 );
+
+test("a listing does not prove that usage can be read: nothing becomes zero while it alone names the workspace", async () => {
+  const bench = await setup();
+  const { access } = bench.standin;
+  access.listsUnreadable = true;
+  await bench.sync();
+  const [before, zerosBefore] = [await figures(bench, 1), await zeros(bench, 1)];
+  const readable = bench.standin.organisation.workspaces
+    .filter((one) => access.canRead(one))
+    .map(({ id }) => id);
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  const backfill = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+
+  setReadable(bench, 1, false);
+  for (const work of [backfill, () => bench.sync(), backfill]) {
+    const { run } = await work();
+    expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
+    expect(run.counts.reduce((sum, { rows }) => sum + rows.unverified, 0)).toBeGreaterThan(0);
+    const now = await figures(bench, 1);
+    // What is known stays visible; a zero is no longer said.
+    expect(now.map(({ traces }) => traces)).toEqual(before.map(({ traces }) => traces || null));
+    expect(await zeros(bench, 1)).toEqual({ ...zerosBefore, days: 0, empty: expect.any(Number) });
+  }
+
+  setReadable(bench, 1, true);
+  await bench.sync();
+  await backfill();
+  expect(differences(await inStore(bench, ["day"]), days(bench, readable))).toEqual([]);
+  expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
+});
+
+test("days that were loaded as zero while only the listing named a workspace are loaded again once it is read", async () => {
+  const bench = await setup();
+  const { access } = bench.standin;
+  access.listsUnreadable = true;
+  setReadable(bench, 1, false);
+  await bench.sync();
+  expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
+
+  setReadable(bench, 1, true);
+  await bench.sync();
+  const readable = bench.standin.organisation.workspaces
+    .filter((one) => access.canRead(one))
+    .map(({ id }) => id);
+  expect(differences(await inStore(bench, ["day"]), days(bench, readable))).toEqual([]);
+  expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
+  expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+  expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
+    { workspaceId: workspace(bench, 1).id },
+  ]);
+});
+
+test("a workspace whose usage begins now keeps the zeros of before", async () => {
+  const bench = await setup();
+  const { organisation, ledger } = bench.standin;
+  await bench.sync();
+  expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  const project = {
+    ...{ id: "99999999-9999-4999-8999-999999999999", name: "first", dropped: false },
+    workspace: workspace(bench, IDLE),
+  };
+  organisation.projects.push(project);
+  ledger.change({ project, user: null, key: null, at: bench.today - DAY_MS }, 7);
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);
+  expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 7, 0]);
+});
 
 test("a lost workspace that others answer beside is unverified alone", async () => {
   const bench = await setup({ workspaces: [0, 1, 2] });

@@ -170,9 +170,7 @@ test("a workspace that the configuration no longer names is not planned, counted
   await bench.sync();
   const config = { workspaceIds: bench.workspaceIds.slice(1) };
   const { source } = await bench.sync({ config });
-  expect(source.workspaces).toEqual([
-    { workspaceId: bench.workspaceIds[1], isDeleted: false, hadUsage: true },
-  ]);
+  expect(source.workspaces).toEqual([{ workspaceId: bench.workspaceIds[1], isDeleted: false }]);
   expect(await bench.sql("SELECT workspace_ids FROM usage.source")).toEqual([
     { workspace_ids: config.workspaceIds },
   ]);

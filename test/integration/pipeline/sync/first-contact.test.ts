@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../../src/config/secret.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../../src/local/standin/server.ts";
+import { eachRecord, startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
 
@@ -191,11 +192,11 @@ describe("passing faults", () => {
     if (kind === "status") expect(bench.waits).toEqual([3000, 3000]);
   });
 
-  test("on the request that proves access without a listing is retried", async () => {
+  test("on the request that proves access by usage is retried", async () => {
     const bench = await setup({ workspaces: [0], standin: { listing: false } });
     const source = await bench.open();
     bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 2 });
-    await source.access.fresh();
+    await source.access.renew();
     expect(bench.waits).toHaveLength(2);
   });
 
@@ -204,5 +205,55 @@ describe("passing faults", () => {
     bench.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 100 });
     await expect(bench.open()).rejects.toMatchObject({ code: "server_error", retryable: true });
     expect(bench.waits).toHaveLength(2);
+  });
+});
+
+describe("without an answer over all of time", () => {
+  /** Fails nothing that a sync asks for once everything is loaded. */
+  const about = (bench: Bench) => ({
+    from: new Date(bench.dataStart).toISOString(),
+    to: new Date(bench.dataStart + 1).toISOString(),
+  });
+
+  test("a sync loads what answers name, and no zero of what had usage", async () => {
+    const bench = await setup();
+    await bench.sync();
+    const before = await inStore(bench);
+    const match = { path: "granular-usage", during: about(bench) };
+    bench.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 100, match });
+    await bench.sql("UPDATE usage.workspace SET readable_at = readable_at - interval '1 hour'");
+    const { run } = await bench.sync();
+    expect(run.failures).toEqual([]);
+    expect(differences(await inStore(bench), before)).toEqual([]);
+    // One that never had usage needs no more than the listing.
+    const unverified = await bench.sql(
+      `SELECT DISTINCT e.external_id FROM usage.failure f JOIN usage.scope s USING (scope_id)
+       JOIN usage.workspace w ON w.entity_id = s.workspace_id JOIN usage.entity e USING (entity_id)
+       WHERE w.used_before IS NULL`,
+    );
+    expect(unverified).toEqual([]);
+    expect(bench.logs.filter(({ msg }) => String(msg).startsWith("Access was not proven"))).toHaveLength(2);
+  });
+
+  test("a wrong record in it costs the proof of its own workspace", async () => {
+    const bench = await setup();
+    const [first = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);
+    const spoil = eachRecord((record, url) => {
+      const { searchParams } = url;
+      const isOverAll =
+        Date.parse(searchParams.get("start_time") ?? "") === bench.dataStart &&
+        searchParams.get("group_by") === "workspace";
+      return isOverAll && Object.values(record.dimensions).includes(first)
+        ? { ...record, traces: -1 }
+        : record;
+    });
+    const proxy = await startProxy(bench.standin.url, spoil);
+    await bench.sync();
+    await bench.sql("UPDATE usage.workspace SET readable_at = NULL");
+    await bench.open({ baseUrl: proxy.url });
+    const unproven = await bench.sql<{ id: string }>(
+      "SELECT external_id AS id FROM usage.workspace JOIN usage.entity USING (entity_id) WHERE readable_at IS NULL",
+    );
+    expect(unproven).toEqual([{ id: first }]);
   });
 });

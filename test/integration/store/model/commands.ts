@@ -25,7 +25,7 @@ export type Command<Q = Question> =
     }
   | { readonly do: "fail"; readonly pick: number }
   | { readonly do: "lose"; readonly pick: number }
-  /** The second fetch of a full-window deletion, after a listing of the workspaces whose bits are set. */
+  /** The second fetch of a full-window deletion, after newer proof of access to the workspaces whose bits are set. */
   | {
       readonly do: "confirm";
       readonly advance: number;
@@ -42,6 +42,8 @@ export type Command<Q = Question> =
       readonly names: readonly number[];
       readonly deleted: boolean;
     }
+  /** An answer over all of time that names the workspaces whose bits are set. */
+  | { readonly do: "name"; readonly advance: number; readonly late: number; readonly named: number }
   | { readonly do: "capability"; readonly stride: "hour" | "day"; readonly known: boolean };
 
 export interface Question {

@@ -61,6 +61,7 @@ function tables(model: Model): Record<string, Value[][]> {
       w.isDeleted,
       instant(w.unlistedSince),
       instant(w.readableSince),
+      w.usedBefore === Number.POSITIVE_INFINITY ? w.usedBefore : instant(w.usedBefore),
     ]),
   };
 }

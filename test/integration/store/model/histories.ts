@@ -68,6 +68,15 @@ const command: fc.Arbitrary<Aimed> = fc.oneof(
   },
   { weight: 2, arbitrary: list },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("name" as const),
+      advance,
+      late: fc.constantFrom(0, 0, 61_000, 700_000),
+      named: fc.constantFrom(7, 7, 6, 1, 0),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant("capability" as const),

@@ -1,9 +1,10 @@
 import { expect } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Meter } from "../../../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { ensureScopes, scopeStates } from "../../../../src/store/catalog/scopes.ts";
 import { forgetCapability, learnCapability } from "../../../../src/store/catalog/server-capabilities.ts";
+import { noteAccess } from "../../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../../src/store/catalog/workspaces.ts";
 import { failScopes } from "../../../../src/store/load/failures.ts";
 import { beginFetch, drawStamp } from "../../../../src/store/load/fetch-ledger.ts";
@@ -125,6 +126,8 @@ export class History {
         );
         return this.list(workspaces, command.advance, command.late);
       }
+      case "name":
+        return this.name(workspacesOf({ workspaces: command.named }), command.advance, command.late);
       case "capability": {
         const capability = `no_${command.stride}` as const;
         const { db } = this.#bundle.store;
@@ -246,6 +249,15 @@ export class History {
     this.model.list({ workspaces, ...stamp });
   }
 
+  async name(named: readonly string[], advance: number, late = 0): Promise<void> {
+    this.#now += advance;
+    const at = this.#now - late;
+    const until = floorToGrid(at, HOUR_MS);
+    const { sourceId } = this;
+    await noteAccess(this.#bundle.store, { sourceId, asked: WORKSPACES, named, at, until, receivedAt: at });
+    this.model.nameOver({ named, at, until });
+  }
+
   /** Compares everything that is committed with the model. */
   async check(): Promise<void> {
     const { now, lines } = await takeSnapshot(this.#bundle.reader, SHOWN);
@@ -289,6 +301,7 @@ export class History {
         workspacesOf({ workspaces: listed }).map((id) => ({ id, name: null, isDeleted: false })),
         advance,
       );
+      await this.name(workspacesOf({ workspaces: listed }), 0);
     }
     const second = await this.ask(question, rows === "same" ? [] : rows, advance, {
       fullyDeleted,

@@ -76,6 +76,8 @@ export interface ModelWorkspace {
   readableSince: number | undefined;
   isDeleted: boolean;
   unlistedSince: number | undefined;
+  /** An answer over all of time until then named it; infinity: only shorter ones did. */
+  usedBefore: number | undefined;
 }
 
 /** As `LoadResult`, with workspaces in place of scopes. */
@@ -117,7 +119,7 @@ export class Model {
     for (const id of known.workspaceIds) {
       this.workspaces.set(id, {
         ...{ readableAt: undefined, readableSince: undefined },
-        ...{ isDeleted: false, unlistedSince: undefined },
+        ...{ isDeleted: false, unlistedSince: undefined, usedBefore: undefined },
       });
       this.#entity("workspace", id);
     }
@@ -150,6 +152,7 @@ export class Model {
   see({ records, fetchedAt }: ModelAnswer): void {
     for (const { workspaceId } of records) {
       const workspace = this.#workspace(workspaceId);
+      workspace.usedBefore ??= Number.POSITIVE_INFINITY;
       if (Math.max(workspace.unlistedSince ?? 0, workspace.readableSince ?? 0) > fetchedAt) continue;
       this.#prove(workspace, fetchedAt);
     }
@@ -257,8 +260,9 @@ export class Model {
         continue;
       }
       workspace.isDeleted = listed.isDeleted;
-      // A deleted workspace is listed whether the key reads it or not.
-      if (isNews && !listed.isDeleted) this.#prove(workspace, fetchedAt);
+      // A workspace may be listed whether the key reads it or not.
+      const isProven = !listed.isDeleted && workspace.usedBefore === undefined;
+      if (isNews && isProven) this.#prove(workspace, fetchedAt);
       if (isNews) workspace.unlistedSince = undefined;
       const bucket = Math.floor(fetchedAt / HOUR_MS) * HOUR_MS;
       if (listed.name !== null)
@@ -268,13 +272,28 @@ export class Model {
     for (const id of gone) this.#lose(id, fetchedAt);
   }
 
+  /** An answer over all of time until `until`, by workspace. */
+  nameOver({ named, at, until }: { named: readonly string[]; at: number; until: number }): void {
+    for (const id of named) {
+      const workspace = this.#workspace(id);
+      workspace.usedBefore = Math.min(workspace.usedBefore ?? Number.POSITIVE_INFINITY, until);
+      if (Math.max(workspace.unlistedSince ?? 0, workspace.readableSince ?? 0) <= at)
+        this.#prove(workspace, at);
+    }
+    this.#retry(at);
+    for (const [id, { usedBefore, readableAt = -1 }] of this.workspaces) {
+      if (named.includes(id) || usedBefore === undefined || readableAt < 0) continue;
+      if (Math.min(usedBefore, readableAt + HOUR_MS) <= until) this.#lose(id, at, { isUnlisted: false });
+    }
+  }
+
   #prove(workspace: ModelWorkspace, at: number): void {
     if (workspace.readableAt === undefined) workspace.readableSince = at;
     workspace.readableAt = Math.max(workspace.readableAt ?? 0, at);
   }
 
   /** What was fetched since the last proof may be empty because access was lost. */
-  #lose(id: string, at: number): void {
+  #lose(id: string, at: number, { isUnlisted = true } = {}): void {
     const workspace = this.#workspace(id);
     const { readableAt, unlistedSince } = workspace;
     if ((unlistedSince ?? 0) > at || (readableAt ?? 0) > at) return;
@@ -285,7 +304,7 @@ export class Model {
     }
     workspace.readableAt = undefined;
     workspace.readableSince = at;
-    workspace.unlistedSince ??= at;
+    if (isUnlisted) workspace.unlistedSince ??= at;
   }
 
   /** Buckets without a record are not loaded any more. */

@@ -48,7 +48,7 @@ export async function takeSnapshot(
       SELECT e.dimension, e.external_id, n.name, n.first_bucket, n.last_bucket, n.fetch_number
       FROM usage.entity_name n JOIN usage.entity e USING (entity_id)`,
     workspace: `
-      SELECT e.external_id, w.readable_at, w.is_deleted, w.unlisted_since, w.readable_since
+      SELECT e.external_id, w.readable_at, w.is_deleted, w.unlisted_since, w.readable_since, w.used_before
       FROM usage.workspace w JOIN usage.entity e USING (entity_id)`,
     "view usage_record": `
       SELECT stride, group_by, workspace_id, dimension_id, period_start, period_end, dimension_name, traces, is_final, fetched_at

@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { times } from "../../../support/drawn.ts";
+import { type Bench, setup } from "../../../support/source.ts";
+import { differences, inLedger, inStore } from "../../../support/tables.ts";
+
+/** Rule 4 of docs/architecture.md over any history of a key that loses and regains workspaces. */
+
+/** Workspaces of the stand-in: two with usage, and the one that has none until it begins. */
+const PLACES = [0, 1, 4] as const;
+const BEGINS = 4;
+
+const place = fc.constantFrom(...PLACES);
+const turn = fc.record({ do: fc.constantFrom("lose" as const, "regain" as const), place });
+type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
+/** `during`: happens between first contact and the first fetch. */
+const during = fc.option(turn, { nil: undefined, freq: 2 });
+const command = fc.oneof(
+  { weight: 3, arbitrary: turn },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("sync" as const), during }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("backfill" as const),
+      reprocess: fc.constantFrom("all" as const, "missing" as const),
+      during,
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ do: "begin" as const }) },
+);
+/** Which are unreadable from the beginning, and whether the listing shows them all the same. */
+const start = fc.record({ lost: fc.subarray([...PLACES]), listsUnreadable: fc.boolean() });
+
+test("no figure is one that nobody could have read, and the truth is back with access", {
+  timeout: 60_000 + times(3) * 30_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(start, fc.array(command, { minLength: 3, maxLength: 9 }), async (begin, commands) => {
+      const bench = await setup();
+      const { access, organisation } = bench.standin;
+      const workspaceAt = (index: number) => {
+        const found = organisation.workspaces[index];
+        if (found === undefined) throw new Error("no workspace");
+        return found;
+      };
+      const apply = (one: Turn) => access.setReadable(workspaceAt(one.place), one.do === "regain");
+      access.listsUnreadable = begin.listsUnreadable;
+      for (const index of begin.lost) access.setReadable(workspaceAt(index), false);
+      /** What an answer has named by now: the listing alone says that the others are zero. */
+      const read = new Set<number>();
+      for (const one of commands) {
+        const noteRead = () => {
+          for (const index of [0, 1]) if (access.canRead(workspaceAt(index))) read.add(index);
+        };
+        const opened = () => {
+          noteRead();
+          if ("during" in one && one.during !== undefined) apply(one.during);
+          noteRead();
+        };
+        if (one.do === "begin") beginUsage(bench);
+        else if ("place" in one) apply(one);
+        else if (one.do === "sync") await bench.sync({ opened });
+        else {
+          const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+          await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: one.reprocess }, { opened });
+        }
+        for (const index of read) expect(await untrue(bench, workspaceAt(index).id)).toEqual([]);
+      }
+      for (const index of PLACES) access.setReadable(workspaceAt(index), true);
+      await bench.sync();
+      const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+      const truth = inLedger(bench.standin, { stride: "day", range });
+      expect(differences(await inStore(bench, ["day"]), truth)).toEqual([]);
+      expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+      expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
+      expect(
+        await bench.sql("SELECT FROM reporting.usage_coverage_daily WHERE status = 'unverified'"),
+      ).toEqual([]);
+    }),
+    { numRuns: times(3) },
+  );
+});
+
+/** Days whose figure is neither unknown nor the platform's. */
+async function untrue(bench: Bench, workspaceId: string) {
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  const { organisation, ledger } = bench.standin;
+  const edges = Array.from({ length: 8 }, (_, day) => range.start + day * DAY_MS);
+  const truth = edges.slice(0, -1).map(() => 0);
+  for (const stream of organisation.streams) {
+    if (stream.project.workspace.id !== workspaceId) continue;
+    for (const [day, traces] of ledger.counts(stream, edges).entries())
+      truth[day] = (truth[day] ?? 0) + traces;
+  }
+  const rows = await bench.sql<{ usage_date: string; traces: number | null }>(
+    "SELECT usage_date::text, traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 ORDER BY 1",
+    [workspaceId],
+  );
+  return rows.filter(({ traces }, day) => traces !== null && traces !== truth[day]);
+}
+
+function beginUsage({ standin, today }: Bench): void {
+  const workspace = standin.organisation.workspaces[BEGINS];
+  if (workspace === undefined) throw new Error("no workspace");
+  const project = { id: "99999999-9999-4999-8999-999999999999", name: "first", dropped: false, workspace };
+  if (!standin.organisation.projects.some(({ id }) => id === project.id))
+    standin.organisation.projects.push(project);
+  standin.ledger.change({ project, user: null, key: null, at: today - DAY_MS }, 7);
+}
