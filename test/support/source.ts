@@ -236,6 +236,20 @@ export function senderOn(standin: Standin, workspace: number, day: number) {
   return busiest;
 }
 
+/** A new project of a workspace with so many traces at an instant, and with no other usage. */
+export function beginProject(
+  standin: Standin,
+  { workspace: index, at, traces }: { workspace: number; at: number; traces: number },
+) {
+  const { organisation, ledger } = standin;
+  const workspace = organisation.workspaces[index];
+  if (workspace === undefined) throw new Error(`no workspace ${index}`);
+  const project = { id: "99999999-9999-4999-8999-999999999999", name: "new", dropped: false, workspace };
+  organisation.projects.push(project);
+  ledger.change({ project, user: null, key: null, at }, traces);
+  return project;
+}
+
 /** A sync takes seconds; one that runs into the next hour needs one window more. */
 export async function farFromTheNextHour(marginMs = 10_000): Promise<number> {
   return poll(() => (Date.now() % HOUR_MS < HOUR_MS - marginMs ? Date.now() : 0), {

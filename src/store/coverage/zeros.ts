@@ -47,12 +47,8 @@ export async function listedOnly(db: Database, sourceId: number): Promise<Listed
     join usage.entity e using (entity_id)
     join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
     join usage.coverage c using (scope_id)
-    where e.source_id = ${sourceId} and w.unlisted_since is null
+    where e.source_id = ${sourceId} and w.unlisted_since is null and w.used_before is null
       and not exists (select from usage.source_fact f where f.source_id = e.source_id and f.fact = 'no_listing')
-      -- Not correlated: each scope is looked at once.
-      and w.entity_id not in (
-        select o.workspace_id from usage.trace_scope o where exists (select from usage.series x where x.scope_id = o.scope_id)
-      )
     group by 1
     order by 1
   `.execute(db);

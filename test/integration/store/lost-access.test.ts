@@ -230,6 +230,7 @@ test("an answer over all of time takes access away from what it should have name
 });
 
 test("a workspace that no answer ever named rests on the listing", async () => {
+  await rowsOf("UPDATE usage.workspace SET used_before = NULL");
   await load([]);
   await list([WORKSPACE, OTHER]);
   expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([{ workspaceId: WORKSPACE, zeros: 1 }]);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { times } from "../../../support/drawn.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
 /** Rule 4 of docs/architecture.md over any history of a key that loses and regains workspaces. */
@@ -47,6 +47,12 @@ test("no figure is one that nobody could have read, and the truth is back with a
       const apply = (one: Turn) => access.setReadable(workspaceAt(one.place), one.do === "regain");
       access.listsUnreadable = begin.listsUnreadable;
       for (const index of begin.lost) access.setReadable(workspaceAt(index), false);
+      const beginUsage = () => {
+        const usage = { workspace: BEGINS, at: bench.today - DAY_MS, traces: 7 };
+        if (organisation.projects.every(({ workspace }) => workspace !== workspaceAt(BEGINS))) {
+          beginProject(bench.standin, usage);
+        }
+      };
       /** What an answer has named by now: the listing alone says that the others are zero. */
       const read = new Set<number>();
       for (const one of commands) {
@@ -58,7 +64,7 @@ test("no figure is one that nobody could have read, and the truth is back with a
           if ("during" in one && one.during !== undefined) apply(one.during);
           noteRead();
         };
-        if (one.do === "begin") beginUsage(bench);
+        if (one.do === "begin") beginUsage();
         else if ("place" in one) apply(one);
         else if (one.do === "sync") await bench.sync({ opened });
         else {
@@ -98,13 +104,4 @@ async function untrue(bench: Bench, workspaceId: string) {
     [workspaceId],
   );
   return rows.filter(({ traces }, day) => traces !== null && traces !== truth[day]);
-}
-
-function beginUsage({ standin, today }: Bench): void {
-  const workspace = standin.organisation.workspaces[BEGINS];
-  if (workspace === undefined) throw new Error("no workspace");
-  const project = { id: "99999999-9999-4999-8999-999999999999", name: "first", dropped: false, workspace };
-  if (!standin.organisation.projects.some(({ id }) => id === project.id))
-    standin.organisation.projects.push(project);
-  standin.ledger.change({ project, user: null, key: null, at: today - DAY_MS }, 7);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
 /** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
@@ -153,15 +153,9 @@ test("days that were loaded as zero while only the listing named a workspace are
 
 test("a workspace whose usage begins now keeps the zeros of before", async () => {
   const bench = await setup();
-  const { organisation, ledger } = bench.standin;
   await bench.sync();
   expect((await figures(bench, IDLE)).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
-  const project = {
-    ...{ id: "99999999-9999-4999-8999-999999999999", name: "first", dropped: false },
-    workspace: workspace(bench, IDLE),
-  };
-  organisation.projects.push(project);
-  ledger.change({ project, user: null, key: null, at: bench.today - DAY_MS }, 7);
+  beginProject(bench.standin, { workspace: IDLE, at: bench.today - DAY_MS, traces: 7 });
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
   expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);

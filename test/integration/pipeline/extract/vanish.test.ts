@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { enterWorkspaces } from "../../../../src/store/catalog/workspaces.ts";
 import { newestFetch } from "../../../../src/store/figures/load-totals.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
 
 /** Rows that are gone from the platform, and rows that the key may no longer see: the first are retired, the second not. */
@@ -49,15 +49,11 @@ test("a dropped project's rows are retired when their window is fetched again", 
 
 test("only a second agreeing answer deletes every row of a window", async () => {
   const bench = await setup({ workspaces: [0] });
-  const { organisation, ledger } = bench.standin;
-  const [workspace] = organisation.workspaces;
-  if (workspace === undefined) throw new Error("no workspace");
   // Its usage of before stays, or it could not be told from a workspace that the key has lost.
-  const old = { id: "99999999-9999-4999-8999-999999999999", name: "old", dropped: false, workspace };
-  ledger.change({ project: old, user: null, key: null, at: bench.dataStart }, 1);
+  const old = beginProject(bench.standin, { workspace: 0, at: bench.dataStart, traces: 1 });
   await bench.sync();
   const held = [...(await inStore(bench))].map(([key]) => key.split(" "));
-  for (const project of bench.standin.organisation.projects) project.dropped = true;
+  for (const project of bench.standin.organisation.projects) project.dropped = project !== old;
   const before = await newestFetch(bench.store.db);
   const { run, requests, planned } = await bench.sync();
   expect(run.failures).toEqual([]);
