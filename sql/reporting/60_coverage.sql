@@ -15,12 +15,17 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL usage.days_of(usage.whole_days(w.parts - loaded.parts)) day
 WHERE s.stride = 'day';
 
--- Configured workspaces that the key lost: gone from the listing without being deleted, or with zeros that were withdrawn.
+-- Configured workspaces that the key lost: answers name them no more, or they are gone from the listing without being deleted, or
+-- zeros were withdrawn and are not loaded again.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
-SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.first_day, z.last_day,
-       greatest(w.unlisted_since, z.withdrawn_at) AS lost_at
+SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, x.is_unread, x.is_unlisted, coalesce(z.zeros, 0) AS zeros,
+       z.first_day, z.last_day, greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
+CROSS JOIN LATERAL (
+  SELECT w.readable_at IS NULL AND w.used_before IS NOT NULL AS is_unread,
+         w.unlisted_since IS NOT NULL AND NOT w.is_deleted AS is_unlisted
+) x
 JOIN usage.source s USING (source_id)
 LEFT JOIN (
   SELECT workspace_id, count(*)::integer AS zeros, min(usage_date) AS first_day, max(usage_date) AS last_day,
@@ -29,7 +34,7 @@ LEFT JOIN (
   GROUP BY workspace_id
 ) z ON z.workspace_id = w.entity_id
 WHERE usage.is_configured(s.workspace_ids, e.external_id)
-  AND (z.zeros > 0 OR (w.unlisted_since IS NOT NULL AND NOT w.is_deleted));
+  AND (x.is_unread OR x.is_unlisted OR z.zeros > 0);
 
 -- The hours of each cell as days: a day has the first status that any of its hours has. It is reconciled when all 24 of them are.
 -- From sets, not hour by hour: the hours of three years are millions.

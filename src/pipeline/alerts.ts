@@ -149,7 +149,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "access_lost",
       lostWorkspaces,
-      `The key lost access to ${lostWorkspaces.count} workspaces; ${facts.withdrawnZeros} zero values are no longer trusted. See usage-etl status.`,
+      describeLost(lostWorkspaces.ids, facts.withdrawnZeros),
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
     limitCondition(facts.limits),
@@ -166,6 +166,15 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
 const ONCE = { count: 1, newest: 0 };
 
 /** An alert while anything is found. */
+/** Workspaces that a message names. */
+const MOST_NAMED = 5;
+
+function describeLost(ids: readonly string[], zeros: number): string {
+  const more = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : "";
+  const withdrawn = zeros > 0 ? ` ${zeros} zero values are no longer trusted.` : "";
+  return `The key lost access to workspace ${ids.slice(0, MOST_NAMED).join(", ")}${more}.${withdrawn} See usage-etl status.`;
+}
+
 function found(
   kind: AlertKind,
   { count, newest }: AlertFacts["differences"],

@@ -30,10 +30,9 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
     3,
     [
       {
-        unlistedWorkspaces: [lost],
-        withdrawnZeros: [
+        lostWorkspaces: [
           {
-            ...{ workspaceId: lost, zeros: 7 * 4, closedMonths: [] },
+            ...{ workspaceId: lost, isUnread: false, isUnlisted: true, zeros: 7 * 4, closedMonths: [] },
             ...{ firstDay: dayOf(made.dataStart), lastDay: dayOf(made.dataStart + 6 * DAY_MS) },
           },
         ],
@@ -42,7 +41,8 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
     ],
   ]);
   const text = (await run(["status"], env)).stdout.replaceAll(/\s+/g, " ");
-  expect(text).toContain(`28 zero values of workspace ${lost} are no longer trusted`);
+  expect(text).toContain(`Workspace ${lost}: the platform no longer lists it, though it is not deleted.`);
+  expect(text).toContain("28 zero values are no longer trusted");
   const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of ${unused}`;
   expect(text).toContain(alone);
   const doctor = await run(["doctor"], env);
@@ -58,5 +58,5 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   await run(["sync", "--inline"], env);
   expect(differences(await inStore(made), routine(made))).toEqual([]);
   const after = document(await run(["status", "--json"], env));
-  expect(after).toMatchObject([{ failures: [], unlistedWorkspaces: [], withdrawnZeros: [] }]);
+  expect(after).toMatchObject([{ failures: [], lostWorkspaces: [] }]);
 });

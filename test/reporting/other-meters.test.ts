@@ -7,7 +7,7 @@ import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import { coverageLines } from "../../src/store/coverage/coverage-lines.ts";
 import { trustOfSources } from "../../src/store/coverage/trust.ts";
-import { withdrawnZeros } from "../../src/store/coverage/zeros.ts";
+import { lostWorkspaces } from "../../src/store/coverage/zeros.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
@@ -128,7 +128,7 @@ async function everything(): Promise<Record<string, unknown>> {
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({ ...one, quietSeconds: undefined }));
   read.unpriced = await unpricedUsage(db, sourceId);
-  read.zeros = await withdrawnZeros(db, sourceId);
+  read.zeros = await lostWorkspaces(db, sourceId);
   read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });
   read.toClose = await totalsToClose(db, {
     ...{

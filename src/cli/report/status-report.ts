@@ -12,7 +12,7 @@ import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/coverage-lines.ts";
-import type { ListedOnly, WithdrawnZeros } from "../../store/coverage/zeros.ts";
+import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
@@ -25,7 +25,7 @@ export type ShownStatus = SourceStatus &
     readonly rounds: SyncBudget | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly finality: Finality;
-    readonly withdrawnZeros: readonly WithdrawnZeros[];
+    readonly lostWorkspaces: readonly LostWorkspace[];
     readonly listedOnly: readonly ListedOnly[];
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;
@@ -72,9 +72,6 @@ const WIDTH = "differences  ".length;
 export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
   const problems = [status.rounds?.problem, status.dataStartProblem].filter((one) => one !== undefined);
-  const unlisted = status.unlistedWorkspaces.map(
-    (id) => `Workspace ${id} is no longer listed, but not deleted.`,
-  );
   const moreLimits = status.limits.length - MOST_LIMITS;
   return linesOf(
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
@@ -100,8 +97,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
     problems.map(({ message, next, code }) => line("WARNING", `${message} ${next} [${code}]`)),
     status.failures.map((failures) => line("FAILED", describeFailures(failures))),
-    firstLines(unlisted, "workspaces that are no longer listed").map((text) => line("WARNING", text)),
-    describeWithdrawn(status.withdrawnZeros).map((text) => line("WARNING", text)),
+    describeLost(status.lostWorkspaces).map((text) => line("WARNING", text)),
     describeFinality(status.finality, settleAfterMs).map((text) => line("final", text)),
     describeListedOnly(status.listedOnly).map((text) => line("zeros", text)),
   );
@@ -234,14 +230,26 @@ export function firstLines(lines: readonly string[], ofWhat: string): string[] {
     : [...lines.slice(0, MOST_NAMED), `And ${left} more ${ofWhat}, which --json shows.`];
 }
 
-/** A line for each workspace: what was withdrawn, and what that leaves open. */
-export function describeWithdrawn(all: readonly WithdrawnZeros[]): string[] {
-  const lines = all.map(({ workspaceId, zeros, firstDay, lastDay, closedMonths }) => {
-    const closed =
-      closedMonths.length === 0 ? "" : ` Closed months with such days: ${closedMonths.join(", ")}.`;
-    return `${zeros} zero values of workspace ${workspaceId} are no longer trusted, ${firstDay} to ${lastDay}: the key had lost access. They are fetched again when access is proven.${closed}`;
+/** A line for each workspace: what is lost, and what that leaves open. */
+export function describeLost(all: readonly LostWorkspace[]): string[] {
+  const lines = all.map((one) => {
+    const { workspaceId, zeros, firstDay, lastDay, closedMonths } = one;
+    const withdrawn = `${zeros} zero values are no longer trusted, ${firstDay} to ${lastDay}. They are fetched again when access is proven.`;
+    const closed = `Closed months with such days: ${closedMonths.join(", ")}.`;
+    return [
+      `Workspace ${workspaceId}: ${whatIsLost(one)}`,
+      ...(zeros > 0 ? [withdrawn] : []),
+      ...(closedMonths.length > 0 ? [closed] : []),
+    ].join(" ");
   });
-  return firstLines(lines, "workspaces with withdrawn zeros");
+  return firstLines(lines, "workspaces that the key lost");
+}
+
+function whatIsLost({ isUnread, isUnlisted }: LostWorkspace): string {
+  const listed = isUnlisted ? "The platform no longer lists it, though it is not deleted." : "";
+  if (isUnread)
+    return `the key reads no usage of it any more. What is loaded stays, and nothing is zero because of that. ${listed}`.trim();
+  return isUnlisted ? listed.replace("The", "the") : "the key had lost access.";
 }
 
 /** One line, or none. */

@@ -38,8 +38,8 @@ export interface AlertFacts {
   /** Seconds since the last load; without any load, since the source was registered. */
   readonly quietSeconds: number;
   readonly isRefused: boolean;
-  /** Workspaces that the key lost, and their zeros that were withdrawn: days x dimensions. */
-  readonly lostWorkspaces: Found;
+  /** Workspaces that the key lost, by the platform's ids, and their zeros that were withdrawn: days x dimensions. */
+  readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   readonly withdrawnZeros: number;
   readonly unpriced: UnpricedUsage;
   readonly limits: readonly LimitUse[];
@@ -81,8 +81,8 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
     ) r
     cross join lateral (
-      select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint)
-               as workspaces,
+      select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint,
+                               'ids', coalesce(json_agg(external_id order by external_id), '[]')) as workspaces,
              coalesce(sum(zeros), 0)::integer as zeros
       from usage.lost_workspace where source_id = s.source_id
     ) l

@@ -30,7 +30,6 @@ export interface SourceStatus {
     readonly platformDisagrees: number;
   }[];
   readonly restatements: number;
-  readonly unlistedWorkspaces: readonly string[];
 }
 
 interface FailureGroup {
@@ -79,10 +78,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            ), '[]') as failures,
            d.open as "openDifferences", d.disagrees as "platformDisagrees", d.others as "otherDifferences",
            (select count(*)::integer from usage.restatement r join usage.series x using (series_id)
-            join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as restatements,
-           array(select e.external_id from usage.workspace w join usage.entity e using (entity_id)
-                 where e.source_id = s.source_id and w.unlisted_since is not null and not w.is_deleted and ${isConfigured}
-                 order by 1) as "unlistedWorkspaces"
+            join usage.trace_scope c using (scope_id) where c.source_id = s.source_id) as restatements
     from usage.source s
     cross join lateral (
       select coalesce(sum(m.open), 0)::integer as open, coalesce(sum(m.disagrees), 0)::integer as disagrees,

@@ -3,21 +3,26 @@ import type { Database } from "../db/database.ts";
 
 /** Zeros are counted as days x dimensions. */
 
-export interface WithdrawnZeros {
+export interface LostWorkspace {
   /** The platform's id. */
   readonly workspaceId: string;
+  /** Whether an answer that should have named it did not. */
+  readonly isUnread: boolean;
+  /** Whether it left the listing without being deleted. */
+  readonly isUnlisted: boolean;
+  /** Zeros that were withdrawn and are not loaded again. */
   readonly zeros: number;
-  /** ISO days. */
-  readonly firstDay: string;
-  readonly lastDay: string;
+  /** ISO days; null without such zeros. */
+  readonly firstDay: string | null;
+  readonly lastDay: string | null;
   /** Closed months that hold such days, such as 2026-03. Their totals are complete again when these are loaded. */
   readonly closedMonths: readonly string[];
 }
 
-/** Zeros that were withdrawn since the key had lost the workspace, and that are not loaded again. */
-export async function withdrawnZeros(db: Database, sourceId: number): Promise<WithdrawnZeros[]> {
-  const { rows } = await sql<WithdrawnZeros>`
-    select l.external_id as "workspaceId", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
+/** Configured workspaces that the key lost, or whose withdrawn zeros are not loaded again. */
+export async function lostWorkspaces(db: Database, sourceId: number): Promise<LostWorkspace[]> {
+  const { rows } = await sql<LostWorkspace>`
+    select l.external_id as "workspaceId", l.is_unread as "isUnread", l.is_unlisted as "isUnlisted", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
            array(
              select to_char(m.month_start, 'YYYY-MM') from usage.month_close m
              where m.source_id = l.source_id and exists (
@@ -27,7 +32,7 @@ export async function withdrawnZeros(db: Database, sourceId: number): Promise<Wi
              order by 1
            ) as "closedMonths"
     from usage.lost_workspace l
-    where l.source_id = ${sourceId} and l.zeros > 0
+    where l.source_id = ${sourceId}
     order by 1
   `.execute(db);
   return rows;

@@ -218,7 +218,9 @@ test("a lost workspace sends an alert with its withdrawn zeros, and its return e
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "access_lost", state: "firing", count: 1 }]);
-  expect(heard[0]?.text).toContain("lost access to 1 workspaces; 4 zero values are no longer trusted");
+  expect(heard[0]?.text).toContain(
+    `lost access to workspace ${lost.id}. 4 zero values are no longer trusted`,
+  );
   bench.standin.access.setReadable(lost, true);
   await bench.sync();
   // Its zeros were shown as final, so what they became is a change of final counts.

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
-import { listedOnly, withdrawnZeros } from "../../../src/store/coverage/zeros.ts";
+import { listedOnly, lostWorkspaces } from "../../../src/store/coverage/zeros.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
@@ -164,9 +164,9 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
     [bundle.sourceId, MONTH],
   );
   await list([OTHER]);
-  expect(await withdrawnZeros(bundle.store.db, bundle.sourceId)).toEqual([
+  expect(await lostWorkspaces(bundle.store.db, bundle.sourceId)).toEqual([
     {
-      ...{ workspaceId: WORKSPACE, zeros: 2, firstDay: DAY, lastDay: DAY },
+      ...{ workspaceId: WORKSPACE, isUnread: true, isUnlisted: true, zeros: 2, firstDay: DAY, lastDay: DAY },
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);
@@ -175,7 +175,7 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   await list([WORKSPACE, OTHER]);
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
   expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
-  expect(await withdrawnZeros(bundle.store.db, bundle.sourceId)).toEqual([]);
+  expect(await lostWorkspaces(bundle.store.db, bundle.sourceId)).toEqual([]);
   expect(
     await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.usage_month_close"),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));

@@ -3,7 +3,7 @@ import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import { unevenStrides } from "../../../src/cli/report/demo-report.ts";
 import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";
-import { describeListedOnly, describeWithdrawn, firstLines } from "../../../src/cli/report/status-report.ts";
+import { describeListedOnly, describeLost, firstLines } from "../../../src/cli/report/status-report.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
@@ -105,12 +105,20 @@ test("zeros that rest on the listing alone name ten workspaces, and add up the o
 test("lines by workspace are ten at most, and one that counts the others", () => {
   expect(firstLines(["a", "b"], "lines")).toEqual(["a", "b"]);
   const all = listed(12).map((one) => ({
-    ...{ ...one, firstDay: "2026-01-05", lastDay: "2026-01-06", closedMonths: [] },
+    ...{ ...one, isUnread: true, isUnlisted: false },
+    ...{ firstDay: "2026-01-05", lastDay: "2026-01-06", closedMonths: [] },
   }));
-  const lines = describeWithdrawn(all);
+  const lines = describeLost(all);
   expect(lines).toHaveLength(11);
-  expect(lines[9]).toContain("of workspace w9 are no longer trusted");
-  expect(lines[10]).toBe("And 2 more workspaces with withdrawn zeros, which --json shows.");
+  expect(lines[9]).toMatch(
+    /^Workspace w9: the key reads no usage of it any more\..* zero values are no longer trusted/,
+  );
+  expect(lines[10]).toBe("And 2 more workspaces that the key lost, which --json shows.");
+  const [first] = all;
+  if (first === undefined) throw new Error("none");
+  expect(describeLost([{ ...first, isUnread: false, isUnlisted: true, zeros: 0 }])).toEqual([
+    "Workspace w0: the platform no longer lists it, though it is not deleted.",
+  ]);
 });
 
 const result: ProbeResult = {
