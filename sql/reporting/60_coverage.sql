@@ -18,8 +18,8 @@ WHERE s.stride = 'day';
 -- Configured workspaces that the key lost: answers name them no more, or they are gone from the listing without being deleted, or
 -- zeros were withdrawn and are not loaded again.
 CREATE OR REPLACE VIEW usage.lost_workspace AS
-SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, x.is_unread, x.is_unlisted, coalesce(z.zeros, 0) AS zeros,
-       z.first_day, z.last_day, greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at
+SELECT e.source_id, w.entity_id AS workspace_id, e.external_id, coalesce(z.zeros, 0) AS zeros, z.first_day, z.last_day,
+       greatest(CASE WHEN x.is_unread THEN w.readable_since END, w.unlisted_since, z.withdrawn_at) AS lost_at, x.is_unread, x.is_unlisted
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
 CROSS JOIN LATERAL (

@@ -9,6 +9,7 @@ import {
 } from "../store/activity/overview.ts";
 import { lastRuns, type Run } from "../store/activity/runs.ts";
 import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
+import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { type FiringAlert, firingAlerts, staleAfterOf } from "./alerts.ts";
@@ -36,6 +37,7 @@ export interface SourceReport {
   readonly progress: SourceProgress;
   readonly lastSync: Run | null;
   readonly alerts: readonly FiringAlert[];
+  readonly lostWorkspaces: readonly LostWorkspace[];
   /** Null for a source that is stored but not configured. */
   readonly budget: SyncBudget | null;
   /** ISO instant; null where no schedule is known. */
@@ -51,13 +53,14 @@ interface Asked {
   readonly queues: QueuesSight | Promise<QueuesSight>;
 }
 
-/** Reads every source that was ever opened as of one instant: five statements, however many there are. */
+/** Reads every source that was ever opened as of one instant: six statements, however many there are. */
 export async function reportOnSources(db: Database, { config, now, queues }: Asked): Promise<SourceReport[]> {
-  const { statuses, progresses, trusts, runs, firing } = await inSnapshot(db, async (snapshot) => ({
+  const { statuses, progresses, trusts, runs, firing, lost } = await inSnapshot(db, async (snapshot) => ({
     statuses: await sourceStatuses(snapshot),
     progresses: await sourceProgress(snapshot),
     trusts: await trustOfSources(snapshot),
     runs: await lastRuns(snapshot, "sync"),
+    lost: await lostWorkspaces(snapshot),
     firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
   }));
   const { sources, problem } = await queues;
@@ -70,6 +73,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
     const progress = of(progresses) as SourceProgress;
     const lastSync = of(runs) ?? null;
     const alerts = firing.get(source) ?? [];
+    const lostOf = lost.filter((one) => one.source === source);
     const queue = sources?.get(source);
     const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
     const advice = adviseOn({
@@ -82,11 +86,12 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       isStale: alerts.some(({ kind }) => kind === "stale"),
       lastSyncFailure: failureOf(lastSync),
       openDifferences,
+      unread: lostOf.filter((one) => one.isUnread || one.isUnlisted).map((one) => one.workspaceId),
       unpriced: alerts.some(({ kind }) => kind === "unpriced"),
       nextSync,
     });
     const budget = budgetOf(trust, { config, now });
-    return { status, trust, progress, lastSync, alerts, budget, nextSync, advice };
+    return { status, trust, progress, lastSync, alerts, lostWorkspaces: lostOf, budget, nextSync, advice };
   });
 }
 
@@ -120,6 +125,8 @@ export interface Situation {
   /** How the last sync failed as a whole; null if it did not. */
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
+  /** Workspaces that the key lost, by the platform's ids. */
+  readonly unread: readonly string[];
   readonly unpriced: boolean;
   /** ISO instant; null where no schedule is known. */
   readonly nextSync: string | null;
@@ -185,6 +192,12 @@ function onDays(at: Situation): Advice | undefined {
   if (trust.capabilities.includes("no_day")) {
     const none = "The server does not answer in days, so days cannot be loaded.";
     return advice("warn", none, `usage-etl doctor`, `/coverage?${where}`);
+  }
+  if (at.unread.length > 0) {
+    const [first] = at.unread;
+    const more = at.unread.length > 1 ? ` and ${at.unread.length - 1} more` : "";
+    const give = `The key lost access to workspace ${first}${more}. Give it back: the next sync loads what is missing.`;
+    return advice("warn", give, `usage-etl doctor`, `/coverage?${where}`);
   }
   const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {

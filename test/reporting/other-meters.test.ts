@@ -128,7 +128,7 @@ async function everything(): Promise<Record<string, unknown>> {
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({ ...one, quietSeconds: undefined }));
   read.unpriced = await unpricedUsage(db, sourceId);
-  read.zeros = await lostWorkspaces(db, sourceId);
+  read.zeros = await lostWorkspaces(db);
   read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });
   read.toClose = await totalsToClose(db, {
     ...{

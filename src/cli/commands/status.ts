@@ -7,7 +7,7 @@ import { type ListedSource, listSources, type SourceStatus } from "../../store/a
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { openDays } from "../../store/coverage/coverage-lines.ts";
-import { listedOnly, lostWorkspaces } from "../../store/coverage/zeros.ts";
+import { listedOnly } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { describeStatus, exitOfStatus, finalityOf, type ShownStatus } from "../report/status-report.ts";
@@ -73,15 +73,14 @@ async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Ma
 
 /** What `status` shows of a source beside its report. */
 async function detailsOf(db: Database, { source, sourceId }: ListedSource, settleAfterMs: number) {
-  const [finality, lost, listed, days, costs, limits] = await Promise.all([
+  const [finality, listed, days, costs, limits] = await Promise.all([
     finalityOf(db, { sourceId, settleAfterMs }),
-    lostWorkspaces(db, sourceId),
     listedOnly(db, sourceId),
     openDays(db, source),
     unpricedUsage(db, sourceId),
     limitUses(db, sourceId),
   ]);
-  return { finality, lostWorkspaces: lost, listedOnly: listed, days, costs, limits };
+  return { finality, listedOnly: listed, days, costs, limits };
 }
 
 /** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */

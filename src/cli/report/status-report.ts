@@ -21,11 +21,10 @@ import { count, counted, instant, linesOf, second, wrapped } from "./output.ts";
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &
   SourceProgress &
-  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice"> & {
+  Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
     readonly rounds: SyncBudget | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly finality: Finality;
-    readonly lostWorkspaces: readonly LostWorkspace[];
     readonly listedOnly: readonly ListedOnly[];
     /** Processes seen; null where no Redis says so. */
     readonly workers: number | null;

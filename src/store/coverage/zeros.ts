@@ -4,6 +4,8 @@ import type { Database } from "../db/database.ts";
 /** Zeros are counted as days x dimensions. */
 
 export interface LostWorkspace {
+  /** Slug. */
+  readonly source: string;
   /** The platform's id. */
   readonly workspaceId: string;
   /** Whether an answer that should have named it did not. */
@@ -19,10 +21,10 @@ export interface LostWorkspace {
   readonly closedMonths: readonly string[];
 }
 
-/** Configured workspaces that the key lost, or whose withdrawn zeros are not loaded again. */
-export async function lostWorkspaces(db: Database, sourceId: number): Promise<LostWorkspace[]> {
+/** Configured workspaces that the key of their source lost, or whose withdrawn zeros are not loaded again. */
+export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
   const { rows } = await sql<LostWorkspace>`
-    select l.external_id as "workspaceId", l.is_unread as "isUnread", l.is_unlisted as "isUnlisted", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
+    select o.slug as source, l.external_id as "workspaceId", l.is_unread as "isUnread", l.is_unlisted as "isUnlisted", l.zeros, l.first_day::text as "firstDay", l.last_day::text as "lastDay",
            array(
              select to_char(m.month_start, 'YYYY-MM') from usage.month_close m
              where m.source_id = l.source_id and exists (
@@ -31,9 +33,8 @@ export async function lostWorkspaces(db: Database, sourceId: number): Promise<Lo
              )
              order by 1
            ) as "closedMonths"
-    from usage.lost_workspace l
-    where l.source_id = ${sourceId}
-    order by 1
+    from usage.lost_workspace l join usage.source o using (source_id)
+    order by 1, 2
   `.execute(db);
   return rows;
 }

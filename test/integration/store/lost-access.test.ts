@@ -164,9 +164,17 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
     [bundle.sourceId, MONTH],
   );
   await list([OTHER]);
-  expect(await lostWorkspaces(bundle.store.db, bundle.sourceId)).toEqual([
+  expect(await lostWorkspaces(bundle.store.db)).toEqual([
     {
-      ...{ workspaceId: WORKSPACE, isUnread: true, isUnlisted: true, zeros: 2, firstDay: DAY, lastDay: DAY },
+      ...{
+        source: "default",
+        workspaceId: WORKSPACE,
+        isUnread: true,
+        isUnlisted: true,
+        zeros: 2,
+        firstDay: DAY,
+        lastDay: DAY,
+      },
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);
@@ -175,7 +183,7 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   await list([WORKSPACE, OTHER]);
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
   expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
-  expect(await lostWorkspaces(bundle.store.db, bundle.sourceId)).toEqual([]);
+  expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
   expect(
     await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.usage_month_close"),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));

@@ -105,7 +105,7 @@ test("zeros that rest on the listing alone name ten workspaces, and add up the o
 test("lines by workspace are ten at most, and one that counts the others", () => {
   expect(firstLines(["a", "b"], "lines")).toEqual(["a", "b"]);
   const all = listed(12).map((one) => ({
-    ...{ ...one, isUnread: true, isUnlisted: false },
+    ...{ ...one, source: "default", isUnread: true, isUnlisted: false },
     ...{ firstDay: "2026-01-05", lastDay: "2026-01-06", closedMonths: [] },
   }));
   const lines = describeLost(all);

@@ -31,6 +31,7 @@ const CALM: Situation = {
   isStale: false,
   lastSyncFailure: null,
   openDifferences: 0,
+  unread: [],
   unpriced: false,
   nextSync: "2026-04-20T10:15:00.000Z",
 };
@@ -86,6 +87,12 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     { openDifferences: 1, trust: GAP },
     "2 ended days x workspaces x dimensions are not loaded, from 2026-04-03 to 2026-04-04. Load them. 1 more is being loaded.",
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
+  ],
+  [
+    "a lost workspace",
+    { trust: GAP, unread: ["w1", "w2", "w3"] },
+    "The key lost access to workspace w1 and 2 more. Give it back: the next sync loads what is missing.",
+    "usage-etl doctor",
   ],
   [
     "a server without days",
