@@ -10,7 +10,7 @@ const LONG = 240_000;
 async function serveHanging() {
   const bench = await setupService({ days: 2, workspaces: 1 });
   // All of them: a process that ends may still take a task, and give it back.
-  bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { path: "granular-usage" } });
+  bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { stride: "hour" } });
   const service = await bench.serve();
   await openClaims(bench, 4);
   return { bench, service };

@@ -77,7 +77,7 @@ test("a job whose lock is lost is cancelled, and its place is free for others", 
 }, async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   // Each place of the worker waits two minutes for an answer.
-  bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { path: "granular-usage" } });
+  bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { stride: "hour" } });
   const service = await bench.serve();
   const locks = () => bench.redis.keys("{usage-etl}:fetch-default:*:lock");
   const held = await poll(async () => ((await locks()).length === 4 ? locks() : undefined), {

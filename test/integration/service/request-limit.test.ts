@@ -122,7 +122,7 @@ test("a platform that answers 429 for a while costs no fetch task, and the log s
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: 0 },
     times: 24,
-    match: { path: "granular-usage" },
+    match: { stride: "hour" },
   });
   const service = await bench.serve();
   await bench.loaded();
