@@ -59,4 +59,17 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   expect(differences(await inStore(made), routine(made))).toEqual([]);
   const after = document(await run(["status", "--json"], env));
   expect(after).toMatchObject([{ failures: [], lostWorkspaces: [] }]);
+
+  // Listed as before, and left out of every answer.
+  standin.access.listsUnreadable = true;
+  standin.access.setReadable(workspace, false);
+  expect((await run(["sync", "--inline"], env)).code).toBe(3);
+  const again = await run(["status"], env);
+  expect(again.code).toBe(3);
+  const told = again.stdout.replaceAll(/\s+/g, " ");
+  expect(told).toContain(`to do The key lost access to workspace ${lost}. Give it back`);
+  expect(told).toContain(`Workspace ${lost}: the key reads no usage of it any more.`);
+  const checked = await run(["doctor"], env);
+  expect(checked.code).toBe(2);
+  expect(checked.stdout.replaceAll(/\s+/g, " ")).toContain(`did not name workspace ${lost}, which had usage`);
 });

@@ -13,7 +13,7 @@ import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../sto
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
-import { listedOnly } from "../../store/coverage/zeros.ts";
+import { listedOnly, lostWorkspaces } from "../../store/coverage/zeros.ts";
 import type { Store } from "../../store/db/database.ts";
 import {
   type Check,
@@ -175,6 +175,12 @@ async function checkStored(
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);
   notes.pass("finality", advice);
   if (changed !== undefined) notes.warn("finality", { code: "final_changed", message: changed, next: "" });
+  const unread = (await lostWorkspaces(db)).filter((one) => one.source === source.slug && one.isUnread);
+  for (const { workspaceId } of unread) {
+    const message = `The last answer over all of time did not name workspace ${workspaceId}, which had usage: the key reads it no more.`;
+    const next = "Give the key access to it again. The next sync loads what is missing.";
+    notes.fail("workspaces", { code: "workspace_unverified", message, next }, EXIT.usage);
+  }
   for (const line of describeListedOnly(await listedOnly(db, sourceId))) notes.pass("zeros", line);
   const costs = await unpricedUsage(db, sourceId);
   const message = describeCosts(costs);
