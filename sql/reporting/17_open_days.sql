@@ -70,12 +70,11 @@ CROSS JOIN LATERAL (
   WHERE d.scope_id = c.scope_id AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
 ) t
 CROSS JOIN LATERAL (
-  -- The billing provider's total of a month and workspace, by whatever meter, keeps the days of traces open.
+  -- The billing provider's total of a month and workspace.
   SELECT coalesce(range_agg(
            daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date)
          ), '{}') AS days
-  FROM usage.scope x
-  JOIN usage.control_difference d ON d.scope_id = x.scope_id AND d.kind = 'provider_total' AND d.closed_at IS NULL
-  WHERE m.meter = 'traces' AND x.source_id = w.source_id AND x.workspace_id = w.entity_id AND x.group_by = g.group_by
+  FROM usage.control_difference d
+  WHERE d.scope_id = c.scope_id AND d.kind = 'provider_total' AND d.closed_at IS NULL
 ) b
 WHERE w.dimension = 'workspace' AND (m.meter = 'traces' OR c.scope_id IS NOT NULL OR k.meter IS NOT NULL);

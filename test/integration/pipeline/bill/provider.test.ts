@@ -291,4 +291,15 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   expect((await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")).toMatchObject([
     { kind: "provider_total" },
   ]);
+
+  // It keeps the days of that tier open, not those of all traces.
+  const { sourceId } = await bench.open(all);
+  const dataStart = new Date(bench.dataStart).toISOString().slice(0, 10);
+  const looked = await lookAtMonth(bench.store.db, {
+    ...{ month: month.name, without: [], acceptDisagreements: false, now: bench.now },
+    source: { workspaceIds: bench.workspaceIds, sourceId, source: "default", dataStart },
+  });
+  const differing = looked.open.filter(({ reason }) => reason === "provider_differs");
+  expect(differing).toHaveLength((Date.parse(month.end) - Date.parse(month.start)) / DAY_MS);
+  expect(new Set(differing.map(({ meter }) => meter))).toEqual(new Set(["longlived"]));
 });
