@@ -32,7 +32,7 @@ describe("with all that can happen in the database", () => {
     site = await openStory({
       services: {
         lookAtQueues: async () => {
-          throw new Error("no answer within 1000 ms");
+          throw new Error("connect ECONNREFUSED 127.0.0.1:6379");
         },
       },
     });
@@ -47,7 +47,9 @@ describe("with all that can happen in the database", () => {
     expect(overview).toMatch(/final and proved until/i);
     await expectSound(opened);
     await opened.go("/backfills/1");
-    expect(await mainOf(opened)).toContain("Redis does not answer now. The backfill is entered in Postgres");
+    expect(await mainOf(opened)).toContain(
+      "Redis cannot be read now: connect ECONNREFUSED 127.0.0.1:6379. The backfill is entered in Postgres",
+    );
     await expectSound(opened);
   });
 

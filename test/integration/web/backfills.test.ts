@@ -171,8 +171,9 @@ test("failed tasks are grouped with what to do, retried by a button, and steered
 });
 
 test("a backfill that is held up says why, starts without Redis all the same, and is followed by its page", async () => {
-  let workers: number | undefined;
+  let workers: number | "late" | undefined;
   const lookAtQueues = async () => {
+    if (workers === "late") return new Promise<never>(() => {});
     if (workers === undefined) throw new Error("redis is away");
     return { schedulers: 1, sources: new Map([["default", { workers, nextSync: undefined }]]) };
   };
@@ -180,6 +181,15 @@ test("a backfill that is held up says why, starts without Redis all the same, an
   expect((await startBackfill(pages, asked)).headers.location).toBe("/backfills/1");
   const shown = async () => (await pages.get("/backfills/1")).text;
   expect(await shown()).toContain("goes on by itself when Redis is back");
+  expect((await pages.get("/")).text).toMatch(
+    /class="notice bad"[\s\S]*Redis cannot be read now: redis is away\./,
+  );
+  // One that is slow is not away.
+  workers = "late";
+  expect(await shown()).not.toMatch(/class="notice bad"|Redis/);
+  const overview = (await pages.get("/")).text;
+  expect(overview).toContain("Redis has not answered within a second.");
+  expect(overview).not.toMatch(/class="notice bad"|Redis does not answer/);
   workers = 0;
   expect(await shown()).toContain("No worker takes its fetch tasks now.");
   workers = 1;

@@ -6,14 +6,12 @@ import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
 import { type MonthToDate, recentUsage } from "../../../store/figures/recent-usage.ts";
-import { within } from "../../http/health.ts";
 import { timeChart } from "../chart.ts";
 import { count, type Html, html, instant, notice, prose, twin } from "../parts.ts";
-import type { Context, QueuesView, Web } from "../routes.ts";
+import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
+import type { Context, Web } from "../routes.ts";
 
 const DAYS = 30;
-/** Somebody looks at the page: a Redis that is slow is told as such. */
-const REDIS_WITHIN_MS = 1_000;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
@@ -29,13 +27,17 @@ type Asked = Context<unknown, unknown>;
 
 async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
-  const looking = lookAtQueues(context);
+  const looking = seeQueues(context);
   const recent = await recentUsage(db, DAYS);
-  const reports = await reportOnSources(db, { config, now, queues: looking });
+  const asAdvised = looking.then(({ sources, unseen }) => ({
+    sources,
+    problem: unseen?.why === "away" ? unseen.message : null,
+  }));
+  const reports = await reportOnSources(db, { config, now, queues: asAdvised });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
-  return html`${queues.problem === null ? "" : notice("bad", queues.problem)}
+  return html`${queues.unseen === null ? "" : notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
     ${reports.map((report) => card(report, { recent, now }))}`;
 }
@@ -131,16 +133,4 @@ function next(nextSync: string | null, now: number): Html {
 
 function at(iso: string | null): Html {
   return iso === null ? html`never` : instant(iso);
-}
-
-type QueuesSeen = { readonly sources?: QueuesView["sources"]; readonly problem: string | null };
-
-/** What Redis shows, or why it does not. */
-async function lookAtQueues({ lookAtQueues: look }: Asked): Promise<QueuesSeen> {
-  if (look === undefined) return { problem: null };
-  try {
-    return { sources: (await within(look(), REDIS_WITHIN_MS)).sources, problem: null };
-  } catch (error) {
-    return { problem: `Redis cannot be read now: ${error instanceof Error ? error.message : String(error)}` };
-  }
 }

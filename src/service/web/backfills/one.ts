@@ -15,7 +15,6 @@ import {
   steerBackfill,
   tasksBeside,
 } from "../../../store/work/backfills.ts";
-import { within } from "../../http/health.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
@@ -30,14 +29,13 @@ import {
   table,
   twin,
 } from "../parts.ts";
+import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 import { bar, counts, dimensionsOf, rangeOf, stateOf } from "./list.ts";
 import { rangeTable } from "./preview.ts";
 
 const MOST_GROUPS = 20;
 const MOST_RANGES = 10;
-/** Somebody looks at the page: a Redis that is slow is told as such. */
-const REDIS_WITHIN_MS = 1_000;
 
 const params = z.object({
   // The number of a backfill is a Postgres integer.
@@ -174,15 +172,12 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
 }
 
 /** Why nothing is fetched now, as Redis shows it; undefined where it shows nothing of the kind. */
-async function heldUp({ lookAtQueues }: Of, source: string): Promise<string | undefined> {
-  if (lookAtQueues === undefined) return undefined;
-  try {
-    const view = await within(lookAtQueues(), REDIS_WITHIN_MS);
-    if (view.sources.get(source)?.workers !== 0) return undefined;
-    return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
-  } catch {
-    return "Redis does not answer now. The backfill is entered in Postgres, and goes on by itself when Redis is back.";
-  }
+async function heldUp(of: Of, source: string): Promise<string | undefined> {
+  const { sources, unseen } = await seeQueues(of);
+  if (unseen?.why === "away")
+    return `${unseen.message} The backfill is entered in Postgres, and goes on by itself when Redis is back.`;
+  if (sources?.get(source)?.workers !== 0) return undefined;
+  return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
 }
 
 const TWINS: Readonly<Record<Steering, (id: number) => string>> = {

@@ -1,0 +1,29 @@
+import { LateError, within } from "../http/health.ts";
+import type { Context, QueuesView } from "./routes.ts";
+
+/** Somebody looks at the page, and waits no longer for what Redis shows. */
+const REDIS_WITHIN_MS = 1_000;
+
+/** What Redis shows of the service, or why it shows nothing. */
+export interface QueuesSeen {
+  readonly sources?: QueuesView["sources"];
+  /** Null: it was read, or is not used. `late`: it may only be slow. */
+  readonly unseen: null | { readonly why: "late" | "away"; readonly message: string };
+}
+
+export async function seeQueues({
+  lookAtQueues,
+}: Pick<Context<unknown, unknown>, "lookAtQueues">): Promise<QueuesSeen> {
+  if (lookAtQueues === undefined) return { unseen: null };
+  try {
+    return { sources: (await within(lookAtQueues(), REDIS_WITHIN_MS)).sources, unseen: null };
+  } catch (error) {
+    if (error instanceof LateError) {
+      const message =
+        "Redis has not answered within a second. What it shows of the service is left out here.";
+      return { unseen: { why: "late", message } };
+    }
+    const reason = error instanceof Error ? error.message : String(error);
+    return { unseen: { why: "away", message: `Redis cannot be read now: ${reason.replace(/\.$/, "")}.` } };
+  }
+}
