@@ -2615,7 +2615,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   zeros integer,
 --   first_day date,
 --   last_day date,
---   lost_at timestamp with time zone
+--   lost_at timestamp with time zone,
+--   is_unread boolean,
+--   is_unlisted boolean
 -- )
 
 -- VIEW usage.measured_cost (

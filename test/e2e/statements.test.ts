@@ -154,3 +154,43 @@ describe("a server without hours that misplaces a bucket", () => {
     expect(await made.sql("SELECT code FROM usage.failure")).toEqual([{ code: "bucket_misplaced" }]);
   });
 });
+
+test.each([
+  ["--tier", "longlived", "fct_usage_workspace_by_tier_daily WHERE trace_tier = 'longlived' AND traces > 0"],
+  ["--kind", "langsmith_deployments", "fct_deployment_usage_workspace_daily WHERE agent_runs > 0"],
+] as const)(
+  "usage that no sync wants is asked about before anything is said of it: %s %s",
+  async (flag, name, facts) => {
+    const deploymentStart = dayOf(Date.now() - 5 * DAY_MS);
+    const made = await bench({ days: 5, standin: { contract: "day-granular", deploymentStart } });
+    const env = { ...envOf(made), USAGE_KINDS: "traces", USAGE_TIERS: "all" };
+    await run(["migrate"], env);
+    const range = ["--from", dayOf(made.today - 3 * DAY_MS), "--to", dayOf(made.today)];
+    const plan = async () => {
+      const { code, stderr, stdout } = await run(["plan", ...range, flag, name], env);
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringMatching(/is not known yet\. A backfill asks it first/),
+      ]);
+      expect(stdout).not.toContain("not_available");
+    };
+    await plan();
+    // A sync learns of what it wants alone.
+    if (flag === "--kind") {
+      await run(["sync", "--inline"], env);
+      await plan();
+    }
+    const loaded = await run(["backfill", "--inline", ...range, flag, name], env);
+    expect([loaded.code, loaded.stdout]).toEqual([0, expect.stringContaining("All of it is loaded")]);
+    const [row] = await made.sql<{ n: number }>(`SELECT count(*)::integer AS n FROM reporting.${facts}`);
+    expect(row?.n).toBeGreaterThan(0);
+
+    const without = await bench({ days: 5, standin: { unknownParameters: "422" } });
+    const refused = { ...envOf(without), USAGE_KINDS: "traces", USAGE_TIERS: "all" };
+    await run(["migrate"], refused);
+    const ended = await run(["backfill", "--inline", ...range, flag, name], refused);
+    expect(ended.code).toBe(3);
+    expect(ended.stderr).toMatch(/is not known to count .*, so nothing of that is loaded: it refuses it/);
+    expect(ended.stdout).toContain("Nothing was loaded.");
+  },
+);

@@ -15,6 +15,7 @@ import {
   planFacts,
   plannableSource,
 } from "../../store/activity/plan-facts.ts";
+import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/rate-limit.ts";
@@ -260,6 +261,23 @@ export async function previewedSource(
   const { workspaces: names } = source;
   const ids = names.map(({ id }) => id);
   return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
+}
+
+/**
+ * The same where a meter that nobody asked about yet is taken for counted: a load asks first. `isAssumed`: so it was.
+ */
+export async function asIfCounted(
+  known: PreviewedSource,
+  meter: Meter,
+): Promise<{ known: PreviewedSource; isAssumed: boolean }> {
+  const { stored } = known;
+  if (stored === undefined) return { known, isAssumed: meter !== "traces" };
+  const { db, source } = stored;
+  if (source.meters.has(meter)) return { known, isAssumed: false };
+  const learned = (await learnedMeters(db, source.sourceId)).find((one) => one.meter === meter);
+  if (learned?.isDue === false) return { known, isAssumed: false };
+  const meters = new Map([...source.meters, [meter, source.dataStart]]);
+  return { known: { ...known, stored: { db, source: { ...source, meters } } }, isAssumed: true };
 }
 
 /** The same of a source after contact. */

@@ -27,6 +27,19 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
 }
 
 /**
+ * Learns of a meter that somebody asks for, wanted or not, unless that was done lately. Undefined: the server counts it, or it is
+ * not known why it does not; else what it answered.
+ */
+export async function learnAsked(source: OpenSource, meter: Meter): Promise<string | undefined> {
+  if (meter === "traces") return undefined;
+  const { store, sourceId } = source;
+  const learned = async () => (await learnedMeters(store.db, sourceId)).find((one) => one.meter === meter);
+  if ((await learned())?.isDue !== false) await learnMeters(source, new Set([meter]));
+  const known = await learned();
+  return known?.isAvailable === true ? undefined : known?.evidence;
+}
+
+/**
  * Learns which of these meters the server counts, and from when on; by default of those that are due. Nothing of a meter is asked
  * for before: a server that does not know `trace_tier` answers all traces in its place.
  *

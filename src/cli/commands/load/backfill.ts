@@ -1,9 +1,11 @@
 import { type Command, Option } from "commander";
 import { enqueueJob } from "../../../../jobs/enqueue.ts";
 import { systemClock } from "../../../clock.ts";
+import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { planBackfill, previewedOpen } from "../../../pipeline/backfill/plan-backfill.ts";
 import { overlapNotes } from "../../../pipeline/backfill/start-backfill.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "../../../pipeline/backfill/wish.ts";
+import { learnAsked } from "../../../pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
@@ -91,6 +93,13 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   const [range, meter, groupings] = [rangeOf(options), meterOf(options), groupingsOf(options)];
   const wish = { meter, range, stride, groupings, reprocess };
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
+    const uncounted = await learnAsked(source, meter);
+    if (uncounted !== undefined) {
+      const { slug } = source.config;
+      session.output.note(
+        `The server of source ${slug} is not known to count ${METER_NAME[meter]}, so nothing of that is loaded: ${uncounted}`,
+      );
+    }
     refuseOutside({ dataStart: source.meters.get(meter) ?? source.dataStart }, range, now);
     const known = previewedOpen(source);
     const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);

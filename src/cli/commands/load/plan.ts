@@ -8,6 +8,7 @@ import {
 import { METER_NAME, type Meter, meterFlags } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import {
+  asIfCounted,
   type BackfillBudget,
   type BackfillPreview,
   backfillBudget,
@@ -53,7 +54,12 @@ export async function showPreview(session: Session, options: Asked): Promise<num
   const now = store === undefined ? Date.now() : await storeNow(store.db);
   const planned: PlannedSource[] = [];
   for (const config of settings.sources.length === 0 ? [NO_SOURCE] : settings.sources) {
-    const known = await previewedSource(config, store?.db);
+    const { known, isAssumed } = await asIfCounted(await previewedSource(config, store?.db), meter);
+    if (isAssumed) {
+      output.note(
+        `Whether the server of source ${config.slug} counts ${METER_NAME[meter]} is not known yet. A backfill asks it first, and loads nothing where it does not.`,
+      );
+    }
     refuseOutside(known, asked, now);
     const isKnown = known.workspaceIds.length > 0;
     const { workspace = [] } = options;
