@@ -30,7 +30,7 @@ async function run(session: Session): Promise<number> {
     reportOnSources(db, { config, now, queues }),
     detailsOfSources(db, settleAfterMs),
   ]);
-  const statuses = reports.flatMap(({ status, trust: _, progress, budget, ...report }): ShownStatus[] => {
+  const statuses = reports.flatMap(({ status, trust, progress, budget, ...report }): ShownStatus[] => {
     const seen = view?.sources.get(status.source);
     const detail = details.get(status.source);
     // Opened for the first time between the two: the next look shows it.
@@ -41,6 +41,7 @@ async function run(session: Session): Promise<number> {
       ...report,
       ...detail,
       rounds: budget,
+      provedUntil: trust.provedUntil,
       dataStartProblem: dataStartProblemOf(session, status),
       workers: seen?.workers ?? null,
       schedulers: view?.schedulers ?? null,

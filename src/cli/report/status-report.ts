@@ -23,6 +23,8 @@ export type ShownStatus = SourceStatus &
   SourceProgress &
   Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
     readonly rounds: SyncBudget | null;
+    /** UTC day: before it, every day of every dimension is final and proved. */
+    readonly provedUntil: string;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly finality: Finality;
     readonly listedOnly: readonly ListedOnly[];
@@ -83,6 +85,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     line("fetch tasks", describeTasks(status)),
     status.days.map((days) => line(days.stride === "day" ? "days" : "hours", describeDays(days))),
     freshnessOf(status).map((text) => line("loaded", text)),
+    line("proved", describeProved(status)),
     line(
       "differences",
       `${status.openDifferences} open differences, ${status.platformDisagrees} where the platform contradicts itself, ${status.restatements} restatements of final counts${describeOtherDifferences(status.otherDifferences)}`,
@@ -146,6 +149,11 @@ function describeRequests({ rounds }: ShownStatus): string {
 function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {
   if (oldestSeconds === null) return "none waits";
   return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
+}
+
+function describeProved({ provedUntil, dataStart }: ShownStatus): string {
+  if (provedUntil <= dataStart) return "no day yet, by the export or by totals";
+  return `by day until ${provedUntil}, by the export or by totals (all dimensions)`;
 }
 
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {

@@ -15,9 +15,14 @@ export interface LoadedWorkspace {
   readonly loaded: readonly Interval[];
   /** Loaded, and changed later only by a restatement. */
   readonly final: readonly Interval[];
+  /** Final, and compared with the export or with totals without a difference. */
+  readonly proved: readonly Interval[];
   /** Whether hours make up one of the loaded days. */
   readonly byHours: boolean;
 }
+
+/** Of the proof `p` of a scope of days. */
+const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
 /** Days, as the views of days show them. */
 export async function loadedDays(
@@ -29,9 +34,11 @@ export async function loadedDays(
     with ${cellsOf(of)}
     select c.workspace_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
            ${intervalsOf(sql`x.loaded * t.span`)} as loaded, ${intervalsOf(sql`x.final * t.span`)} as final,
+           ${intervalsOf(sql`${PROVED_DAYS} * x.final * t.span`)} as proved,
            not isempty(x.days_of_hours * t.span) as "byHours"
     from usage.trace_cell x
     join cell c using (day_scope_id)
+    left join usage.day_proof p on p.scope_id = x.day_scope_id
     cross join lateral (select datemultirange(daterange(${from}::date, ${to}::date)) as span) t
     where x.slug = ${of.source} and x.group_by = ${of.by}
     order by x.workspace_id collate "C"
@@ -48,8 +55,10 @@ export async function loadedMeterDays(
   const { rows } = await sql<LoadedWorkspace>`
     select x.workspace_entity_id as key, x.workspace_id as "workspaceId", x.workspace_name as name,
            ${intervalsOf(sql`usage.time_of(x.loaded) * t.span`)} as loaded,
-           ${intervalsOf(sql`usage.time_of(x.final) * t.span`)} as final, false as "byHours"
+           ${intervalsOf(sql`usage.time_of(x.final) * t.span`)} as final,
+           ${intervalsOf(sql`usage.time_of(${PROVED_DAYS} * x.final) * t.span`)} as proved, false as "byHours"
     from usage.day_cell x
+    left join usage.day_proof p on p.scope_id = x.day_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     where x.slug = ${of.source} and x.meter = ${meterOfCounted(of.counted)} and x.group_by = ${of.by}
       and ${of.workspaceId === null ? sql`true` : sql`x.workspace_entity_id = ${of.workspaceId}`}
@@ -69,10 +78,12 @@ export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<Lo
   return sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
-           ${intervalsOf(sql`h.loaded * t.span`)} as loaded, ${intervalsOf(sql`h.final * t.span`)} as final, false as "byHours"
+           ${intervalsOf(sql`h.loaded * t.span`)} as loaded, ${intervalsOf(sql`h.final * t.span`)} as final,
+           ${intervalsOf(sql`coalesce(p.parts, '{}') * h.final * t.span`)} as proved, false as "byHours"
     from cell c
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.hour_state h on h.scope_id = c.hour_scope_id
+    left join usage.hour_proof p on p.scope_id = c.hour_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
     order by w.dimension_id collate "C"`;
 }

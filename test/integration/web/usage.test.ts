@@ -274,3 +274,28 @@ test("long-lived traces and each measure of deployments are counted by themselve
   expect(byDeployment).toContain(`Nodes executed of default begins on ${start}.`);
   expect(byDeployment).not.toContain("See its coverage");
 });
+
+test("beside final stands whether it is proved, on the page and in the files", async () => {
+  const bench = await setup({ days: DAYS, hourlyForMs: 8 * DAY_MS });
+  await bench.sync();
+  const pages = await setupPages(bench);
+  const end = bench.today - 4 * DAY_MS;
+  const range = { start: end - 3 * DAY_MS, end };
+  const states = async (per: "day" | "hour") => {
+    const asked = `by=project&from=${dayOf(range.start)}&to=${dayOf(range.end)}&per=${per}`;
+    const page = rowsOf((await pages.get(`/usage?${asked}`)).text).map((row) => row[2]?.replace(/^\W+/, ""));
+    const file: string[][] = parse((await pages.get(`/usage.csv?${asked}&table=time`)).text);
+    const column = file[0]?.indexOf("state") ?? -1;
+    return { sums: new Set(page.slice(1)), course: new Set(file.slice(1).map((row) => row[column])) };
+  };
+  const [unproved, proved] = ["final, not proved", "final and proved"];
+  const only = (word: string) => ({ sums: new Set([word]), course: new Set([word]) });
+  expect([await states("day"), await states("hour")]).toEqual([only(unproved), only(unproved)]);
+  // A proof of a part of it proves no sum.
+  await bench.reconcile({ range: { ...range, end: range.start + DAY_MS } });
+  expect(await states("day")).toEqual({ sums: new Set([unproved]), course: new Set([unproved, proved]) });
+  await bench.reconcile({ range });
+  expect([await states("day"), await states("hour")]).toEqual([only(proved), only(unproved)]);
+  await bench.reconcile({ range, stride: "hour" });
+  expect(await states("hour")).toEqual(only(proved));
+});

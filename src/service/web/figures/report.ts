@@ -117,9 +117,15 @@ export async function reportOf(
     const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
     const isDivided = sum.kind !== "total" && sum.kind !== "unloaded";
     const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
-      const { isComplete, isFinal, isUnderWay } = own.stateOf(interval);
+      const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
       const isWhole = isComplete && !(isDivided && (elsewhere ?? 0n) !== 0n);
-      return { isComplete: isWhole, isFinal: isWhole && isFinal && !isOpen, isUnderWay };
+      const isSettled = isWhole && !isOpen;
+      return {
+        isComplete: isWhole,
+        isFinal: isSettled && isFinal,
+        isProved: isSettled && isProved,
+        isUnderWay,
+      };
     };
     const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
     const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
@@ -291,6 +297,8 @@ export interface State {
   readonly isComplete: boolean;
   /** It changes only by a restatement. */
   readonly isFinal: boolean;
+  /** It is final, and equal to the export or to totals. */
+  readonly isProved: boolean;
   /** Today or the current hour lies in it. */
   readonly isUnderWay: boolean;
 }
@@ -299,14 +307,15 @@ export interface State {
 export class LoadedTime {
   readonly loaded: readonly Interval[];
   readonly #final: readonly Interval[];
+  readonly #proved: readonly Interval[];
   /** End of the last bucket that has ended: of the day before today, or of the last hour. */
   readonly #ended: number;
 
   constructor(
-    workspaces: readonly Pick<LoadedWorkspace, "loaded" | "final">[],
+    workspaces: readonly Pick<LoadedWorkspace, "loaded" | "final" | "proved">[],
     { now, per }: { now: number; per: Per },
   ) {
-    const shared = (of: "loaded" | "final") =>
+    const shared = (of: "loaded" | "final" | "proved") =>
       workspaces
         .map((one) => one[of])
         .reduce<readonly Interval[] | undefined>(
@@ -315,6 +324,7 @@ export class LoadedTime {
         ) ?? [];
     this.loaded = shared("loaded");
     this.#final = shared("final");
+    this.#proved = shared("proved");
     const step = per === "hour" ? HOUR_MS : DAY_MS;
     this.#ended = Math.floor(now / step) * step;
   }
@@ -327,9 +337,11 @@ export class LoadedTime {
       ended.start < ended.end
         ? covers(this.loaded, ended)
         : this.loaded.some((one) => one.start <= start && one.end > start);
+    const isPast = isComplete && !isUnderWay;
     return {
       isComplete,
-      isFinal: isComplete && !isUnderWay && covers(this.#final, { start, end }),
+      isFinal: isPast && covers(this.#final, { start, end }),
+      isProved: isPast && covers(this.#proved, { start, end }),
       isUnderWay,
     };
   }

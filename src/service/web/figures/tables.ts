@@ -62,12 +62,22 @@ function changeOf({ isComparable, change, before, sum }: Line): Html {
   return html`<span title="before: ${amountShown(before.amount)}">${percent(change, { signed: true })}</span>`;
 }
 
+const SIGNS = {
+  "under way": ["◔", "provisional", "it grows until its time ends"],
+  "final, not proved": [
+    "◉",
+    "final",
+    "it changes only by a restatement, and is not compared with the export or totals yet",
+  ],
+  "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
+} as const;
+
 /** Where a figure stands: as sign and word. */
 function stateBadge(figure: Figure): Html {
   const word = stateWord(figure);
-  if (word === "under way")
-    return html`<span class="status provisional"><span aria-hidden="true">◔</span> <span class="word">under way</span></span>`;
-  return badge(word === "final" ? "ok" : word);
+  if (word === "missing" || word === "provisional") return badge(word);
+  const [glyph, kind, about] = SIGNS[word];
+  return html`<span class="status ${kind}" title="${about}"><span aria-hidden="true">${glyph}</span> <span class="word">${word}</span></span>`;
 }
 
 function pointsOf(line: Line, { buckets }: Report): ChartPoint[] {
@@ -212,11 +222,13 @@ function figureShown(figure: Figure): string {
 export function stateWord({
   isComplete,
   isFinal,
+  isProved,
   isUnderWay,
-}: Figure): "missing" | "under way" | "provisional" | "final" {
+}: Figure): "missing" | "under way" | "provisional" | "final, not proved" | "final and proved" {
   if (!isComplete) return "missing";
   if (isUnderWay) return "under way";
-  return isFinal ? "final" : "provisional";
+  if (!isFinal) return "provisional";
+  return isProved ? "final and proved" : "final, not proved";
 }
 
 function percent(value: number | null, { signed = false } = {}): string {
