@@ -78,6 +78,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
     const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
     const advice = adviseOn({
       source,
+      sourceFlags: config.sources.length > 1 ? ` --source ${source}` : "",
       trust,
       refused,
       // Without a schedule somebody syncs by cron and needs no worker.
@@ -114,6 +115,8 @@ function budgetOf(trust: SourceTrust, { config, now }: Pick<Asked, "config" | "n
 /** What is known of a source when somebody asks what to do. */
 export interface Situation {
   readonly source: string;
+  /** ` --source SLUG` where there are several sources; else empty. */
+  readonly sourceFlags: string;
   readonly trust: SourceTrust;
   /** Why the platform refuses the key; null if it does not. */
   readonly refused: string | null;
@@ -187,7 +190,7 @@ function onService(at: Situation): Advice | undefined {
 
 /** What is not loaded. */
 function onDays(at: Situation): Advice | undefined {
-  const { source, trust } = at;
+  const { source, sourceFlags, trust } = at;
   const where = whereOf(at);
   if (trust.capabilities.includes("no_day")) {
     const none = "The server does not answer in days, so days cannot be loaded.";
@@ -206,7 +209,7 @@ function onDays(at: Situation): Advice | undefined {
     const load = `${described(idleDays)} not loaded, from ${firstIdle} to ${lastIdle}. Load them.${underWay === 0 ? "" : ` ${more}`}`;
     const to = dayAfter(lastIdle);
     const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
-    const command = `usage-etl backfill --from ${firstIdle} --to ${to}`;
+    const command = `usage-etl backfill --from ${firstIdle} --to ${to}${sourceFlags}`;
     return advice("warn", load, command, `/backfills/new?${query}`);
   }
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
@@ -214,7 +217,7 @@ function onDays(at: Situation): Advice | undefined {
     const { meter, idleDays, firstIdle, lastIdle } = gap;
     const load = `${described(idleDays, METER_NAME[meter])} not loaded, from ${firstIdle} to ${lastIdle}. Load them.`;
     const tierFlags = ` ${meterFlags(meter)}`;
-    const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}`;
+    const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}${sourceFlags}`;
     return advice("warn", load, command);
   }
   const others = trust.otherGaps.reduce((sum, { askedDays }) => sum + askedDays, 0);
@@ -231,11 +234,11 @@ function onDays(at: Situation): Advice | undefined {
 
 /** What is not proved, priced or closed. */
 function onFigures(at: Situation): Advice | undefined {
-  const { trust } = at;
+  const { sourceFlags, trust } = at;
   const where = whereOf(at);
   if (at.openDifferences > 0) {
     const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
-    const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today} --repair`;
+    const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today}${sourceFlags} --repair`;
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
@@ -249,7 +252,7 @@ function onFigures(at: Situation): Advice | undefined {
   const month = closable(trust);
   if (month !== undefined) {
     const close = `${month} is final and reconciled. Close it.`;
-    return advice("info", close, `usage-etl close ${month}`, `/months/${month}?${where}`);
+    return advice("info", close, `usage-etl close ${month}${sourceFlags}`, `/months/${month}?${where}`);
   }
   if (trust.disagreementsSince > 0) {
     const many = trust.disagreementsSince.toLocaleString("en-US");

@@ -23,6 +23,11 @@ export interface SelectionOptions extends MeterOptions {
   readonly workspace?: readonly string[];
 }
 
+/** `--source`: the action gets a session whose configuration has only that source. */
+export function withSource(command: Command): Command {
+  return command.option("--source <slug>", "only this source; default: every configured one");
+}
+
 /** `--from` and `--to`: a half-open range of UTC days or instants. */
 export function withRange(command: Command): Command {
   return command

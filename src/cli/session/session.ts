@@ -66,6 +66,24 @@ export function inSession<O extends object>(
   };
 }
 
+/** The action of a command with `--source` (`withSource`). Error: `source_unknown` for one that is not configured. */
+export function inSessionOfSource<O extends object>(
+  action: (session: Session, options: O, ...rest: string[]) => Promise<number | undefined>,
+): (...given: unknown[]) => Promise<void> {
+  return inSession((session: Session, options: O & { readonly source?: string }, ...rest) => {
+    const { config } = session;
+    const { source: slug } = options;
+    if (slug === undefined) return action(session, options, ...rest);
+    const sources = config.sources.filter((one) => one.slug === slug);
+    if (sources.length > 0) return action({ ...session, config: { ...config, sources } }, options, ...rest);
+    throw new UsageError({
+      code: "source_unknown",
+      message: `Source ${slug} is not configured.`,
+      next: `Choose one of the configured ones: ${config.sources.map((one) => one.slug).join(", ") || "there is none"}.`,
+    });
+  });
+}
+
 /** Ctrl-C, a supervisor, and a terminal that is closed. A second one of a kind ends the process at once. */
 const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** A process that is to end exits within this time, even if something hangs. */

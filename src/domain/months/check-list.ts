@@ -55,6 +55,8 @@ export interface AskedClose {
   readonly hasRedis: boolean;
   /** What a close that accepts disagreements would keep and accept, one for each source where nothing else is open. */
   readonly digests?: readonly string[];
+  /** ` --source SLUG` where the commands are to mean one of several sources; else empty. */
+  readonly sourceFlags?: string;
 }
 
 /** What helps against some of the open points. */
@@ -70,16 +72,16 @@ interface Step {
 
 /** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
-  const { month, without, settleAfterMs, hasRedis, digests = [] } = asked;
+  const { month, without, settleAfterMs, hasRedis, digests = [], sourceFlags = "" } = asked;
   const readable = open.filter(isReadable);
   const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
   const inlineFlags = hasRedis ? "" : " --inline";
   const loadOf = (meter: Meter) => {
     const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
-    return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${inlineFlags}`;
+    return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
   };
-  const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}`;
-  const close = `usage-etl close ${month.name}`;
+  const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
+  const close = `usage-etl close ${month.name}${sourceFlags}`;
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const steps: Step[] = [];
   const say = (kind: Step["kind"], text: string, ...commands: string[]) =>
@@ -109,7 +111,7 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     say("reconcile", `Then reconcile with the export: \`${reconcile}\``, reconcile);
   }
   if (has("tiers_differ")) {
-    const check = `usage-etl totals --reach all`;
+    const check = `usage-etl totals --reach all${sourceFlags}`;
     say("check", `Check again whether the retention tiers add up: \`${check}\``, check);
   }
   if (open.some(({ reason }) => DISAGREEMENTS.includes(reason))) {

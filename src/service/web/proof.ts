@@ -21,6 +21,7 @@ import {
   numberHead,
   optional,
   sourceField,
+  sourceFlagsOf,
   table,
   twin,
 } from "./parts.ts";
@@ -59,6 +60,7 @@ export function addDifferences(web: Web): void {
     const { db, who } = context;
     const { source, sources } = await chosenSource(context, context.query.source);
     const asked = { ...context.query, source: source.source };
+    const sourceFlags = sourceFlagsOf(context.config, source.source);
     const rows = await listDifferences(db, {
       source: source.source,
       says: asked.says,
@@ -83,8 +85,8 @@ export function addDifferences(web: Web): void {
       ${asked.before === undefined ? "" : html`<p><a href="${here({ ...asked, before: undefined })}">The newest differences</a></p>`}
       <h2>Compare again</h2>
       <p>What the platform contradicts itself on stays listed, and keeps its month open until somebody accepts it.</p>
-      ${twin(`usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)} --repair`)}
-      ${twin(`usage-etl totals --reach quarter`)}`;
+      ${twin(`usage-etl reconcile --from ${asked.from ?? source.dataStart} --to ${asked.to ?? shortInstant(context.now).slice(0, 10)}${sourceFlags} --repair`)}
+      ${twin(`usage-etl totals --reach quarter${sourceFlags}`)}`;
     return { title: "Differences", body };
   });
 }

@@ -104,7 +104,14 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   if (trust === undefined) throw new Error("no source");
   expect(trust.disagreements).toBe(contradicted);
   const now = { source: "default", trust, refused: null, workers: null, redis: null, isStale: false };
-  const asked = { ...now, unread: [], lastSyncFailure: null, unpriced: false, nextSync: null };
+  const asked = {
+    ...now,
+    sourceFlags: "",
+    unread: [],
+    lastSyncFailure: null,
+    unpriced: false,
+    nextSync: null,
+  };
   expect(adviseOn({ ...asked, openDifferences: status?.openDifferences ?? 0 }).command).toMatch(
     /^usage-etl reconcile --from .* --repair$/,
   );

@@ -3,6 +3,7 @@ import { adviseOn, type Situation } from "../../../src/pipeline/advice.ts";
 
 const CALM: Situation = {
   source: "default",
+  sourceFlags: "",
   trust: {
     source: "default",
     dataStart: "2026-02-10",

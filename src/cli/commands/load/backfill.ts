@@ -31,9 +31,10 @@ import {
   type SelectionOptions,
   withRange,
   withSelection,
+  withSource,
 } from "../../session/options.ts";
 import { addJob, askRedis, openSessionQueue } from "../../session/queue.ts";
-import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { commandActor, inSession, inSessionOfSource, type Session } from "../../session/session.ts";
 import { eachSource, type LoadPlan, loadInline } from "../../session/sources.ts";
 import { showPreview } from "./plan.ts";
 import { describeFailed } from "./runs.ts";
@@ -46,7 +47,7 @@ interface BackfillOptions extends RangeOptions, SelectionOptions {
 }
 
 export function define(backfill: Command): void {
-  withSelection(withRange(backfill))
+  withSelection(withRange(withSource(backfill)))
     .addOption(
       new Option("--reprocess <what>", "missing: skip what is final; all: fetch everything again")
         .choices(["missing", "all"])
@@ -56,7 +57,7 @@ export function define(backfill: Command): void {
     .addOption(new Option("--inline", "run in this process, without Redis").conflicts(["wait", "detach"]))
     .addOption(new Option("--wait", "wait until it is done (default)").conflicts(["inline", "detach"]))
     .addOption(new Option("--detach", "start it and return").conflicts(["inline", "wait"]))
-    .action(inSession(start));
+    .action(inSessionOfSource(start));
   backfill.command("list").description("show all backfills and their progress").action(inSession(list));
   backfill
     .command("show <id>")

@@ -18,12 +18,14 @@ const GAPS = ["failed", "missing", "unverified"];
 
 export function define(command: Command): void {
   withMeter(withRange(command))
+    .option("--source <slug>", "only this source")
     .option("--days", "show every day, in place of their sum")
     .option("--fail-on-gaps", "exit with 4 if a past day is failed, missing or unverified")
     .action(inSession(run));
 }
 
 interface CoverageOptions extends RangeOptions, MeterOptions {
+  readonly source?: string;
   readonly days?: boolean;
   readonly failOnGaps?: boolean;
 }
@@ -34,7 +36,9 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const range = isWhole ? undefined : rangeOf(options, { start: 0, end: Date.now() });
   const { days: byDay = false } = options;
   const meter = meterOf(options);
-  const lines = await coverageLines(db, { range, byDay, meter });
+  const { source } = options;
+  const all = await coverageLines(db, { range, byDay, meter });
+  const lines = all.filter((line) => source === undefined || line.source === source);
   session.output.data(lines, () => describeCoverage(lines, byDay, meter));
   const hasGaps = lines.some((line) => GAPS.includes(line.status) && line.endedDays > 0);
   return options.failOnGaps === true && (hasGaps || lines.length === 0) ? EXIT.mismatch : EXIT.done;

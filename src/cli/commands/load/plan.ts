@@ -31,11 +31,12 @@ import {
   type SelectionOptions,
   withRange,
   withSelection,
+  withSource,
 } from "../../session/options.ts";
-import { inSession, type Session } from "../../session/session.ts";
+import { inSessionOfSource, type Session } from "../../session/session.ts";
 
 export function define(command: Command): void {
-  withSelection(withRange(command)).action(inSession(showPreview));
+  withSelection(withRange(withSource(command))).action(inSessionOfSource(showPreview));
 }
 
 type Asked = RangeOptions & SelectionOptions & { readonly reprocess?: Wish["reprocess"] };

@@ -9,12 +9,13 @@ import { retryNow } from "../../../store/load/failures.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import { exitOfRange } from "../../report/load-report.ts";
 import { EXIT } from "../../session/exit.ts";
+import { withSource } from "../../session/options.ts";
 import { addJob, askRedis, openSessionQueue } from "../../session/queue.ts";
-import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { commandActor, inSessionOfSource, type Session } from "../../session/session.ts";
 import { loadInline } from "../../session/sources.ts";
 
 export function define(command: Command): void {
-  command.option("--inline", "run in this process, without Redis").action(inSession(run));
+  withSource(command).option("--inline", "run in this process, without Redis").action(inSessionOfSource(run));
 }
 
 async function run(session: Session, options: { inline?: boolean }): Promise<number> {

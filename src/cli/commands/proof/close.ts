@@ -21,9 +21,11 @@ import {
 } from "../../../pipeline/months/close.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
-import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { withSource } from "../../session/options.ts";
+import { commandActor, inSessionOfSource, type Session } from "../../session/session.ts";
 
 interface CloseOptions {
+  readonly source?: string;
   readonly acceptDisagreements?: boolean;
   readonly without?: readonly string[];
   readonly expect?: readonly string[];
@@ -31,7 +33,7 @@ interface CloseOptions {
 }
 
 export function define(command: Command): void {
-  command
+  withSource(command)
     .argument("[month]")
     .option("--period <day>", "close the billing period in which this day lies, in place of a calendar month")
     .option(
@@ -47,7 +49,7 @@ export function define(command: Command): void {
       "--expect <digest...>",
       "close only what has one of these digests, which close without it and the page of the month show",
     )
-    .action(inSession(run));
+    .action(inSessionOfSource(run));
 }
 
 async function run(session: Session, options: CloseOptions, text?: string): Promise<number> {
@@ -81,7 +83,8 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
   session.output.data(
     closed.map(({ source, result, provider, others }) => ({ source, ...toData(result), provider, others })),
     () => {
-      const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests };
+      const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
+      const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests, sourceFlags };
       return linesOf(closed.map((one) => describeMonth(one, { ...asked, without: one.asked })));
     },
   );

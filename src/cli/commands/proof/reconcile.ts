@@ -19,8 +19,9 @@ import {
   withGrouping,
   withMeter,
   withRange,
+  withSource,
 } from "../../session/options.ts";
-import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { commandActor, inSessionOfSource, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
 
 const SHOWN = 50;
@@ -32,7 +33,7 @@ interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
 }
 
 export function define(command: Command): void {
-  withMeter(withGrouping(withRange(command)), {})
+  withMeter(withGrouping(withRange(withSource(command))), {})
     .addOption(
       new Option(
         "--stride <stride>",
@@ -40,7 +41,7 @@ export function define(command: Command): void {
       ).choices(STRIDES),
     )
     .option("--repair", "fetch what differs again, as JSON and as export")
-    .action(inSession(run));
+    .action(inSessionOfSource(run));
 }
 
 async function run(session: Session, options: ReconcileOptions): Promise<number> {

@@ -11,20 +11,21 @@ import { checkTotals, type TotalsResult } from "../../../pipeline/proof/check-to
 import { dimensionText } from "../../report/load-report.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
-import { inSession, type Session } from "../../session/session.ts";
+import { withSource } from "../../session/options.ts";
+import { inSessionOfSource, type Session } from "../../session/session.ts";
 import { reportPerSource } from "../../session/sources.ts";
 
 const SHOWN = 50;
 
 export function define(command: Command): void {
-  command
+  withSource(command)
     .addOption(
       new Option("--reach <reach>", "how far back: the current month, three months, or all time")
         .choices(REACHES)
         .default("quarter"),
     )
     .option("--provider", "compare months with the totals of the billing provider instead")
-    .action(inSession(run));
+    .action(inSessionOfSource(run));
 }
 
 async function run(

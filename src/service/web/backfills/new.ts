@@ -32,6 +32,7 @@ import {
   prose,
   refusal,
   sourceField,
+  sourceFlagsOf,
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
@@ -146,8 +147,7 @@ async function previewSection(
     ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
     ${previewOf({ checked, preview, budget })}
     ${startForm(context, { asked, known, preview })}
-    ${commandsOf(checked, asked).map((command) => twin(command))}
-    ${config.sources.length > 1 ? html`<p class="quiet">The command means every configured source.</p>` : ""}
+    ${commandsOf(checked, asked, config).map((command) => twin(command))}
   </section>`;
 }
 
@@ -272,18 +272,23 @@ function isDimension(given: string): given is GroupBy {
   return GROUPINGS.some((one) => one === given);
 }
 
-/** The command that does the same. A command names one dimension or all, and means every configured source. */
-export function commandsOf({ wish, workspaceIds }: CheckedWish, { from, to }: Asked): string[] {
+/** The commands that do the same: each names one dimension or all. */
+export function commandsOf(
+  { source, wish, workspaceIds }: CheckedWish,
+  { from, to }: Asked,
+  config: Pick<Config, "sources">,
+): string[] {
   const { stride, reprocess, groupings } = wish;
   const flags = [
     ...(stride === "day" ? [] : [` --stride ${stride}`]),
     ...(workspaceIds === undefined ? [] : [` --workspace ${workspaceIds.join(" ")}`]),
     ...(reprocess === "missing" ? [] : [" --reprocess all"]),
   ];
+  const sourceFlags = sourceFlagsOf(config, source.slug);
   const dimensions =
     groupings.length === GROUPINGS.length ? [""] : groupings.map((one) => ` --group-by ${one}`);
   return dimensions.map((dimension) => {
     const allFlags = [...flags, dimension].join("");
-    return `usage-etl backfill --from ${from} --to ${to}${allFlags}`;
+    return `usage-etl backfill --from ${from} --to ${to}${sourceFlags}${allFlags}`;
   });
 }

@@ -46,6 +46,7 @@ import {
   prose,
   STATUSES,
   sourceField,
+  sourceFlagsOf,
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
@@ -79,7 +80,7 @@ export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
 }
 
-async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, config }: Context<Query, unknown>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
   const source = chosenSource(sources, query.source)?.source;
@@ -91,6 +92,7 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
   const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
   const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
   if (coverage === undefined) return { title, body: nothingYet() };
+  const sourceFlags = sourceFlagsOf(config, source);
   const target: Chosen = { source, stride, groupBy: query.group_by, workspaceId: query.workspace };
   const cells = coverage.cells.filter(
     ({ groupBy, workspaceId }) =>
@@ -131,7 +133,7 @@ async function show({ db, query }: Context<Query, unknown>): Promise<Page> {
     <h2>Legend</h2>
     ${legend()}${marksLegend()}
     <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
-    ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)} --days`)}
+    ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)}${sourceFlags} --days`)}
     <script type="module" src="/assets/coverage.js"></script>`,
   };
 }

@@ -41,8 +41,6 @@ interface OpenMonth {
   readonly digest: string | undefined;
   /** Whether the person may close it. */
   readonly mayClose: boolean;
-  /** Sources that the command closes with this one. */
-  readonly otherSources: number;
 }
 
 /** A month that is over and not closed: the check list, or the way to close it. */
@@ -57,8 +55,7 @@ export function openPage(given: OpenMonth): Html {
         ${checkList(open, asked, source.source)}`
       : html`${notice("good", html`<p>${month.name} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}
-        ${twin(commandOf({ month, without, accepts, digest: given.digest }))}
-        ${given.otherSources === 0 ? "" : html`<p class="quiet">The command closes the month for the other configured sources too.</p>`}`;
+        ${twin(commandOf({ month, without, accepts, digest: given.digest, sourceFlags: asked.sourceFlags }))}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
     ${options(given)}`;
@@ -74,14 +71,15 @@ interface Order {
   readonly without: readonly string[];
   readonly accepts: boolean;
   readonly digest: string | undefined;
+  readonly sourceFlags: string | undefined;
 }
 
 /** The command that closes the same. */
-function commandOf({ month, without, accepts, digest }: Order): string {
+function commandOf({ month, without, accepts, digest, sourceFlags = "" }: Order): string {
   const acceptFlags = accepts ? " --accept-disagreements" : "";
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const expectFlags = digest === undefined ? "" : ` --expect ${digest}`;
-  return `usage-etl close ${month.name}${acceptFlags}${withoutFlags}${expectFlags}`;
+  return `usage-etl close ${month.name}${sourceFlags}${acceptFlags}${withoutFlags}${expectFlags}`;
 }
 
 /** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
@@ -126,10 +124,11 @@ export async function confirmation(
     source: ListedSource;
     without: readonly string[];
     accepts: boolean;
+    sourceFlags: string;
     csrf: string;
   },
 ): Promise<Html> {
-  const { look, source, without, accepts, csrf } = given;
+  const { look, source, without, accepts, sourceFlags, csrf } = given;
   const { month, required, accepted } = look;
   const totals = await totalsToClose(db, {
     sourceId: source.sourceId,
@@ -169,7 +168,7 @@ export async function confirmation(
     })}
     ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
     ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}`, fields })}
-    ${twin(commandOf({ month, without, accepts, digest }))}`;
+    ${twin(commandOf({ month, without, accepts, digest, sourceFlags }))}`;
 }
 
 /** The sign of a reason: that of the status it is, or of something to compare. */

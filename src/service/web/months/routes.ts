@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
+import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { monthAt, monthNamed } from "../../../domain/months/month.ts";
 import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
 import { EtlError } from "../../../errors.ts";
@@ -20,6 +21,7 @@ import {
   prose,
   refusal,
   sourceField,
+  sourceFlagsOf,
   sourceUnknown,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
@@ -85,8 +87,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           source,
           accepts: query.accept === "yes",
           mayClose: who.role === "operator",
-          asked: askedOf(context, look.month, query.without),
-          otherSources: sources.length - 1,
+          asked: askedOf(context, { month: look.month, without: query.without, source: source.source }),
         })
       : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
   const all = address("/months", { source: source.source });
@@ -107,7 +108,11 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     return { title: `${month.name} is closed`, body, status: 409 };
   }
   if (open.length > 0) {
-    const list = checkList(open, askedOf(context, month, wanted.without), source.source);
+    const list = checkList(
+      open,
+      askedOf(context, { month, without: wanted.without, source: source.source }),
+      source.source,
+    );
     return { title: `${month.name} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
   if (who.role !== "operator") {
@@ -115,7 +120,8 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
   }
   const { without } = wanted;
   const accepts = wanted.accept === "yes";
-  const body = await confirmation(db, { look, source, without, accepts, csrf: context.csrf() });
+  const sourceFlags = sourceFlagsOf(context.config, source.source);
+  const body = await confirmation(db, { look, source, without, accepts, sourceFlags, csrf: context.csrf() });
   return { title: `Close ${month.name}`, body: html`${body}${back}` };
 }
 
@@ -177,10 +183,10 @@ function lookFor(
 
 function askedOf(
   { config }: Pick<Context<unknown, unknown>, "config">,
-  month: Parameters<typeof checkList>[1]["month"],
-  without: readonly string[],
-) {
-  return { month, without, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
+  { source, ...asked }: Pick<AskedClose, "month" | "without"> & { readonly source: string },
+): AskedClose {
+  const sourceFlags = sourceFlagsOf(config, source);
+  return { ...asked, sourceFlags, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
 }
 
 /** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */
