@@ -85,3 +85,39 @@ export async function countAdjusted(
   `.execute(db);
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }
+
+/** A closed month whose workspaces have other traces now than at its close. */
+export interface ChangedMonth {
+  /** Such as `2026-03`. */
+  readonly month: string;
+  readonly closedTraces: number;
+  /** More now, or fewer. */
+  readonly netTraces: number;
+  /** Whether the close kept costs. */
+  readonly hasCosts: boolean;
+}
+
+/** Those with a day in a range of days. */
+export async function changedMonths(
+  db: Database,
+  { sourceId, from, to }: { sourceId: number; from: string; to: string },
+): Promise<ChangedMonth[]> {
+  const asked = sql`
+    select close_id from usage.month_close
+    where source_id = ${sourceId} and month_start < ${to}::date and (month_start + interval '1 month')::date > ${from}::date`;
+  const { rows } = await sql<ChangedMonth>`
+    select to_char(m.month_start, 'YYYY-MM') as month, a.net::bigint as "netTraces",
+           exists (select from usage.closed_charge c where c.close_id = m.close_id) as "hasCosts", (
+             select coalesce(sum(t.traces), 0)::bigint
+             from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
+             where t.close_id = m.close_id and c.group_by = 'workspace'
+           ) as "closedTraces"
+    from (
+      select close_id, sum(current - closed) as net from (${adjustedSeries(asked)}) x where group_by = 'workspace' group by close_id
+    ) a
+    join usage.month_close m using (close_id)
+    where a.net <> 0
+    order by 1
+  `.execute(db);
+  return rows;
+}

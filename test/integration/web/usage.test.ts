@@ -5,8 +5,9 @@ import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
+import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
 import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
-import { type Bench, setup } from "../../support/source.ts";
+import { type Bench, senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 
 const DAYS = 10;
@@ -298,4 +299,39 @@ test("beside final stands whether it is proved, on the page and in the files", a
   expect([await states("day"), await states("hour")]).toEqual([only(proved), only(unproved)]);
   await bench.reconcile({ range, stride: "hour" });
   expect(await states("hour")).toEqual(only(proved));
+});
+
+test("traces counted since a month was closed are named beside its traces and beside its costs", async () => {
+  await setUpMonth([0]);
+  await load();
+  await monthBench.reconcile({ range: month });
+  const price = {
+    ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
+    ...{ unitPrice: "0.5", currency: "USD", validFrom: "2020-01-01", fromQuantity: 0 },
+  };
+  await importPrices(monthBench.store, {
+    file: "prices",
+    lines: [{ where: "line 1", price }],
+    replace: true,
+  });
+  expect((await close()).state).toBe("closed");
+  const pages = await setupPages(monthBench);
+  const shown = async (measure: string) =>
+    textOf(
+      (await pages.get(`/usage?measure=${measure}&from=${dayOf(month.start)}&to=${dayOf(month.end)}`)).text,
+    );
+  for (const measure of ["traces", "cost"]) expect(await shown(measure)).not.toContain("was closed with");
+  const [{ closed = "" } = {}] = await monthBench.sql<{ closed: string }>(
+    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting.usage_month_close WHERE group_by = 'workspace'",
+  );
+  monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
+  await load();
+  const name = dayOf(month.start).slice(0, 7);
+  const was = `${name} was closed with ${closed} traces of all workspaces.`;
+  expect(await shown("traces")).toContain(
+    `${was} 12 more are counted since then, and these figures are those of now.`,
+  );
+  expect(await shown("cost")).toContain(`${was} Its costs are of those. 12 more are counted since then`);
+  const before = `/usage?measure=traces&from=${dayOf(month.start - 5 * DAY_MS)}&to=${dayOf(month.start)}`;
+  expect(textOf((await pages.get(before)).text)).not.toContain("was closed with");
 });

@@ -5,8 +5,9 @@ import { pricingOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { type UnpricedIn, unpricedIn } from "../../../store/figures/unpriced-in.ts";
+import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
-import { address, capital, type Html, html, name, notice, prose } from "../parts.ts";
+import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { courseAsCsv, fileName, idsAsCsv, twins } from "./files.ts";
 import {
@@ -65,9 +66,14 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
     measure === "cost"
       ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
       : undefined;
+  const changed =
+    measure === "traces" || measure === "cost"
+      ? await changedMonths(db, { sourceId: source.sourceId, from: range.from, to: range.to })
+      : [];
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
       ${claims(report, unpriced)}
+      ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}
       <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
@@ -151,6 +157,22 @@ function nothingYet({ asked, source, today }: Question): Html {
       ? `Usage of ${source.slug} begins on ${source.dataStart}.`
       : `Today is ${today}: the range lies in the future.`;
   return notice("info", `There is nothing to show. ${why}`);
+}
+
+/** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
+function sinceClose(
+  { month, closedTraces, netTraces, hasCosts }: ChangedMonth,
+  { source, measure }: Question,
+): Html | string {
+  if (measure === "cost" && !hasCosts) return "";
+  const [many, more] = [count(Math.abs(netTraces)), netTraces > 0 ? "more" : "fewer"];
+  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${month}</a> was closed with ${count(closedTraces)} traces of all workspaces.`;
+  return notice(
+    "info",
+    measure === "cost"
+      ? html`<p>${closed} Its costs are of those. ${many} ${more} are counted since then: the page of the month has what they cost.</p>`
+      : html`<p>${closed} ${many} ${more} are counted since then, and these figures are those of now.${hasCosts ? " Its costs are those of the close." : ""}</p>`,
+  );
 }
 
 const MOST_WORKSPACES = 5;
