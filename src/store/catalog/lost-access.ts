@@ -96,23 +96,30 @@ export async function loseAccess(
 }
 
 /**
- * Of these workspaces, which an answer over all of time until `until` names as the first, those that have final days: until
- * then only a listing said that their zeros are zeros. `finalUntil`: where their final days end, epoch milliseconds.
+ * Of these workspaces, which an answer over all of time until `until` names as the first, those that have final days and no usage
+ * in them: until then only a listing said that these are zeros. `finalUntil`: where they end, epoch milliseconds.
  */
 export async function restedOnListing(
   db: Database,
   named: { sourceId: number; workspaceIds: readonly string[]; until: number },
 ): Promise<{ workspaceId: string; finalUntil: number }[]> {
   const { rows } = await sql<{ workspaceId: string; finalUntil: number }>`
-    select e.external_id as "workspaceId", (extract(epoch from max(c.period_end)) * 1000)::float8 as "finalUntil"
-    from usage.workspace w
-    join usage.entity e using (entity_id)
-    join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
-    join usage.coverage c using (scope_id)
-    where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
-      and (w.used_before is null or w.used_before > ${new Date(named.until)}) and c.final
-    group by e.external_id
-    order by e.external_id
+    select f.external_id as "workspaceId", (extract(epoch from f.until) * 1000)::float8 as "finalUntil"
+    from (
+      select w.entity_id, e.external_id, max(c.period_end) as until
+      from usage.workspace w
+      join usage.entity e using (entity_id)
+      join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
+      join usage.coverage c using (scope_id)
+      where e.source_id = ${named.sourceId} and e.external_id = any (${[...named.workspaceIds]}::text[])
+        and (w.used_before is null or w.used_before > ${new Date(named.until)}) and c.final
+      group by 1, 2
+    ) f
+    where not exists (
+      select from usage.trace_scope s join usage.series x using (scope_id) join usage.dated_record r using (series_id)
+      where s.workspace_id = f.entity_id and s.stride = 'day' and r.traces > 0 and r.bucket_start < (f.until at time zone 'UTC')::date
+    )
+    order by 1
   `.execute(db);
   return rows;
 }

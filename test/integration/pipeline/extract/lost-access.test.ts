@@ -147,7 +147,7 @@ test("days that were loaded as zero while only the listing named a workspace are
   expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
-    { workspaceId: workspace(bench, 1).id },
+    { workspaceIds: [workspace(bench, 1).id] },
   ]);
 });
 

@@ -235,6 +235,19 @@ describe("without an answer over all of time", () => {
     expect(bench.logs.filter(({ msg }) => String(msg).startsWith("Access was not proven"))).toHaveLength(2);
   });
 
+  test("a source is loaded all the same, and the next contact doubts nothing of it", async () => {
+    const bench = await setup();
+    const match = { path: "granular-usage", during: about(bench) };
+    bench.standin.faults.script({ fault: { kind: "status", status: 502 }, times: 3, match });
+    const { run } = await bench.sync();
+    expect(run.failures).toEqual([]);
+    expect(bench.logs.filter(({ msg }) => String(msg).startsWith("Access was not proven"))).toHaveLength(1);
+    const before = await inStore(bench);
+    await bench.sync();
+    expect(await bench.sql("SELECT * FROM usage.withdrawal")).toEqual([]);
+    expect(differences(await inStore(bench), before)).toEqual([]);
+  });
+
   test("a wrong record in it costs the proof of its own workspace", async () => {
     const bench = await setup();
     const [first = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);

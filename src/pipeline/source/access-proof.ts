@@ -1,0 +1,99 @@
+import { PlatformError } from "../../errors.ts";
+import { doubtZeros, restedOnListing } from "../../store/catalog/lost-access.ts";
+import { ACCESS_PROVEN_FOR_MS, noteAccess } from "../../store/catalog/workspace-access.ts";
+import { drawStamp } from "../../store/load/fetch-ledger.ts";
+import { isKeyRefused } from "./ask.ts";
+import { askForListing, endOfAllTime, namedByUsage, reportLost, takeIn } from "./contact.ts";
+import type { AccessProof, OpenSource } from "./source.ts";
+
+/** What proves that the key reads a workspace: docs/architecture.md, "What is believed when". */
+
+type Asking = Omit<OpenSource, "access">;
+
+/** `byUsage` is the part of a look that comes after the listing. */
+export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?: number): Promise<void> } {
+  const isListed = !source.capabilities.has("no_listing");
+  let renewedAt = Number.NEGATIVE_INFINITY;
+  let [running, next]: (Promise<void> | undefined)[] = [];
+  const byUsage = async (attempts?: number) => {
+    await orGoOn(source, () => askByUsage(source, attempts));
+    renewedAt = source.clock.now();
+  };
+  const look = async () => {
+    const listing = isListed ? await askForListing(source) : undefined;
+    if (listing !== undefined) await takeIn(source, listing);
+    await byUsage();
+  };
+  const begin = () => {
+    running = look().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  // A request that is under way may be older than the answer its caller doubts. All who wait share the one that follows.
+  const renew = () => {
+    if (running === undefined) return begin();
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        return begin();
+      });
+    return next;
+  };
+  return {
+    byUsage,
+    renew,
+    confirm: () => orGoOn(source, renew),
+    fresh: async () => {
+      if (source.clock.now() - renewedAt > ACCESS_PROVEN_FOR_MS / 2) await (running ?? renew());
+    },
+  };
+}
+
+/** What the platform fails to prove is proven by the next contact. A refused key is another matter. */
+async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void> {
+  try {
+    await prove();
+  } catch (error) {
+    if (!(error instanceof PlatformError) || isKeyRefused(error)) throw error;
+    const { code, message } = error;
+    source.log.warn({ code, reason: message }, "Access was not proven again. The next contact proves it.");
+  }
+}
+
+/** A workspace that an answer over all of time names can be read; one that such an answer named before cannot be if it does not. */
+async function askByUsage(source: Asking, attempts?: number): Promise<void> {
+  const { store, sourceId, dataStart: start } = source;
+  const { fetchedAt: at } = await drawStamp(store.db);
+  const until = endOfAllTime(at);
+  if (until <= start) return;
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const { asked, named } = await namedByUsage(source, { workspaceIds, start, end: until, attempts });
+  await askAboutPast(source, { named, at, until });
+  reportLost(source, await noteAccess(store, { sourceId, asked, named, at, until }));
+}
+
+/**
+ * Of workspaces that are named for the first time: whether they had usage in the days that are already final. Then the key did not
+ * read them when these were loaded, and all their zeros are asked for again.
+ */
+async function askAboutPast(
+  source: Asking,
+  { named, at, until }: { named: readonly string[]; at: number; until: number },
+): Promise<void> {
+  const { store, sourceId, dataStart: start, config, log } = source;
+  const rested = await restedOnListing(store.db, { sourceId, workspaceIds: named, until });
+  for (const [finalUntil, some] of Map.groupBy(rested, (one) => one.finalUntil)) {
+    const { fetchedAt: later } = await drawStamp(store.db);
+    const workspaceIds = some.map((one) => one.workspaceId);
+    const past = await namedByUsage(source, { workspaceIds, start, end: finalUntil });
+    if (past.named.length === 0) continue;
+    await doubtZeros(store, { sourceId, workspaceIds: past.named, at });
+    await noteAccess(store, { sourceId, asked: [], named: past.named, at: later, until: finalUntil });
+    log.warn(
+      { code: "zeros_withdrawn", source: config.slug, workspaceIds: past.named },
+      "The key reads workspaces that it did not read when their days were loaded as zero. They are loaded again.",
+    );
+  }
+}
