@@ -8,5 +8,5 @@ export const alertJob = defineJob({
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
-  handle: async ({ source, alerts }) => raiseAlerts(await source.known(), alerts),
+  handle: async ({ source, alerts, signal }) => raiseAlerts(await source.known(), { ...alerts, signal }),
 });

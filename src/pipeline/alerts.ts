@@ -26,9 +26,13 @@ export interface AlertSettings {
   readonly webhookUrl: string | undefined;
   /** Time without a load after which a source is stale. */
   readonly staleAfterMs: number;
+  /** For the whole of a message and its answer. Default: 10 s. */
+  readonly webhookWithinMs?: number;
+  /** Ends a message that is under way. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-const TIMEOUT_MS = 10_000;
+const WEBHOOK_WITHIN_MS = 10_000;
 
 /**
  * Sends the webhook one message with the alerts that began, grew or ended since the last one, if any. A message
@@ -55,7 +59,7 @@ export async function raiseAlerts(
     const state = isFiring ? "firing" : "cleared";
     return { source: slug, alert: kind, state, count, message: isFiring ? message : `${over}.` };
   });
-  await post(webhookUrl, alerts);
+  await post(webhookUrl, alerts, settings);
   const noted = changed.map(({ kind, count, newest, isFiring }) => {
     return { sourceId, kind, told: count, newest, isOver: !isFiring };
   });
@@ -198,7 +202,11 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
 }
 
 /** A body that Slack and similar programs show as text, and others read as data. */
-async function post(url: string, alerts: readonly Alert[]): Promise<void> {
+async function post(
+  url: string,
+  alerts: readonly Alert[],
+  { webhookWithinMs = WEBHOOK_WITHIN_MS, signal }: Pick<AlertSettings, "webhookWithinMs" | "signal">,
+): Promise<void> {
   const text = alerts
     .map(
       ({ source, state, message }) =>
@@ -207,20 +215,25 @@ async function post(url: string, alerts: readonly Alert[]): Promise<void> {
     .join("\n");
   // Loaded where a message is sent: `status` only reads which alerts apply.
   const { request } = await import("undici");
+  // A limit between two bytes would hold the job for as long as the receiver sends some.
+  const deadline = AbortSignal.timeout(webhookWithinMs);
+  const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
   let status: number;
   try {
     const answer = await request(url, {
       method: "POST",
       headers: { "content-type": "application/json", "user-agent": "usage-etl" },
       body: JSON.stringify({ text, alerts }),
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
+      signal: ends,
     });
-    await answer.body.dump();
     status = answer.statusCode;
+    // Nothing in it matters, nor whether it ends.
+    await answer.body.dump({ limit: 65_536, signal: ends }).catch(() => {});
   } catch (error) {
     // A webhook's address is its secret, so neither it nor the cause's message is shown.
-    throw webhookFailed(`does not answer (${(error as { code?: string }).code ?? "no code"})`);
+    const within = `within ${webhookWithinMs / 1000} s`;
+    const why = deadline.aborted ? within : `(${(error as { code?: string }).code ?? "no code"})`;
+    throw webhookFailed(`does not answer ${why}`);
   }
   if (status < 200 || status >= 300) throw webhookFailed(`answered ${status}`);
 }

@@ -230,3 +230,40 @@ test("a lost workspace sends an alert with its withdrawn zeros, and its return e
     { alert: "access_lost", state: "cleared" },
   ]);
 });
+
+test.each(["nothing", "a head without an end", "a byte from time to time"])(
+  "a webhook that answers %s does not hold the job",
+  async (what) => {
+    const drips: NodeJS.Timeout[] = [];
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked++;
+      if (what === "nothing") return;
+      response.writeHead(200, { "content-type": "text/plain" });
+      response.flushHeaders();
+      if (what === "a byte from time to time") drips.push(setInterval(() => response.write("."), 20));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      for (const drip of drips) clearInterval(drip);
+      server.closeAllConnections();
+      server.close();
+    });
+    const webhookUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/sesame`;
+    await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
+    const slow = { webhookUrl, webhookWithinMs: 300 };
+    if (what === "nothing") {
+      await expect(raise(slow)).rejects.toMatchObject({
+        code: "webhook_failed",
+        message: "The webhook of USAGE_ALERT_WEBHOOK_URL does not answer within 0.3 s.",
+      });
+      const ended = AbortSignal.abort(new Error("the process ends"));
+      await expect(raise({ webhookUrl, signal: ended })).rejects.toMatchObject({ code: "webhook_failed" });
+    } else {
+      // Its head has said that the message arrived.
+      expect(await raise(slow)).toEqual({ told: 1, cleared: 0 });
+      expect(await raise(slow)).toEqual({ told: 0, cleared: 0 });
+      expect(asked).toBe(1);
+    }
+  },
+);
