@@ -63,7 +63,7 @@ test.each([{ width: 1280 }, { width: 320, javascript: false }])(
       rows.map(([day, figure, state]) =>
         figure === "not loaded"
           ? `${day}: not fully loaded`
-          : `${day}: ${figure} traces${state?.endsWith("final") ? "" : ", provisional"}`,
+          : `${day}: ${figure} traces${state?.includes("final") ? "" : ", provisional"}`,
       ),
     );
     // Days of each kind are among them.
