@@ -35,6 +35,18 @@ export function dataStartAfterContact(sourceId: number, configured: string): Raw
     else ${configured}::date end`;
 }
 
+/** After the data start moved later: what had usage before it alone need not be named by answers from it on. */
+export async function expectNoNames(db: Database, sourceId: number): Promise<void> {
+  await sql`
+    with locked as (
+      select w.entity_id from usage.workspace w join usage.entity e using (entity_id)
+      where e.source_id = ${sourceId} and w.used_before is not null
+      order by 1 for no key update of w
+    )
+    update usage.workspace w set used_before = null from locked where locked.entity_id = w.entity_id
+  `.execute(db);
+}
+
 /** First days of the closed months that have days between the two dates. */
 export async function closedMonthsBetween(
   db: Database,
@@ -96,6 +108,7 @@ export async function moveDataStart(
     }));
     for (const part of parts) await refuseHiding(db, part, to);
     await db.updateTable("source").set({ data_start: to }).where("source_id", "=", sourceId).execute();
+    await expectNoNames(db, sourceId);
     for (const part of parts) await forget(db, part);
     if (by !== undefined)
       await recordAction(db, by, {

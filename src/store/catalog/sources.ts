@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
-import { dataStartAfterContact } from "./data-start.ts";
+import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
 
 /** Identity and settings of a source in the process that opens it. */
 interface SourceSettings {
@@ -41,7 +41,7 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
     await sql`lock table usage.source in row exclusive mode`.execute(db);
     const before = await db
       .selectFrom("source")
-      .select(["source_id", "configuration_digest"])
+      .select(["source_id", "configuration_digest", "data_start"])
       .where("slug", "=", slug)
       .forUpdate()
       .executeTakeFirst();
@@ -54,11 +54,13 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
         .executeTakeFirstOrThrow();
       return inserted.source_id;
     }
-    await db
+    const after = await db
       .updateTable("source")
       .set({ ...values, data_start: dataStartAfterContact(before.source_id, dataStart) })
       .where("source_id", "=", before.source_id)
-      .execute();
+      .returning("data_start")
+      .executeTakeFirstOrThrow();
+    if (after.data_start > before.data_start) await expectNoNames(db, before.source_id);
     if (before.configuration_digest !== configurationDigest) await clearRefusals(db, before.source_id);
     return before.source_id;
   });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { METER_NAME, type Meter } from "../../../domain/usage/meter.ts";
+import { listSources } from "../../../store/activity/overview.ts";
 import { type CoverageLine, coverageLines } from "../../../store/coverage/coverage-lines.ts";
 import { table, withoutZeros } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
@@ -12,6 +13,7 @@ import {
   withRange,
 } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
+import { storedSources } from "../source.ts";
 
 /** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
@@ -37,6 +39,7 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
   const { days: byDay = false } = options;
   const meter = meterOf(options);
   const { source } = options;
+  if (source !== undefined) storedSources(await listSources(db), source);
   const all = await coverageLines(db, { range, byDay, meter });
   const lines = all.filter((line) => source === undefined || line.source === source);
   session.output.data(lines, () => describeCoverage(lines, byDay, meter));

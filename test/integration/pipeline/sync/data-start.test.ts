@@ -4,7 +4,7 @@ import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setup } from "../../../support/source.ts";
 
 /** A source has one data start and one list of workspaces: the stored ones. */
 
@@ -177,4 +177,17 @@ test("a workspace that the configuration no longer names is not planned, counted
   const all = await bench.open({ config: { workspaceIds: [] } });
   expect(all.workspaces.length).toBeGreaterThan(bench.workspaceIds.length);
   expect(syncBudget(all, bench.now).needed).toBeGreaterThan(syncBudget(source, bench.now).needed);
+});
+
+test("a workspace whose usage lies before a data start that moved later is no lost one", async () => {
+  const bench = await setup();
+  beginProject(bench.standin, { workspace: 4, at: bench.dataStart, traces: 3 });
+  const used = () => bench.sql<{ n: number }>("SELECT count(used_before)::integer AS n FROM usage.workspace");
+  await bench.open();
+  expect(await used()).toEqual([{ n: 5 }]);
+  // Nothing is loaded, so the configured day holds.
+  await bench.open({ config: { dataStart: dayOf(bench.dataStart + DAY_MS) } });
+  await bench.open({ config: { dataStart: dayOf(bench.dataStart + DAY_MS) } });
+  expect(await used()).toEqual([{ n: 4 }]);
+  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
 });
