@@ -354,3 +354,8 @@ export function keyDigest({ slug, apiKey }: Pick<SourceConfig, "slug" | "apiKey"
 function digestOf(values: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, 32);
 }
+
+/** What makes a command mean this source alone; nothing where it is the only one. */
+export function sourceFlagsOf({ sources }: Pick<Config, "sources">, slug: string): string {
+  return sources.length > 1 ? ` --source ${slug}` : "";
+}

@@ -1,4 +1,4 @@
-import type { Config } from "../config/config.ts";
+import { type Config, sourceFlagsOf } from "../config/config.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
 import {
@@ -78,7 +78,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
     const nextSync = queue?.nextSync === undefined ? null : new Date(queue.nextSync).toISOString();
     const advice = adviseOn({
       source,
-      sourceFlags: config.sources.length > 1 ? ` --source ${source}` : "",
+      sourceFlags: sourceFlagsOf(config, source),
       trust,
       refused,
       // Without a schedule somebody syncs by cron and needs no worker.
@@ -87,7 +87,9 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       isStale: alerts.some(({ kind }) => kind === "stale"),
       lastSyncFailure: failureOf(lastSync),
       openDifferences,
-      unread: lostOf.filter((one) => one.isUnread || one.isUnlisted).map((one) => one.workspaceId),
+      unread: lostOf
+        .filter((one) => one.isUnread || (one.isUnlisted && one.zeros > 0))
+        .map((one) => one.workspaceId),
       unpriced: alerts.some(({ kind }) => kind === "unpriced"),
       nextSync,
     });

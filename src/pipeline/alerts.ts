@@ -169,7 +169,6 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
 /** Of what either is or is not. */
 const ONCE = { count: 1, newest: 0 };
 
-/** An alert while anything is found. */
 /** Workspaces that a message names. */
 const MOST_NAMED = 5;
 
@@ -179,6 +178,7 @@ function describeLost(ids: readonly string[], zeros: number): string {
   return `The key lost access to workspace ${ids.slice(0, MOST_NAMED).join(", ")}${more}.${withdrawn} See usage-etl status.`;
 }
 
+/** An alert while anything is found. */
 function found(
   kind: AlertKind,
   { count, newest }: AlertFacts["differences"],

@@ -191,6 +191,6 @@ test.each([
     const ended = await run(["backfill", "--inline", ...range, flag, name], refused);
     expect(ended.code).toBe(3);
     expect(ended.stderr).toMatch(/is not known to count .*, so nothing of that is loaded: it refuses it/);
-    expect(ended.stdout).toContain("Nothing was loaded.");
+    expect(ended.stdout).toContain("No usage was asked for.");
   },
 );

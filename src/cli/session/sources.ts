@@ -66,7 +66,7 @@ function describeLoad(run: RunResult, range: readonly RangeLine[]): string {
   const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
   return isFinal
     ? "Nothing was required: everything is final."
-    : `Nothing was loaded. ${describeRange(range)}`;
+    : `No usage was asked for. ${describeRange(range)}`;
 }
 
 /** Runs `work` for every source and prints the results, with `--json` as an array. Returns the first exit code that applies. */

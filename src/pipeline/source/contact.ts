@@ -155,8 +155,13 @@ export async function namedByUsage(
       for (const record of records) inAnswer.add(record.dimensionId);
     };
     const query = queryOf(request);
+    // An attempt that breaks off is made again, and says nothing.
+    const send = () => {
+      inAnswer.clear();
+      return billing.usage(query, { signal, onRecords });
+    };
     try {
-      await ask(source, () => billing.usage(query, { signal, onRecords }), attempts);
+      await ask(source, send, attempts);
     } catch (error) {
       if (!(error instanceof PlatformError && error.isAboutRecords)) throw error;
       if (members.length === 1) continue;

@@ -1,6 +1,5 @@
 import { html } from "hono/html";
 import { z } from "zod";
-import type { Config } from "../../config/config.ts";
 import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/coverage-grid.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
@@ -57,11 +56,6 @@ export function signed(traces: number): string {
 export function instant(at: number | string): Html {
   const iso = new Date(at).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
-}
-
-/** What makes a command mean this source alone; nothing where it is the only one. */
-export function sourceFlagsOf({ sources }: Pick<Config, "sources">, slug: string): string {
-  return sources.length > 1 ? ` --source ${slug}` : "";
 }
 
 /** What does the same as the page or button beside it. `command` begins with `usage-etl`. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sourceFlagsOf } from "../../config/config.ts";
 import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../domain/proof/difference.ts";
 import { dayOf, shortInstant } from "../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
@@ -21,7 +22,6 @@ import {
   numberHead,
   optional,
   sourceField,
-  sourceFlagsOf,
   table,
   twin,
 } from "./parts.ts";

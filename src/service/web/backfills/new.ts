@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Config } from "../../../config/config.ts";
+import { sourceFlagsOf } from "../../../config/config.ts";
 import { readWindows, windowsOf, writeWindows } from "../../../domain/planning/planned-windows.ts";
 import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
@@ -32,7 +33,6 @@ import {
   prose,
   refusal,
   sourceField,
-  sourceFlagsOf,
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";

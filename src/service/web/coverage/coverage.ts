@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sourceFlagsOf } from "../../../config/config.ts";
 import {
   type Columns,
   columnsOf,
@@ -46,7 +47,6 @@ import {
   prose,
   STATUSES,
   sourceField,
-  sourceFlagsOf,
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";

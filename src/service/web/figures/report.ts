@@ -95,6 +95,8 @@ export async function reportOf(
   const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
   const parts = await loadedOf(db, whole, { per, span });
   const time = new LoadedTime(parts, { now, per });
+  // Costs are final as their workspace's are. Divided, they are proved where the dimension that divides them is too.
+  const dividing = whole === of ? time : new LoadedTime(await loadedOf(db, of, { per, span }), { now, per });
   const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
   const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
   const buckets = bucketsOf(range, per);
@@ -123,7 +125,7 @@ export async function reportOf(
       return {
         isComplete: isWhole,
         isFinal: isSettled && isFinal,
-        isProved: isSettled && isProved,
+        isProved: isSettled && isProved && (dividing?.stateOf(interval).isProved ?? true),
         isUnderWay,
       };
     };

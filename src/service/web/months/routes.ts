@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sourceFlagsOf } from "../../../config/config.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { monthAt, monthNamed } from "../../../domain/months/month.ts";
@@ -21,7 +22,6 @@ import {
   prose,
   refusal,
   sourceField,
-  sourceFlagsOf,
   sourceUnknown,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
