@@ -304,7 +304,6 @@ test("beside final stands whether it is proved, on the page and in the files", a
 test("traces counted since a month was closed are named beside its traces and beside its costs", async () => {
   await setUpMonth([0]);
   await load();
-  await monthBench.reconcile({ range: month });
   const price = {
     ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
     ...{ unitPrice: "0.5", currency: "USD", validFrom: "2020-01-01", fromQuantity: 0 },
@@ -314,8 +313,14 @@ test("traces counted since a month was closed are named beside its traces and be
     lines: [{ where: "line 1", price }],
     replace: true,
   });
-  expect((await close()).state).toBe("closed");
   const pages = await setupPages(monthBench);
+  // A cost by project is proved where the traces of its workspace and those by project are.
+  const costs = `/usage?measure=cost&by=project&from=${dayOf(month.start)}&to=${dayOf(month.end)}`;
+  await monthBench.reconcile({ range: month, groupings: ["workspace"] });
+  expect(textOf((await pages.get(costs)).text)).not.toContain("final and proved");
+  await monthBench.reconcile({ range: month });
+  expect(textOf((await pages.get(costs)).text)).toContain("final and proved");
+  expect((await close()).state).toBe("closed");
   const shown = async (measure: string) =>
     textOf(
       (await pages.get(`/usage?measure=${measure}&from=${dayOf(month.start)}&to=${dayOf(month.end)}`)).text,
