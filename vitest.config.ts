@@ -51,9 +51,9 @@ export default defineConfig({
   test: {
     projects: projects.map((test) => ({ extends: true, test })),
     globalSetup: ["test/support/global-setup.ts"],
-    // A bound, not a measure: on a machine that others use too, a test may take ten times as long.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // A bound, not a measure: on a machine that others use too, a test may take ten times as long. No test sets a shorter one.
+    testTimeout: 600_000,
+    hookTimeout: 300_000,
     // No test changes what another file sees (globals, module state), so files share processes and loaded modules.
     isolate: false,
     // One more than two cores: tests of the service wait for schedules and time-outs, and others work meanwhile. With four, tests

@@ -4,9 +4,7 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { bench, document, endOf, envOf, run } from "../support/program.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 
-test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", {
-  timeout: 120_000,
-}, async () => {
+test("close shows what is open, closes a reconciled month once, and refuses months it cannot close", async () => {
   // One instant for the whole test: midnight may pass while it runs.
   const now = await farFromTheNextHour();
   const today = floorToGrid(now, DAY_MS);

@@ -2,9 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { bench, dayOf, document, endOf, envOf, run as runWith } from "../support/program.ts";
 
-test("a data start that is configured later is told, and one command moves it where nothing is lost", {
-  timeout: 120_000,
-}, async () => {
+test("a data start that is configured later is told, and one command moves it where nothing is lost", async () => {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const made = await bench({
     ...{ days: 6, workspaces: [1], hourlyForMs: HOUR_MS },

@@ -145,7 +145,7 @@ test("the demo needs the fewest requests, finds no difference and fetches final 
   for (const [key, hours] of Object.entries(once())) expect(fetched[key]).toBeLessThanOrEqual(hours);
   expect(Object.keys(fetched).sort()).toEqual(Object.keys(once()).sort());
   await poll(() => processesOf(other).length === 0);
-}, 300_000);
+});
 
 test("a demo serves its pages before it loads, and commands find it while it runs where nothing is configured", async () => {
   // Its data lies in the folder of the program, where commands look.
@@ -200,7 +200,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect([ended.code, ended.stdout]).toEqual([2, ""]);
   expect(ended.stderr).toContain("DATABASE_URL is not set. No demo runs: the last one was killed.\n");
   await poll(() => processesOf(release).length === 0);
-}, 300_000);
+});
 
 /** Loads in the ledger of a running demo; 0 without a ledger. */
 async function loadedSoFar(dir: string): Promise<number> {

@@ -21,9 +21,7 @@ async function silentServer(): Promise<string> {
   return `127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing entered", {
-  timeout: 60_000,
-}, async () => {
+test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing entered", async () => {
   const made = await bench({ workspaces: [0] });
   const silent = await silentServer();
   const range = ["--from", dayOf(made.dataStart), "--to", "2090-01-01"];

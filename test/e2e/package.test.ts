@@ -70,4 +70,4 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     said: expect.stringMatching(new RegExp(`default:\\s+"${folder}/.local/share/usage-etl/demo"`)),
   });
   expect(run("doctor")).toMatchObject({ status: 2, said: expect.stringContaining("Run `usage-etl init`") });
-}, 300_000);
+});

@@ -78,7 +78,7 @@ test("platform commands print data, show each status and set their exit code", a
   standin.faults.script({ fault: { kind: "cut", framing: "chunked", at: "half" }, match: { path: "/a2a/" } });
   const cut = await run(["platform", "a2a", "stream", "hello"]);
   expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("answer_cut")]);
-}, 120_000);
+});
 
 async function setupProbe() {
   const made = await setup();
@@ -117,7 +117,7 @@ test("probe asks first, matches what was billed, and ends with 4 on a difference
   standin.ledger.change(cell, -1);
   const differs = await differing;
   expect([differs.code, differs.data[0]]).toMatchObject([4, { state: "differs", code: "probe_differs" }]);
-}, 120_000);
+});
 
 test("probe ends with 4 where traces are billed to another user, or late", async () => {
   const { standin, json, run, own } = await setupProbe();
@@ -128,4 +128,4 @@ test("probe ends with 4 where traces are billed to another user, or late", async
   standin.faults.set({ metering: [{ fault: { kind: "late", seconds: 6 }, times: 6 }] });
   const late = await json(["probe", "--yes"], { ...own, USAGE_PROBE_LATE_AFTER: "PT1S" });
   expect([late.code, late.data[0]]).toMatchObject([4, { state: "late", code: "probe_late" }]);
-}, 120_000);
+});

@@ -3,9 +3,7 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { bench, document, envOf, run } from "../support/program.ts";
 import { senderOn } from "../support/source.ts";
 
-test("reconcile and totals say what they compared, and exit by what is left in the range", {
-  timeout: 240_000,
-}, async () => {
+test("reconcile and totals say what they compared, and exit by what is left in the range", async () => {
   const made = await bench({ workspaces: [0], days: 8 });
   const env = { ...envOf(made), USAGE_HOURLY_FOR: "P7D" };
   expect((await run(["sync", "--inline"], env)).code).toBe(0);

@@ -14,9 +14,7 @@ interface Run {
 
 const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
 
-test("runs shows what each command did, with its requests and the reason where it failed; status shows the last sync", {
-  timeout: 120_000,
-}, async () => {
+test("runs shows what each command did, with its requests and the reason where it failed; status shows the last sync", async () => {
   const made = await bench({ workspaces: [0] });
   const env = envOf(made);
   const range = ["--from", dayOf(made.dataStart), "--to", dayOf(made.dataStart + 3 * 86_400_000)];

@@ -42,9 +42,7 @@ async function serveWithGap(bench: ServiceBench, environment: Record<string, str
   return url;
 }
 
-test("a gap is found, selected, previewed, started and loaded by keyboard alone, and its page follows it", {
-  timeout: 180_000,
-}, async () => {
+test("a gap is found, selected, previewed, started and loaded by keyboard alone, and its page follows it", async () => {
   const bench = await setupService({
     ...{ days: DAYS, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } },
   });

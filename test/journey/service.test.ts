@@ -3,12 +3,7 @@ import { ask, end, lateUsageArrives, metricsOf, setupService } from "../support/
 
 /** The service as a process of its own, from its first sync to its end, on a real Redis and a real Postgres. */
 
-/** A process shares two cores with the other test files. */
-const LONG = 240_000;
-
-test("the service syncs by itself, shows late usage and health, and ends cleanly on SIGTERM", {
-  timeout: LONG,
-}, async () => {
+test("the service syncs by itself, shows late usage and health, and ends cleanly on SIGTERM", async () => {
   const bench = await setupService();
   const service = await bench.serve();
   await bench.loaded();

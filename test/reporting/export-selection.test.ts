@@ -52,7 +52,7 @@ beforeAll(async () => {
     for (const store of [owner, ...readers.values()]) await store.close();
     await drop();
   };
-}, 120_000);
+});
 
 const command = (role: keyof typeof urls, ...args: string[]) => usageEtl(args, { DATABASE_URL: urls[role] });
 

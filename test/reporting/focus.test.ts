@@ -142,9 +142,7 @@ describe("which price applies", () => {
   });
 });
 
-test("costs are price times traces to the last digit for any price and count", {
-  timeout: 120_000,
-}, async () => {
+test("costs are price times traces to the last digit for any price and count", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url, "usage_reader");
   const seed = Date.now() % 2 ** 31;

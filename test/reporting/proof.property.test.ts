@@ -103,9 +103,7 @@ const KNOWN: readonly Step[] = [
   known("load", 0, [8, 1]),
 ];
 
-test(`the columns of proof are the model's and those of close after every step (seed ${SEED}, ${RUNS} histories)`, {
-  timeout: 300_000,
-}, async () => {
+test(`the columns of proof are the model's and those of close after every step (seed ${SEED}, ${RUNS} histories)`, async () => {
   const bundle = await setupStore();
   let proved = 0;
   const drawn = fc.sample(fc.array(step, { minLength: 10, maxLength: 16 }), { seed: SEED, numRuns: RUNS });

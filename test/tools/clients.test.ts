@@ -60,7 +60,7 @@ beforeAll(async () => {
   views = await listViews(store.db);
   await store.close();
   return drop;
-}, 120_000);
+});
 
 let countedIn: number | undefined;
 
@@ -127,7 +127,7 @@ describe("JDBC", () => {
   const absent =
     jar === undefined ? "no postgresql.jar (libpostgresql-jdbc-java)" : missing("java", ["-version"]);
 
-  test.for(ZONES)("reads the same values in the zone %s", { timeout: 180_000 }, async (zone, { skip }) => {
+  test.for(ZONES)("reads the same values in the zone %s", async (zone, { skip }) => {
     if (absent !== undefined || jar === undefined) return skip(absent);
     const url = `jdbc:postgresql://${database.host}${database.pathname}?options=-c%20role=usage_reader`;
     const program = fileURLToPath(new URL("clients/Jdbc.java", import.meta.url));
@@ -174,7 +174,7 @@ describe("ODBC", () => {
   const absent = missing("isql", ["--version"]);
   const driver = absent === undefined ? odbcDriver() : undefined;
 
-  test.for(ZONES)("reads the same values in the zone %s", { timeout: 180_000 }, async (zone, { skip }) => {
+  test.for(ZONES)("reads the same values in the zone %s", async (zone, { skip }) => {
     if (driver === undefined) return skip(absent ?? "no ODBC driver for PostgreSQL (odbc-postgresql)");
     const settings = ["SET ROLE usage_reader", "SET search_path = reporting", "SET TIME ZONE 'UTC'"];
     const connection = [

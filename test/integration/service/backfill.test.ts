@@ -7,7 +7,6 @@ import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from ".
 
 /** Backfills on demand, by several processes through the queue. */
 
-const LONG = 360_000;
 /** What `enqueueTasks` keeps in Redis, and a few more: done in Postgres, not yet removed from Redis. */
 const MOST_IN_REDIS = 1_010;
 
@@ -29,9 +28,7 @@ async function backfill(bench: ServiceBench, ...args: string[]) {
   return { code, stderr, said: (Array.isArray(said) ? said[0] : said) as Shown };
 }
 
-test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most", {
-  timeout: LONG,
-}, async () => {
+test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most", async () => {
   const bench = await setupService({ days: 80, environment: { USAGE_SYNC_EVERY: "PT10M" } });
   const queue = await bench.openQueue("fetch");
   const [, ...workers] = await Promise.all([
@@ -46,7 +43,7 @@ test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most
       held.push(await queue.getJobCountByTypes("waiting", "active", "delayed", "prioritized"));
       return isOver;
     },
-    { deadlineMs: LONG, everyMs: 50 },
+    { deadlineMs: 300_000, everyMs: 50 },
   );
   const { code, said } = await backfill(
     bench,
@@ -65,9 +62,7 @@ test("two workers share a backfill of 1,200 tasks, and Redis holds 1,000 at most
   }
 });
 
-test("several processes that enqueue at once keep to 1,000 messages together", {
-  timeout: LONG,
-}, async () => {
+test("several processes that enqueue at once keep to 1,000 messages together", async () => {
   const bench = await setupService({ days: 90 });
   const entered = await backfill(
     bench,
@@ -83,9 +78,7 @@ test("several processes that enqueue at once keep to 1,000 messages together", {
   expect(await queue.getJobCountByTypes("waiting", "prioritized")).toBe(1_000);
 });
 
-test("a backfill of time that a sync is loading ends when all of it is loaded, and nothing is fetched twice", {
-  timeout: LONG,
-}, async () => {
+test("a backfill of time that a sync is loading ends when all of it is loaded, and nothing is fetched twice", async () => {
   const bench = await setupService({ days: 40, environment: { USAGE_SYNC_EVERY: "PT10M" } });
   bench.standin.faults.script({
     fault: { kind: "slow", ms: 3_000 },
@@ -125,9 +118,7 @@ test("a backfill of time that a sync is loading ends when all of it is loaded, a
   expect(await bench.count(fetches)).toBeLessThan(inFlight + entered / 2);
 });
 
-test("waiting for a backfill ends with 5 if the platform refuses the key, and the backfill goes on once it is accepted", {
-  timeout: LONG,
-}, async () => {
+test("waiting for a backfill ends with 5 if the platform refuses the key, and the backfill goes on once it is accepted", async () => {
   const bench = await setupService({ days: 20, workspaces: 1 });
   const args = ["backfill", "--from", daysAgo(20), "--to", daysAgo(0), "--wait"];
   const waiting = start(args, bench.environment);
@@ -146,9 +137,7 @@ test("waiting for a backfill ends with 5 if the platform refuses the key, and th
   expect((await backfill(bench, "show", "1")).code).toBe(0);
 });
 
-test("a paused backfill stops, a resumed one goes on, a cancelled one stays cancelled", {
-  timeout: LONG,
-}, async () => {
+test("a paused backfill stops, a resumed one goes on, a cancelled one stays cancelled", async () => {
   const bench = await setupService({
     days: 40,
     workspaces: 2,

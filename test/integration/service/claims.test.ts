@@ -4,8 +4,6 @@ import { end, type ServiceBench, setupService } from "../../support/service.ts";
 
 /** Which claims of fetch tasks stay open when their worker stops: what poison is counted by. */
 
-const LONG = 240_000;
-
 /** A service each of whose four places waits for an answer that does not come. */
 async function serveHanging() {
   const bench = await setupService({ days: 2, workspaces: 1 });
@@ -31,9 +29,7 @@ async function loseLocks({ redis }: ServiceBench): Promise<void> {
   await redis.del(...(await redis.keys("{usage-etl}:fetch-default:*:lock")));
 }
 
-test("SIGTERM hands the claims of running fetch tasks back, SIGKILL leaves them open", {
-  timeout: LONG,
-}, async () => {
+test("SIGTERM hands the claims of running fetch tasks back, SIGKILL leaves them open", async () => {
   const { bench, service } = await serveHanging();
   expect((await end(service, "SIGTERM")).code).toBe(0);
   expect(await bench.count("SELECT sum(open_claims) FROM usage.fetch_task")).toBe(0);
@@ -47,9 +43,7 @@ test("SIGTERM hands the claims of running fetch tasks back, SIGKILL leaves them 
   await bench.loaded();
 });
 
-test("a process that stood still until its locks were lost leaves its claims open", {
-  timeout: LONG,
-}, async () => {
+test("a process that stood still until its locks were lost leaves its claims open", async () => {
   const { bench, service } = await serveHanging();
   const stoppedAt = performance.now();
   service.process.kill("SIGSTOP");
@@ -61,9 +55,7 @@ test("a process that stood still until its locks were lost leaves its claims ope
   await end(service, "SIGKILL");
 });
 
-test("a process that lost its locks through Redis alone hands its claims back", {
-  timeout: LONG,
-}, async () => {
+test("a process that lost its locks through Redis alone hands its claims back", async () => {
   const { bench, service } = await serveHanging();
   await loseLocks(bench);
   const asked = () => bench.count("SELECT count(*) FROM usage.fetch");

@@ -35,9 +35,7 @@ async function tablesOf(url: string): Promise<Record<string, string[]>> {
   }
 }
 
-test("a command beside a button leaves the same tables as the button, of several sources too", {
-  timeout: 300_000,
-}, async () => {
+test("a command beside a button leaves the same tables as the button, of several sources too", async () => {
   const now = Date.now();
   const monthStart = new Date(now - 4 * DAY_MS).toISOString().slice(0, 7);
   const month = new Date(Date.parse(`${monthStart}-01`) - DAY_MS).toISOString().slice(0, 7);

@@ -17,8 +17,6 @@ import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** After any trouble with Redis the service goes on by itself. */
 
-const LONG = 240_000;
-
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
@@ -48,9 +46,7 @@ async function startRedis(port: number): Promise<{ kill: () => Promise<unknown> 
   return { kill };
 }
 
-test("the service goes on after a Redis was demoted (READONLY), and floods neither Redis nor the log", {
-  timeout: LONG,
-}, async () => {
+test("the service goes on after a Redis was demoted (READONLY), and floods neither Redis nor the log", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const service = await bench.serve();
   await bench.loaded();
@@ -72,9 +68,7 @@ test("the service goes on after a Redis was demoted (READONLY), and floods neith
   await lateUsageArrives(bench, { deadlineMs: 45_000 });
 });
 
-test("a job whose lock is lost is cancelled, and its place is free for others", {
-  timeout: LONG,
-}, async () => {
+test("a job whose lock is lost is cancelled, and its place is free for others", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   // Each place of the worker waits two minutes for an answer.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { stride: "hour" } });
@@ -89,7 +83,7 @@ test("a job whose lock is lost is cancelled, and its place is free for others", 
   expect(reasons.filter((reason) => reason.startsWith("could not renew lock"))).not.toEqual([]);
 });
 
-test("the service closes half-open connections to Redis after 30 s", { timeout: LONG }, async () => {
+test("the service closes half-open connections to Redis after 30 s", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const proxy = await startTcpProxy(bench.redisUrl);
   const service = await bench.serve({ environment: { REDIS_URL: proxy.through(bench.redisUrl) } });
@@ -122,9 +116,7 @@ test("a command that was sent before its connection broke is rejected if the con
   await sent;
 });
 
-test("the service waits for Redis at its start, and goes on after Redis was killed and came back empty", {
-  timeout: LONG,
-}, async () => {
+test("the service waits for Redis at its start, and goes on after Redis was killed and came back empty", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const port = await freePort();
   const service = start(["serve"], { ...bench.environment, REDIS_URL: `redis://127.0.0.1:${port}` });

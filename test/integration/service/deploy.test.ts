@@ -24,9 +24,7 @@ const VIEWS = `
   FROM pg_class c
   WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND c.relname <> 'next_release'`;
 
-test("this release goes on loading while the next one migrates, both run on the newer schema, and views stay", {
-  timeout: 420_000,
-}, async () => {
+test("this release goes on loading while the next one migrates, both run on the newer schema, and views stay", async () => {
   const bench = await setupService({
     days: 30,
     workspaces: 2,

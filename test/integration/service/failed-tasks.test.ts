@@ -9,8 +9,6 @@ import { daysAgo, type ServiceBench, setupService } from "../../support/service.
 /** A backfill with tasks that cannot be loaded: the others are, and these are shown with their reason. */
 
 const DAY_MS = 86_400_000;
-const LONG = 240_000;
-
 const FROM = `${daysAgo(20)}T00:00:00Z`;
 
 /** Syncs are rare, since their tasks go before those of a backfill. */
@@ -64,9 +62,7 @@ async function backfillWith(fault: FaultStep["fault"]) {
   return { bench, said, workspaces };
 }
 
-test("a window that is refused with 400 fails for each workspace, and every other task is loaded", {
-  timeout: LONG,
-}, async () => {
+test("a window that is refused with 400 fails for each workspace, and every other task is loaded", async () => {
   const body = '{"detail":"no such bucket"}';
   const { said } = await backfillWith({
     kind: "status",
@@ -81,9 +77,7 @@ test("a window that is refused with 400 fails for each workspace, and every othe
   }
 });
 
-test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", {
-  timeout: LONG,
-}, async () => {
+test("a window that is always answered with 500 fails after eight requests, and every other task is loaded", async () => {
   // `retry_after: 0` saves the pauses, which test/unit/pipeline/source/retries.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const { bench, said, workspaces } = await backfillWith(fault);
@@ -95,7 +89,7 @@ test("a window that is always answered with 500 fails after eight requests, and 
   expect(await bench.count(sent)).toBe(8 * workspaces);
 });
 
-test("a record that fails its schema costs one bucket of one workspace", { timeout: LONG }, async () => {
+test("a record that fails its schema costs one bucket of one workspace", async () => {
   const bench = await setupService(OPTIONS);
   // The first project's record that comes from the third day: its workspace and hour.
   let bad: { bucket: string; workspaceId: string; id: string | null } | undefined;

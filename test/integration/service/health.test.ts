@@ -103,7 +103,7 @@ test("fetch messages wait for a worker unless their queue is empty, paused or li
   expect(await isFetchWaiting(fetch)).toBe(false);
 });
 
-test("a worker that gets no job is known to be alive", { timeout: 60_000 }, async () => {
+test("a worker that gets no job is known to be alive", async () => {
   const { queues } = await setup();
   let answers = 0;
   const ignore = () => {};

@@ -28,7 +28,6 @@ if (reason !== undefined) process.stderr.write(`skipped: workers on two hosts ($
 
 test.skipIf(reason !== undefined)(
   "one of two hosts finishes the backfill of the other, which was cut off and comes back later, with equal totals",
-  { timeout: 420_000 },
   async ({ skip }) => {
     const servers = await startServersForHosts();
     if (servers === undefined) return skip("no Postgres or Redis of our own can be started here");

@@ -9,7 +9,6 @@ import { type ServiceBench, setupService } from "../../support/service.ts";
 
 /** Commands that look at a service: at a healthy one, and while a server of it is away. */
 
-const LONG = 240_000;
 const DEAD_REDIS = "redis://127.0.0.1:1";
 
 /** Answers 404 to everything, as a host that is not the platform does. */
@@ -44,9 +43,7 @@ async function status(bench: ServiceBench, changed: Record<string, string> = {})
 
 const widest = (text: string) => Math.max(...text.split("\n").map((line) => line.length));
 
-test("doctor and status show a healthy service, one without workers, and which of its servers is away", {
-  timeout: LONG,
-}, async () => {
+test("doctor and status show a healthy service, one without workers, and which of its servers is away", async () => {
   const bench = await setupService({ workspaces: 2 });
   const [first = "", second = ""] = bench.standin.organisation.workspaces.map(({ id }) => id);
   const service = await bench.serve();

@@ -15,7 +15,7 @@ function requestsByStatus(texts: readonly string[]): Record<string, number> {
   return sums;
 }
 
-test("every request of two workers is counted once, by its HTTP status", { timeout: 120_000 }, async () => {
+test("every request of two workers is counted once, by its HTTP status", async () => {
   const bench = await setupService({
     days: 5,
     workspaces: 2,
@@ -44,9 +44,7 @@ test("every request of two workers is counted once, by its HTTP status", { timeo
   for (const text of texts) expect(Number(requestsByStatus([text])[200])).toBeGreaterThan(0);
 });
 
-test("metrics, status and doctor show that a sync needs more requests than the rate limit allows", {
-  timeout: 120_000,
-}, async () => {
+test("metrics, status and doctor show that a sync needs more requests than the rate limit allows", async () => {
   const bench = await setupService({ days: 5 });
   expect((await usageEtl(["sync", "--inline"], bench.environment)).code).toBe(0);
   const shownAt = async (limit: string) => {

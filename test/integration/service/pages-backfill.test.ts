@@ -6,9 +6,7 @@ import { daysAgo, setupService } from "../../support/service.ts";
 
 /** A backfill from its form to its end, with a service that works on it. */
 
-test("a gap is previewed, started and loaded by a worker, and its page says what the tables say", {
-  timeout: 180_000,
-}, async () => {
+test("a gap is previewed, started and loaded by a worker, and its page says what the tables say", async () => {
   const bench = await setupService({ days: 4, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } });
   const environment = Object.fromEntries(
     Object.entries(bench.environment).filter(

@@ -5,9 +5,7 @@ import { poll } from "../../support/poll.ts";
 import { metricsOf, setupService } from "../../support/service.ts";
 import { senderOn } from "../../support/source.ts";
 
-test("the scheduled reconciliation of a running service repairs what the platform restated", {
-  timeout: 240_000,
-}, async () => {
+test("the scheduled reconciliation of a running service repairs what the platform restated", async () => {
   const bench = await setupService({ days: 6, standin: { scale: 1 } });
   const service = await bench.serve();
   await bench.loaded();

@@ -28,7 +28,6 @@ test.each([
   ["sentinel", startSentinel],
 ])(
   "%s: wrong settings are named; the primary is killed under load and nothing is lost",
-  { timeout: 240_000 },
   async (kind, startKind) => {
     const redis = await startKind();
     await namesWrongSettings(redis, kind);

@@ -37,9 +37,6 @@ test.each([
   ["Sentinel", startSentinel],
 ])(
   "%s: a password is rotated under load, twice; each job is done and none fails",
-  {
-    timeout: 120_000,
-  },
   async (_kind, startKind) => {
     const { environment, rotate } = await startKind();
     const secrets = secretFolder();
@@ -115,9 +112,7 @@ test.each([
   },
 );
 
-test("the service goes on with a rotated user and password of REDIS_URL_FILE, and nothing is lost", {
-  timeout: 240_000,
-}, async () => {
+test("the service goes on with a rotated user and password of REDIS_URL_FILE, and nothing is lost", async () => {
   const bench = await setupService({
     days: 40,
     workspaces: 1,

@@ -3,9 +3,7 @@ import { poll } from "../../support/poll.ts";
 import { setupReplica } from "../../support/replica.ts";
 import { lateUsageArrives, logOf, metricsOf, setupService, startRedis } from "../../support/service.ts";
 
-test("a service with a replica serves pages and metrics from it, and loads on without it", {
-  timeout: 240_000,
-}, async () => {
+test("a service with a replica serves pages and metrics from it, and loads on without it", async () => {
   const { primary, standby, store } = await setupReplica();
   const servers = { store, databaseUrl: primary.url, redisUrl: await startRedis() };
   const environment = { DATABASE_READ_URL: standby.url };

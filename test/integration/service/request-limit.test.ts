@@ -98,7 +98,7 @@ test("a counter without an expiry gets a new one", async () => {
   expect(one.waits.length).toBeGreaterThan(0);
 });
 
-test("a 429 of a control job stops the fetch queue as well", { timeout: 120_000 }, async () => {
+test("a 429 of a control job stops the fetch queue as well", async () => {
   const bench = await setupService({ days: 2 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: "5" },
@@ -115,9 +115,7 @@ test("a 429 of a control job stops the fetch queue as well", { timeout: 120_000 
   await bench.loaded();
 });
 
-test("a platform that answers 429 for a while costs no fetch task, and the log says so without a flood", {
-  timeout: 120_000,
-}, async () => {
+test("a platform that answers 429 for a while costs no fetch task, and the log says so without a flood", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   bench.standin.faults.script({
     fault: { kind: "status", status: 429, retry_after: 0 },

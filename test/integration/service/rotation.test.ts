@@ -33,9 +33,7 @@ async function loginOn(databaseUrl: string, password: string) {
   };
 }
 
-test("a rotated password and a rotated key stop the service only until their files follow", {
-  timeout: 240_000,
-}, async () => {
+test("a rotated password and a rotated key stop the service only until their files follow", async () => {
   const bench = await setupService({
     days: 40,
     workspaces: 1,

@@ -38,7 +38,7 @@ test.each([
   ["answers slowly", { kind: "slow", ms: 20_000 }, "granular-usage"],
   ["is broken altogether", { kind: "status", status: 500 }, ""],
   ["limits every request", { kind: "status", status: 429, retry_after: 300 }, ""],
-] as const)("a source that %s does not delay another", { timeout: 120_000 }, async (_, fault, path) => {
+] as const)("a source that %s does not delay another", async (_, fault, path) => {
   const bench = await setupService({ days: 5 });
   const broken = await startStandin({ seed: 2, dataStart: bench.environment.USAGE_DATA_START ?? "" });
   onTestFinished(() => broken.close());

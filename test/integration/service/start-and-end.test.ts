@@ -8,8 +8,6 @@ import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
 
-const LONG = 240_000;
-
 async function takenPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
@@ -17,7 +15,7 @@ async function takenPort(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("serve ends with one line and exit code 2 if it cannot listen", { timeout: LONG }, async () => {
+test("serve ends with one line and exit code 2 if it cannot listen", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   const port = String(await takenPort());
   const cases = [
@@ -40,9 +38,7 @@ test("serve ends with one line and exit code 2 if it cannot listen", { timeout: 
 /** A part of the process that never closes. */
 const HELD_OPEN = "--import=data:text/javascript,setInterval(()=>{},1000)";
 
-test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for, or something never closes", {
-  timeout: LONG,
-}, async () => {
+test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for, or something never closes", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const proxy = await startTcpProxy(bench.databaseUrl);
   const environment = { ...bench.environment, DATABASE_URL: proxy.through(bench.databaseUrl) };
@@ -72,9 +68,6 @@ test.each([
   ["is silent", (proxy: TcpProxy) => proxy.freeze({ newOnes: true })],
 ])(
   "serve ends with code 0 within 20 s of SIGTERM although Redis %s, at rest and while it fetches",
-  {
-    timeout: LONG,
-  },
   async (_how, lose) => {
     const bench = await setupService({ days: 2, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT5S" } });
     const proxy = await startTcpProxy(bench.redisUrl);
@@ -100,9 +93,7 @@ test.each([
   },
 );
 
-test("the service loads again after its connections to Postgres fell silent, and says so once", {
-  timeout: LONG,
-}, async () => {
+test("the service loads again after its connections to Postgres fell silent, and says so once", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   // Behind a pooler nobody can tell which of its connections is silent.
   const databaseUrl = await pastPooler(bench.databaseUrl);

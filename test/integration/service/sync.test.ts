@@ -15,12 +15,7 @@ const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
     GROUP BY 1, 2, 3
   ) x`;
 
-/** Several processes share two cores with the other test files. */
-const LONG = 240_000;
-
-test("a Redis that is emptied during the first load changes no total, and nobody has to act", {
-  timeout: LONG,
-}, async () => {
+test("a Redis that is emptied during the first load changes no total, and nobody has to act", async () => {
   const undisturbed = await setupService({ days: 20 });
   const disturbed = await setupService({ days: 20 });
   for (const bench of [undisturbed, disturbed]) {
@@ -36,7 +31,7 @@ test("a Redis that is emptied during the first load changes no total, and nobody
   expect(await disturbed.value(SUMS)).toBe(await undisturbed.value(SUMS));
 });
 
-test("another worker fetches the tasks of one that was killed with SIGKILL", { timeout: LONG }, async () => {
+test("another worker fetches the tasks of one that was killed with SIGKILL", async () => {
   const bench = await setupService({
     days: 20,
     environment: { USAGE_RATE_LIMIT: "300", USAGE_SYNC_EVERY: "PT15S" },
@@ -49,9 +44,7 @@ test("another worker fetches the tasks of one that was killed with SIGKILL", { t
   await bench.loaded();
 });
 
-test("a refused key stops the source and is recorded, and another key clears it", {
-  timeout: LONG,
-}, async () => {
+test("a refused key stops the source and is recorded, and another key clears it", async () => {
   const bench = await setupService({ workspaces: 2 });
   bench.standin.access.revoked = true;
   const service = await bench.serve();

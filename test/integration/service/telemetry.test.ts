@@ -43,9 +43,7 @@ function attributeOf(span: Span | undefined, key: string): string | undefined {
   return span?.attributes.find((attribute) => attribute.key === key)?.value.stringValue;
 }
 
-test("the fetch of a task is a span, child of the span that enqueued it", {
-  timeout: 60_000,
-}, async () => {
+test("the fetch of a task is a span, child of the span that enqueued it", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };
@@ -68,7 +66,7 @@ test("the fetch of a task is a span, child of the span that enqueued it", {
   expect(JSON.stringify(spans)).not.toContain(bench.standin.apiKey);
 });
 
-test("the service emits no span without USAGE_TELEMETRY", { timeout: 60_000 }, async () => {
+test("the service emits no span without USAGE_TELEMETRY", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
   const { spans, url } = await startReceiver();
   const sdk = { NODE_OPTIONS: `--import=${SDK}`, OTEL_EXPORTER_OTLP_ENDPOINT: url };

@@ -250,9 +250,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-test("no order of loads, changes and merged intervals leaves a digest that lies", {
-  timeout: 240_000,
-}, async () => {
+test("no order of loads, changes and merged intervals leaves a digest that lies", async () => {
   const bundle = await setup();
   let known = 0;
   const holds = async (steps: Step[]) => {

@@ -42,9 +42,7 @@ const QUERIES = {
   dated: "SELECT * FROM usage.dated_record",
 };
 
-test("old hours are removed with their coverage if their day is loaded, and no figure of a day changes", {
-  timeout: 120_000,
-}, async () => {
+test("old hours are removed with their coverage if their day is loaded, and no figure of a day changes", async () => {
   const bundle = await setupStore();
   const { store, url } = bundle;
   const client = new pg.Client({ connectionString: url, options: "-c jit=off" });

@@ -158,9 +158,7 @@ function coverageOf(flaws: readonly Flawed[]) {
   );
 }
 
-test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, {
-  timeout: 120_000,
-}, async () => {
+test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, async () => {
   const { store } = await setupMigrated();
   const { db } = store;
   const sourceId = await addSource(store, {

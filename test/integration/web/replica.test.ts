@@ -138,9 +138,7 @@ test("while the primary is away, pages are old and say so, and metrics say that 
   expect((await show("/")).text).not.toContain("does not answer");
 });
 
-test("what is read of a replica holds all that was committed before the time that it says", {
-  timeout: 180_000,
-}, async () => {
+test("what is read of a replica holds all that was committed before the time that it says", async () => {
   // Heartbeats between most commits, so that what is shown often ends near the time that it says.
   const { store, replica, pause, resume, isUsed } = await setup({ everyMs: 4 });
   const { db } = store;

@@ -32,9 +32,7 @@ const command = fc.oneof(
 /** Which are unreadable from the beginning, and whether the listing shows them all the same. */
 const start = fc.record({ lost: fc.subarray([...PLACES]), listsUnreadable: fc.boolean() });
 
-test("no figure is one that nobody could have read, and the truth is back with access", {
-  timeout: 60_000 + times(3) * 30_000,
-}, async () => {
+test("no figure is one that nobody could have read, and the truth is back with access", async () => {
   await fc.assert(
     fc.asyncProperty(start, fc.array(command, { minLength: 3, maxLength: 9 }), async (begin, commands) => {
       const bench = await setup();

@@ -88,9 +88,7 @@ async function take(bench: Bench, { what, n, at, by }: Step): Promise<void> {
   }
 }
 
-test(`passes with repair end with the stand-in's books of every kind and tier (seed ${SEED}, ${ROUNDS} rounds)`, {
-  timeout: 300_000,
-}, async () => {
+test(`passes with repair end with the stand-in's books of every kind and tier (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const bench = await setupMeters({ days: DAYS });
   await bench.sync(EVERYTHING);
   const range = { start: bench.dataStart, end: bench.today - 3 * DAY_MS };

@@ -99,9 +99,7 @@ async function take(bench: Bench, { what, n, at, by }: Step): Promise<void> {
   }
 }
 
-test(`passes with repair end without a difference and with the stand-in's book (seed ${SEED}, ${ROUNDS} rounds)`, {
-  timeout: 300_000,
-}, async () => {
+test(`passes with repair end without a difference and with the stand-in's book (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const bench = await setup({ workspaces: [0, 1], days: DAYS, hourlyForMs: HOURLY_DAYS * DAY_MS });
   await bench.sync();
   const finalUntil = bench.today - 3 * DAY_MS;

@@ -7,9 +7,7 @@ import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./b
 
 /** Any restatements and contradictions, and what the check makes of them. */
 
-test("whatever was restated or contradicts itself, days end as the platform gives them and each window shows its error", {
-  timeout: 180_000,
-}, async () => {
+test("whatever was restated or contradicts itself, days end as the platform gives them and each window shows its error", async () => {
   const bench = await loaded(130);
   const { standin } = bench;
   const span = { start: dayInside(bench, 17, 0), end: dayInside(bench, 2, 0) };

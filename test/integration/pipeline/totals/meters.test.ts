@@ -41,9 +41,7 @@ const kinds = (findings: Awaited<ReturnType<typeof check>>["findings"]) =>
     .filter(({ state }) => state !== "unattributed")
     .map(({ kind, meter, measure }) => `${kind} ${meter} ${measure}`);
 
-test(`tiers add up and days are their totals, whatever is upgraded late (seed ${SEED})`, {
-  timeout: 180_000,
-}, async () => {
+test(`tiers add up and days are their totals, whatever is upgraded late (seed ${SEED})`, async () => {
   // Smaller, this workspace has no deployment.
   const bench = await loadedMeters(1);
   const { standin, today, dataStart, workspaceIds } = bench;
