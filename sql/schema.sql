@@ -405,7 +405,7 @@ CREATE TABLE usage.month_close (
   closed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   settle_after_seconds bigint NOT NULL,
   accepted_disagreements integer NOT NULL,
-  keeps_charges boolean NOT NULL DEFAULT false,
+  costs_closed_at timestamp with time zone,
   CONSTRAINT month_close_pkey PRIMARY KEY (close_id),
   CONSTRAINT month_close_once UNIQUE (source_id, month_start),
   CONSTRAINT month_close_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
@@ -2230,6 +2230,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   corrected_in date
 -- )
 
+-- VIEW usage.costless (
+--   source_id smallint,
+--   days datemultirange
+-- )
+
 -- VIEW usage.coverage_cell (
 --   source_id smallint,
 --   slug text,
@@ -2865,6 +2870,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.check_history(as_of timestamp with time zone) RETURNS void
 
+-- FUNCTION usage.cost_up_to(quantity numeric, unit_price numeric, whole numeric, whole_cost numeric) RETURNS numeric
+
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer
 
 -- FUNCTION usage.daily_as_of(as_of timestamp with time zone, grouping_wanted text) RETURNS TABLE(scope_id integer, entity_id integer, usage_date date, traces bigint, final_at timestamp with time zone)
@@ -3091,7 +3098,7 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3099,14 +3106,14 @@ COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_name IS 'Current na
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
+COMMENT ON COLUMN reporting.fct_cost_api_key_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where deployments are not loaded: so the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+COMMENT ON VIEW reporting.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3121,7 +3128,7 @@ COMMENT ON COLUMN reporting.fct_cost_deployment_daily.estimated_cost IS 'Estimat
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3130,14 +3137,14 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.project_id IS E'The platform'
 COMMENT ON COLUMN reporting.fct_cost_project_daily.project_name IS 'Current name of the project; not unique.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3146,14 +3153,14 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily.user_id IS E'The platform''s id 
 COMMENT ON COLUMN reporting.fct_cost_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. The rest of the workspace''s cost is the row (none), or a row with null id where this dimension is not loaded: so the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -3162,7 +3169,7 @@ COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.user_id IS E'The platform
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.';
+COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
@@ -4003,7 +4010,7 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces
 COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without costs. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_id IS 'The platform''s id of the workspace.';

@@ -12,6 +12,13 @@ FROM (
 ) t
 WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER BY from_quantity);
 
+-- Days of months that were closed without costs: nobody has closed those since. Without a price they have none anywhere.
+CREATE OR REPLACE VIEW usage.costless AS
+SELECT source_id, range_agg(daterange(month_start, (month_start + interval '1 month')::date)) AS days
+FROM usage.month_close
+WHERE costs_closed_at IS NULL
+GROUP BY source_id;
+
 -- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its source's
 -- before everybody's. The days of one workspace and SKU never overlap.
 CREATE OR REPLACE VIEW usage.measured_price AS
@@ -34,7 +41,8 @@ JOIN usage.price p
 JOIN usage.sku k USING (sku_id)
 CROSS JOIN LATERAL (
   SELECT datemultirange(daterange(p.valid_from, p.valid_to))
-           - coalesce(range_agg(daterange(o.valid_from, o.valid_to)), '{}') AS days
+           - coalesce(range_agg(daterange(o.valid_from, o.valid_to)), '{}')
+           - coalesce((SELECT n.days FROM usage.costless n WHERE n.source_id = s.source_id), '{}') AS days
   FROM usage.price o
   WHERE o.sku_id = p.sku_id AND (
     (o.workspace_id = w.entity_id AND p.workspace_id IS NULL)

@@ -1,4 +1,4 @@
--- Usage that the estimates leave out, since no price is valid for it. Without prices there is nothing to leave out.
+-- Usage that the estimates leave out, since no price is valid for it, or its month was closed without costs. Without prices there is nothing to leave out.
 CREATE OR REPLACE VIEW reporting.usage_unpriced_daily AS
 WITH sku AS MATERIALIZED (
   SELECT slug, workspace_id, sku, range_agg(days) AS days
@@ -21,4 +21,4 @@ SELECT u.slug AS source_id, u.usage_date, u.workspace_id, u.workspace_name, u.tr
 FROM usage.workspace_usage u
 LEFT JOIN workspace w USING (slug, workspace_id)
 WHERE (w.every_sku @> u.usage_date) IS NOT TRUE AND EXISTS (SELECT FROM usage.price);
-COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without costs. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';

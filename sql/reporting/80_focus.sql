@@ -60,7 +60,7 @@ CREATE OR REPLACE FUNCTION usage.service_name(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'Agent platform traces' ELSE 'Agent platform deployments' END;
 
--- A month that keeps its charges, and the month that shows corrections of it.
+-- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS
 SELECT m.close_id, m.source_id, m.month_start, m.closed_at, o.month_start AS corrected_in
 FROM usage.month_close m
@@ -69,10 +69,10 @@ CROSS JOIN LATERAL (
   FROM usage.months_of((m.month_start + interval '1 month')::date, (now() AT TIME ZONE 'UTC')::date) t (month_start)
   WHERE NOT EXISTS (
     SELECT FROM usage.month_close l
-    WHERE l.source_id = m.source_id AND l.month_start = t.month_start AND l.keeps_charges
+    WHERE l.source_id = m.source_id AND l.month_start = t.month_start AND l.costs_closed_at IS NOT NULL
   )
 ) o
-WHERE m.keeps_charges;
+WHERE m.costs_closed_at IS NOT NULL;
 
 -- What changed since a month was closed and no later close has kept: the charges of now, less those kept, less the corrections
 -- kept. By unit price, so that quantity times price is the cost; a price imported anew at the same amount changes nothing. A day

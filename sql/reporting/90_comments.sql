@@ -142,7 +142,7 @@ BEGIN
         ('estimated_cost', $$Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.$$, ''),
         ('traces', $$Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the SKU counts no traces.$$, 'fct_cost_workspace_daily'),
         -- each dimension but workspace
-        ('traces', $$Traces that are charged. Adds up over the view's own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has, or the month was closed with other counts.$$, 'fct_cost_{dimension}_daily'),
+        ('traces', $$Traces that are charged. Adds up over the view's own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.$$, 'fct_cost_{dimension}_daily'),
         -- end
         ('measure', $$What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.$$, ''),
         ('quantity', $$What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.$$, ''),

@@ -244,7 +244,13 @@ function changeCounts(now: number, day: number): void {
 async function closeLastMonth(store: Store, now: number): Promise<void> {
   const month = dayText(now - CLOSE_ON_DAY * DAY_MS).slice(0, 7);
   const by = { name: null, role: "operator", via: "command" } as const;
-  const { closed } = await closeSources(store, { month, slugs: [], settleAfterMs: 3 * DAY_MS, by });
+  const { closed } = await closeSources(store, {
+    month,
+    slugs: [],
+    settleAfterMs: 3 * DAY_MS,
+    withoutCosts: true,
+    by,
+  });
   say(`${month}: ${closed[0]?.result.state}`);
 }
 

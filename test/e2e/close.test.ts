@@ -17,7 +17,7 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   const [kept = "", left = ""] = made.workspaceIds;
   const env = { ...envOf(made), USAGE_WORKSPACE_IDS: kept, USAGE_HOURLY_FOR: "PT1H" };
   const name = month.toFormat("yyyy-MM");
-  const close = (...args: string[]) => run(["close", ...args], env);
+  const close = (...args: string[]) => run(["close", ...args, "--without-costs"], env);
   expect(endOf(await close(name))).toEqual([2, "source_unloaded"]);
   // One day of a workspace that the configuration does not name afterwards.
   const oneDay = { start: lastDays, end: lastDays + DAY_MS };
@@ -71,11 +71,13 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   await find("p");
   const [accept = ""] = commandsIn((await run(closeWithout.split(" "), env)).stdout);
   expect(accept).toMatch(
-    new RegExp(`^close ${name} --accept-disagreements --without ${left} --expect \\w{64}$`),
+    new RegExp(`^close ${name} --without-costs --accept-disagreements --without ${left} --expect \\w{64}$`),
   );
   await find("q");
   expect(endOf(await run(accept.split(" "), env))).toEqual([2, "month_changed"]);
   await made.sql("DELETE FROM usage.control_difference");
+  const priced = closeWithout.replace(" --without-costs", "");
+  expect(endOf(await run(priced.split(" "), env))).toEqual([2, "month_unpriced"]);
   const closed = await run([...closeWithout.split(" "), "--json"], env);
   const settleAfterSeconds = 3 * 86_400;
   expect([closed.code, document(closed)]).toMatchObject([

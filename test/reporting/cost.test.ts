@@ -10,6 +10,7 @@ import {
   enterPrices,
   expectedCharges,
   type IdUsage,
+  type Usage,
   unscaled,
 } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -33,58 +34,102 @@ test("the costs of each dimension, with the unattributed row, are those by works
   const seed = Date.now() % 2 ** 31;
   const share = fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100);
   await fc.assert(
-    fc.asyncProperty(anyUsage, anyPrices, anyPrices, share, share, async (given, priced, later, a, b) => {
-      await client.query(
-        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
-      );
-      await clearUsage(client);
-      await enterMonths(bench, given);
-      // A and B have their shares, the rest has no id or no record. Together they may exceed what the workspace has.
-      const records: IdUsage = Object.entries(given).flatMap(([workspace, days]) =>
-        Object.entries(days).flatMap(([at, traces]) => [
-          [workspace, Number(at), A ?? "", Math.floor(traces * a)] as const,
-          [workspace, Number(at), B ?? "", Math.floor(traces * b)] as const,
-          [workspace, Number(at), "", 1] as const,
-        ]),
-      );
-      const workspaces = Object.keys(given);
-      await enterDimension(bench, "project", { workspaces, records });
-      // Every fifth day of the other workspace is not loaded by user.
-      const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
-      await enterDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
-      await enterPrices(bench.store, priced);
-
-      const whole = await rowsOf(client, COSTS("workspace"));
-      const charges = expectedCharges(given, priced).map((line) => line.split(" "));
-      expect(sumOf(whole.map((row) => row.cost))).toBe(sumOf(charges.map(([, , , , , cost]) => cost ?? "0")));
-      for (const dimension of ["project", "user"]) {
-        expect(await rowsOf(client, COSTS(dimension)), dimension).toEqual(whole);
-      }
-      // Each id has the average price of its workspace, day and SKU.
-      const attributed = await rowsOf(
-        client,
-        `SELECT usage_date AS day, workspace_id AS workspace, sku, traces, estimated_cost AS cost
-         FROM reporting.fct_cost_project_daily WHERE project_id <> '(none)'`,
-      );
-      for (const row of attributed) {
-        const of = charges.filter(
-          ([day, workspace, sku]) => day === row.day && workspace === row.workspace && sku === row.sku,
+    fc.asyncProperty(
+      anyUsage,
+      anyUsage,
+      anyPrices,
+      anyPrices,
+      share,
+      share,
+      async (given, since, priced, later, a, b) => {
+        await client.query(
+          "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
         );
-        const cost = of.reduce((sum, [, , , , , one]) => sum + unscaled(one ?? "0"), 0n);
-        const traces = of.reduce((sum, [, , , , one]) => sum + BigInt(one ?? "0"), 0n);
-        expect(row.cost).toBe(decimal(rounded(cost * BigInt(row.traces ?? "0"), traces)));
-      }
+        await clearUsage(client);
+        await enterMonths(bench, given);
+        // A and B have their shares, the rest has no id or no record. Together they may exceed what the workspace has.
+        const recordsOf = (usage: Usage): IdUsage =>
+          Object.entries(usage).flatMap(([workspace, days]) =>
+            Object.entries(days).flatMap(([at, traces]) => [
+              [workspace, Number(at), A ?? "", Math.floor(traces * a)] as const,
+              [workspace, Number(at), B ?? "", Math.floor(traces * b)] as const,
+              [workspace, Number(at), "", 1] as const,
+            ]),
+          );
+        const records = recordsOf(given);
+        // What changes after the close: some days more, some fewer, some as they were.
+        const now: Usage = Object.fromEntries(
+          Object.entries(given).map(([workspace, days]) => [
+            workspace,
+            { ...days, ...new Map(Object.entries(since)).get(workspace) },
+          ]),
+        );
+        const workspaces = Object.keys(given);
+        await enterDimension(bench, "project", { workspaces, records });
+        // Every fifth day of the other workspace is not loaded by user.
+        const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
+        await enterDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
+        await enterPrices(bench.store, priced);
 
-      // Closed with these prices; then others are imported, and a day changes.
-      await client.query(CLOSE_MARCH);
-      await enterPrices(bench.store, later);
-      const march = (rows: Row[]) => rows.filter((row) => (row.day ?? "") < "2026-04-01");
-      const changed = await rowsOf(client, COSTS("workspace"));
-      expect(march(changed)).toEqual(march(whole));
-      for (const dimension of ["project", "user"]) {
-        expect(await rowsOf(client, COSTS(dimension)), `${dimension}, closed`).toEqual(changed);
-      }
-    }),
+        const whole = await rowsOf(client, COSTS("workspace"));
+        const charges = expectedCharges(given, priced).map((line) => line.split(" "));
+        expect(sumOf(whole.map((row) => row.cost))).toBe(
+          sumOf(charges.map(([, , , , , cost]) => cost ?? "0")),
+        );
+        for (const dimension of ["project", "user"]) {
+          expect(await rowsOf(client, COSTS(dimension)), dimension).toEqual(whole);
+        }
+        // Each id has the average price of its workspace, day and SKU, to the last digit but one: rounding leaves nothing.
+        const attributed = await rowsOf(
+          client,
+          `SELECT usage_date AS day, workspace_id AS workspace, sku, traces, estimated_cost AS cost
+         FROM reporting.fct_cost_project_daily WHERE project_id <> '(none)'`,
+        );
+        for (const row of attributed) {
+          const of = charges.filter(
+            ([day, workspace, sku]) => day === row.day && workspace === row.workspace && sku === row.sku,
+          );
+          const cost = of.reduce((sum, [, , , , , one]) => sum + unscaled(one ?? "0"), 0n);
+          const traces = of.reduce((sum, [, , , , one]) => sum + BigInt(one ?? "0"), 0n);
+          const off = unscaled(row.cost ?? "") - rounded(cost * BigInt(row.traces ?? "0"), traces);
+          expect([-1n, 0n, 1n], JSON.stringify(row)).toContain(off);
+        }
+
+        // Closed with these prices; then others are imported, and days change.
+        await client.query(CLOSE_MARCH);
+        await enterPrices(bench.store, later);
+        await clearUsage(client);
+        await enterMonths(bench, now);
+        await enterDimension(bench, "project", { workspaces, records: recordsOf(now) });
+        await enterDimension(bench, "user", {
+          workspaces,
+          records: recordsOf(now),
+          leftOut: { [OTHER]: fifths },
+        });
+        const march = (rows: Row[]) => rows.filter((row) => (row.day ?? "") < "2026-04-01");
+        const changed = await rowsOf(client, COSTS("workspace"));
+        expect(march(changed)).toEqual(march(whole));
+        for (const dimension of ["project", "user"]) {
+          expect(await rowsOf(client, COSTS(dimension)), `${dimension}, closed`).toEqual(changed);
+          // What changed since the close is called that, whatever has an id.
+          const adjusted = await rowsOf(
+            client,
+            `SELECT a.usage_date AS day, a.workspace_id AS workspace, a.sku, a.traces
+           FROM reporting.fct_cost_${dimension}_daily a WHERE a.${dimension}_id = '(adjustment)'`,
+          );
+          const inOrder = (rows: Row[]) => rows.map((row) => Object.values(row).join(" ")).sort();
+          const expected = march(whole).flatMap(({ day, workspace, sku, traces }) => {
+            const of =
+              now[workspace ?? ""]?.[(Date.parse(day ?? "") - Date.parse("2026-03-01")) / 86_400_000] ?? 0;
+            const more = BigInt(traces ?? "0") - BigInt(of);
+            return more === 0n
+              ? []
+              : [{ day: day ?? "", workspace: workspace ?? "", sku: sku ?? "", traces: `${more}` }];
+          });
+          expect(inOrder(adjusted), dimension).toEqual(inOrder(expected));
+        }
+      },
+    ),
     { seed, numRuns: 3 },
   );
 });
@@ -133,23 +178,65 @@ test("the row of what has no id says why: no id, or a day that is not loaded by 
   expect(price).toEqual([{ unit_price: "0.5000000000", sku: "traces", is_valid_today: "t" }]);
 });
 
-test("on a day within which a tier begins each id has the average price to ten digits, and the rest takes what rounding leaves", async () => {
+test("on a day within which a tier begins each id has the average price, and rounding leaves nothing without an id", async () => {
   const bench = await setupSource();
   const client = await connectPlain(bench.url, "usage_reader");
-  await enterMonths(bench, { [WORKSPACE]: { 0: 3 } });
+  await enterMonths(bench, { [WORKSPACE]: { 0: 3, 1: 3 } });
+  const C = "00000000-0000-4000-8000-00000000000c";
   const records: IdUsage = [
     [WORKSPACE, 0, A ?? "", 1],
     [WORKSPACE, 0, B ?? "", 1],
+    [WORKSPACE, 1, A ?? "", 1],
+    [WORKSPACE, 1, B ?? "", 1],
+    [WORKSPACE, 1, C, 1],
   ];
   await enterDimension(bench, "user", { workspaces: [WORKSPACE], records });
-  await enterPrices(bench.store, [{ unitPrice: "0" }, { unitPrice: "1", fromQuantity: 1 }]);
+  await enterPrices(bench.store, [
+    { unitPrice: "0" },
+    { unitPrice: "1", fromQuantity: 1 },
+    { unitPrice: "3", fromQuantity: 5 },
+  ]);
   const rows = await rowsOf(
     client,
-    "SELECT right(user_id, 6) AS id, traces, estimated_cost FROM reporting.fct_cost_user_daily ORDER BY 1",
+    `SELECT to_char(usage_date, 'DD') AS day, right(user_id, 6) AS id, traces, estimated_cost
+     FROM reporting.fct_cost_user_daily ORDER BY 1, 2`,
   );
   expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
-    "(none) 1 0.6666666666",
-    "00000a 1 0.6666666667",
-    "00000b 1 0.6666666667",
+    "01 (none) 1 0.6666666667",
+    "01 00000a 1 0.6666666667",
+    "01 00000b 1 0.6666666666",
+    "02 00000a 1 1.6666666667",
+    "02 00000b 1 1.6666666666",
+    "02 00000c 1 1.6666666667",
+  ]);
+});
+
+test("what changed since the close of a month is a row of its own, and what has no id another", async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url, "usage_reader");
+  await enterMonths(bench, { [WORKSPACE]: { 0: 10, 1: 4, 2: 5 } });
+  await enterPrices(bench.store, [{ unitPrice: "0.5" }]);
+  await bench.store.transaction(({ client: owner }) => owner.query(CLOSE_MARCH));
+  await bench.store.transaction(({ client: owner }) => clearUsage(owner));
+  await enterMonths(bench, { [WORKSPACE]: { 0: 12, 2: 5, 3: 7 } });
+  const records: IdUsage = [
+    [WORKSPACE, 0, A ?? "", 8],
+    [WORKSPACE, 0, B ?? "", 3],
+    [WORKSPACE, 2, A ?? "", 5],
+  ];
+  await enterDimension(bench, "project", { workspaces: [WORKSPACE], records, leftOut: { [WORKSPACE]: [1] } });
+  const rows = await rowsOf(
+    client,
+    `SELECT to_char(usage_date, 'DD') AS day, right(project_id, 12) AS id, traces, estimated_cost, is_closed
+     FROM reporting.fct_cost_project_daily ORDER BY 1, 2`,
+  );
+  expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
+    "01 (adjustment) -2 -1.0000000000 t",
+    "01 (none) 1 0.5000000000 t",
+    "01 00000000000a 8 4.0000000000 t",
+    "01 00000000000b 3 1.5000000000 t",
+    // All of it is gone.
+    "02 (adjustment) 4 2.0000000000 t",
+    "03 00000000000a 5 2.5000000000 t",
   ]);
 });

@@ -97,8 +97,8 @@ const OTHERS = `
   INSERT INTO usage.period_total
     SELECT period_close_id, g, w, i, 5
     FROM usage.period_close, unnest('{user,project}'::text[]) g, unnest('{v,w}'::text[]) w, unnest('{"",one}'::text[]) i;
-  INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, keeps_charges)
-    SELECT source_id, m, 1, 0, true FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
+  INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, costs_closed_at)
+    SELECT source_id, m, 1, 0, now() FROM usage.source, unnest('{2026-03-01,2026-04-01}'::date[]) m;
   INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false
     FROM usage.month_close JOIN usage.entity USING (source_id) JOIN usage.workspace USING (entity_id);
   INSERT INTO usage.closed_cost SELECT close_id, entity_id, sku, 'traces', price, currency, 5, 2.5

@@ -261,18 +261,23 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
               sumOf(of.map((cells) => cells[5] ?? "0")),
               of.reduce((all, cells) => all + BigInt(cells[4] ?? "0"), 0n),
             ];
-            return Object.entries(shares).flatMap(([id, { all, longlived }]) => {
-              const own: Used = {
-                traces: part(used.traces, all),
-                longlived: part(used.longlived, longlived),
-                measures: used.measures.map((one) => part(one, all)) as unknown as Used["measures"],
-              };
-              const count = BigInt(usedOf({ [WORKSPACE]: { 0: own } }, measure)[WORKSPACE]?.[0] ?? 0);
-              // More long-lived traces than traces: how many are short-lived is not known.
-              return count <= 0n
-                ? []
-                : [`${key} ${id} ${count} ${decimal(rounded(unscaled(cost) * count, quantity))}`];
-            });
+            // One id after the other takes its part, so that rounding leaves nothing.
+            let counted = 0n;
+            const costOf = (upTo: bigint) => rounded(unscaled(cost) * upTo, quantity);
+            return Object.entries(shares)
+              .sort()
+              .flatMap(([id, { all, longlived }]) => {
+                const own: Used = {
+                  traces: part(used.traces, all),
+                  longlived: part(used.longlived, longlived),
+                  measures: used.measures.map((one) => part(one, all)) as unknown as Used["measures"],
+                };
+                const count = BigInt(usedOf({ [WORKSPACE]: { 0: own } }, measure)[WORKSPACE]?.[0] ?? 0);
+                // More long-lived traces than traces: how many are short-lived is not known.
+                if (count <= 0n) return [];
+                counted += count;
+                return [`${key} ${id} ${count} ${decimal(costOf(counted) - costOf(counted - count))}`];
+              });
           })
           .sort();
       const idsOf = (dimension: string, id: string) =>
@@ -285,7 +290,6 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
 
       // Closed with these prices; then others are imported.
       await client.query(CLOSE_MARCH);
-      await client.query("UPDATE usage.month_close SET keeps_charges = true");
       const isShort = (all: readonly GivenPrice[]) => all.some(({ measure }) => measure === "shortlived");
       if (isShort(priced) !== isShort(later)) return;
       await enterPrices(store, later);

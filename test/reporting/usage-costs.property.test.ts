@@ -109,7 +109,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
       const costOf = (id: string | null) => expected.find((one) => one.id === id)?.cost ?? 0n;
       const ranked = expected
-        .filter(({ id }) => id !== null && id !== "(none)")
+        .filter(({ id }) => id !== null && id !== "(none)" && id !== "(adjustment)")
         .sort((a, b) =>
           a.cost === b.cost ? ((a.id ?? "") < (b.id ?? "") ? -1 : 1) : a.cost < b.cost ? 1 : -1,
         );
@@ -123,6 +123,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       );
       expect(kindSum("none"), what).toBe(costOf("(none)"));
       expect(kindSum("unloaded"), what).toBe(costOf(null));
+      expect(kindSum("adjustment"), what).toBe(costOf("(adjustment)"));
       expect(sum(whole), what).toBe(sum(rows));
       expect(sum(whole.map(({ costBefore }) => ({ cost: costBefore ?? "0" }))), `${what}, before`).toBe(
         sum(await rowsOf(before)),

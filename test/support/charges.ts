@@ -45,11 +45,11 @@ export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
   return importPrices(store, { file: "prices", lines: linesOf(given), replace: true });
 }
 
-/** Closes March as `close` does: keeps its charges. */
+/** Closes March and its costs, as `close` does. */
 export const CLOSE_MARCH = `
   WITH m AS (
-    INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
-    SELECT source_id, '2026-03-01', 1, 0 FROM usage.source RETURNING close_id
+    INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, costs_closed_at)
+    SELECT source_id, '2026-03-01', 1, 0, now() FROM usage.source RETURNING close_id
   ), w AS (
     INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
   )

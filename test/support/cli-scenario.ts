@@ -55,7 +55,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "coverage", lines: 24 },
     { run: `reconcile ${OCTOBER}` },
     { run: "totals" },
-    { run: "close 2026-10" },
+    { run: "close 2026-10 --without-costs" },
     { run: "probe --project agent-server", type: [["[y/N]", "y\r"]] },
     { run: "data-start" },
   ],

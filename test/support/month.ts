@@ -29,7 +29,14 @@ export async function close(options: Options = {}): Promise<CloseResult> {
   const sourceId = source?.source_id ?? (await bench.open()).sourceId;
   const monthStart = new Date(month.start).toISOString().slice(0, 10);
   const by = { name: null, role: "operator", via: "command" } as const;
-  return closeMonth(bench.store, { sourceId, monthStart, settleAfterMs: 3 * DAY_MS, by, ...options });
+  return closeMonth(bench.store, {
+    sourceId,
+    monthStart,
+    settleAfterMs: 3 * DAY_MS,
+    withoutCosts: true,
+    by,
+    ...options,
+  });
 }
 
 export const reasons = (result: CloseResult) =>

@@ -68,8 +68,8 @@ CREATE TABLE usage.month_close (
   settle_after_seconds bigint NOT NULL,
   -- Days x scopes on which the platform contradicted itself, closed all the same because somebody said so.
   accepted_disagreements integer NOT NULL,
-  -- Set last. The views show corrections in the first month that does not have it, so a close can keep those of its own month.
-  keeps_charges boolean NOT NULL DEFAULT false,
+  -- When its costs were closed. Null: it was closed without costs, and has none until somebody closes them.
+  costs_closed_at timestamptz,
   CONSTRAINT month_close_once UNIQUE (source_id, month_start),
   CONSTRAINT month_close_on_first CHECK (extract(day FROM month_start) = 1),
   CONSTRAINT month_close_settle_after_range CHECK (settle_after_seconds >= 0)

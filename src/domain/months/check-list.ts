@@ -50,6 +50,7 @@ export interface AskedClose {
   readonly month: CalendarMonth;
   /** Workspaces that are left out already. */
   readonly without: readonly string[];
+  readonly withoutCosts?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis a load runs in the process of the command. */
   readonly hasRedis: boolean;
@@ -73,6 +74,7 @@ interface Step {
 /** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const { month, without, settleAfterMs, hasRedis, digests = [], sourceFlags = "" } = asked;
+  const costFlags = asked.withoutCosts ? " --without-costs" : "";
   const readable = open.filter(isReadable);
   const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
   const inlineFlags = hasRedis ? "" : " --inline";
@@ -81,7 +83,7 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
   };
   const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
-  const close = `usage-etl close ${month.name}${sourceFlags}`;
+  const close = `usage-etl close ${month.name}${sourceFlags}${costFlags}`;
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const steps: Step[] = [];
   const say = (kind: Step["kind"], text: string, ...commands: string[]) =>

@@ -2,6 +2,7 @@ import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
 import type { Database, Store } from "../../store/db/database.ts";
+import { type UnpricedIn, unpricedIn } from "../../store/figures/unpriced-in.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";
@@ -22,6 +23,7 @@ export interface CloseOrder {
   readonly slugs: readonly string[];
   /** Platform ids of workspaces to leave out. */
   readonly without?: readonly string[];
+  readonly withoutCosts?: boolean;
   readonly acceptDisagreements?: boolean;
   readonly settleAfterMs: number;
   readonly by: Actor;
@@ -34,17 +36,19 @@ export interface ClosedSource extends BesideTraces {
   /** The workspaces of this source that were asked to be left out. */
   readonly asked: readonly string[];
   readonly result: CloseResult;
+  /** What was closed with costs now, and has none. */
+  readonly unpriced: UnpricedIn | null;
 }
 
 /**
  * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`, `month_before_data`,
- * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_changed`; then nothing was closed of that source and those after it.
+ * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_unpriced`, `month_changed`; then nothing was closed of that source and those after it.
  */
 export async function closeSources(
   store: Store,
   order: CloseOrder,
 ): Promise<{ month: CalendarMonth; closed: ClosedSource[] }> {
-  const { slugs, without = [], acceptDisagreements = false, settleAfterMs } = order;
+  const { slugs, without = [], withoutCosts = false, acceptDisagreements = false, settleAfterMs } = order;
   const month = monthOf(order.month, await storeNow(store.db));
   const sources = await sourcesToClose(store.db, slugs);
   const out = leftOut(
@@ -58,6 +62,7 @@ export async function closeSources(
       sourceId,
       monthStart: month.start,
       without: asked,
+      withoutCosts,
       settleAfterMs,
       acceptDisagreements,
       by: order.by,
@@ -65,7 +70,12 @@ export async function closeSources(
     });
     const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
     const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
-    closed.push({ source, asked, result, ...beside });
+    const days = { from: month.start, to: month.end };
+    const hasCosts = "costs" in result && result.costs.length > 0;
+    const unpriced = hasCosts
+      ? await unpricedIn(store.db, { source, workspaceId: null, range: days })
+      : undefined;
+    closed.push({ source, asked, result, unpriced: unpriced ?? null, ...beside });
   }
   return { month, closed };
 }

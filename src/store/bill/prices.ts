@@ -40,6 +40,15 @@ export async function adjustedCosts(db: Database): Promise<string[]> {
   return rows.map(({ month }) => month);
 }
 
+/** Months that were closed without costs, which nobody has closed since, such as `default 2026-03`. */
+export async function costlessMonths(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ month: string }>`
+    select s.slug || ' ' || to_char(m.month_start, 'YYYY-MM') as month
+    from usage.month_close m join usage.source s using (source_id) where m.costs_closed_at is null order by 1
+  `.execute(db);
+  return rows.map(({ month }) => month);
+}
+
 /** Keeps others from changing prices until the transaction ends. They can still read them. */
 export async function lockPrices(db: Database): Promise<void> {
   await sql`lock table usage.price in share row exclusive mode`.execute(db);
@@ -112,13 +121,16 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 
 /**
  * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting.usage_unpriced_daily`
- * where has_other_price is false. That view reads all history. This reads only records of days for which no price is valid.
+ * where has_other_price is false, but for months that somebody closed without costs. That view reads all history. This reads only
+ * records of days for which no price is valid.
  */
 export function unpricedBySource(): RawBuilder<unknown> {
   return sql`
     with open as materialized (
-      select e.source_id, w.entity_id as workspace_id, '{(,)}'::datemultirange - coalesce(p.days, '{}') as days
+      select e.source_id, w.entity_id as workspace_id,
+             '{(,)}'::datemultirange - coalesce(p.days, '{}') - coalesce(n.days, '{}') as days
       from usage.workspace w join usage.entity e using (entity_id)
+      left join usage.costless n using (source_id)
       left join (
         select workspace_entity_id, range_agg(days) as days from usage.measured_price
         -- As reporting.usage_unpriced_daily has it.

@@ -330,7 +330,7 @@ export interface MonthClose {
   accepted_disagreements: number;
   close_id: Generated<number>;
   closed_at: Generated<Timestamp>;
-  keeps_charges: Generated<boolean>;
+  costs_closed_at: Timestamp | null;
   month_start: string;
   settle_after_seconds: number;
   source_id: number;

@@ -1,15 +1,24 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
-import { dividedByIds, isJoined, joinByDay, NONE, type OfDay, placedBy, UNLOADED } from "./divided-costs.ts";
+import {
+  ADJUSTED,
+  dividedByIds,
+  isJoined,
+  joinByDay,
+  NONE,
+  type OfDay,
+  placedBy,
+  UNLOADED,
+} from "./divided-costs.ts";
 import { cellsOf, monthOf, nameOf, type UsageCells } from "./records.ts";
 
 export interface CostLine {
   /**
-   * `none`: what is left of the workspaces' costs on loaded days (unattributed traces, rounding). `unloaded`: the same on days
-   * that are not loaded by this dimension. `rest`: all ids after the first ones.
+   * `none`: traces without an id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
+   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones.
    */
-  readonly kind: "id" | "none" | "unloaded" | "rest";
+  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest";
   readonly key: number | null;
   readonly id: string | null;
   readonly name: string | null;
@@ -89,18 +98,21 @@ export async function usageCosts(
     rate as materialized (
       select r.*, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> r.day, false)`} as is_loaded
       from (
-        select f.workspace_key, day, f.unit_price, null::bigint as whole_traces, null::numeric as whole_cost, true as is_flat
+        select f.workspace_key, day, f.unit_price, null::bigint as whole, null::numeric as whole_cost, true as is_flat,
+               false as is_closed
         from flat f cross join lateral usage.days_of(f.days) day
         union all
-        -- whole_traces: only where the price is the average one of a day.
+        -- whole: only where the price is the average one of a day.
         select workspace_key, usage_date, unit_price, case when unit_price is null then traces end,
-               case when unit_price is null then cost end, false
+               case when unit_price is null then cost end, false, is_closed
         from stepped
       ) r
       ${of.by === "workspace" ? sql`` : sql`left join divided_time d using (workspace_key)`}
     ),
+    -- What a dimension divides in a closed month are the traces of now: what was closed less these is an adjustment.
     whole as materialized (
-      select r.workspace_key, r.day, r.is_loaded, r.unit_price * u.traces as cost, w.final @> r.day as is_final
+      select r.workspace_key, r.day, r.is_loaded, p.is_adjustment, r.is_closed or w.final @> r.day as is_final,
+             p.sign * usage.cost_up_to(u.traces, r.unit_price, r.whole, r.whole_cost) as cost
       from (
         select c.workspace_id as workspace_key, t.bucket_start as day, t.traces
         from whole_cell c join usage.series s on s.scope_id = c.day_scope_id join usage.dated_record t using (series_id)
@@ -112,16 +124,17 @@ export async function usageCosts(
         join usage.figure_of_hours f using (day_scope_id)
         where w.by_hours and f.slug = ${of.source} and f.group_by = 'workspace' and ${inSpan(sql`f.usage_date`)}
       ) u
-      ${joinByDay(sql`(select * from rate where is_flat)`, "u")}
+      ${joinByDay(of.by === "workspace" ? sql`(select * from rate where is_flat)` : sql`(select * from rate where is_flat or is_closed)`, "u")}
       join whole_time w on w.workspace_key = coalesce(u.workspace_key, 0)
+      join (values (false, 1), (true, -1)) p (is_adjustment, sign) on r.is_closed or not p.is_adjustment
       where coalesce(u.traces, 0) > 0 and ${isJoined("u")}
       union all
-      select s.workspace_key, s.usage_date, ${of.by === "workspace" ? sql`true` : sql`coalesce(d.loaded @> s.usage_date, false)`}, s.cost, s.is_final
+      select s.workspace_key, s.usage_date, ${of.by === "workspace" ? sql`true, false` : sql`coalesce(d.loaded @> s.usage_date, false), s.is_closed`}, s.is_final, s.cost
       from stepped s ${of.by === "workspace" ? sql`` : sql`left join divided_time d using (workspace_key)`}
     ),
     ${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, range, bucket, isBefore, hasSteps, top })},
     line as (
-      select case when p.key = ${NONE} then 'none' when p.key = ${UNLOADED} then 'unloaded'
+      select case when p.key = ${NONE} then 'none' when p.key = ${UNLOADED} then 'unloaded' when p.key = ${ADJUSTED} then 'adjustment'
                   when t.place <= ${top} and t.cost is not null then 'id' else 'rest' end as kind,
              case when t.place <= ${top} and t.cost is not null then t.place end as place, p.*
       from part p left join placed t using (key)
@@ -144,7 +157,7 @@ export async function usageCosts(
       order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
     ) n on true
     where f.is_whole or f.bucket is not null
-    order by f.is_whole desc, array_position('{id,none,unloaded,rest}', f.kind), f.place, f.bucket
+    order by f.is_whole desc, array_position('{id,none,unloaded,adjustment,rest}', f.kind), f.place, f.bucket
   `.execute(db);
   return rows;
 }
@@ -162,14 +175,14 @@ function timeOf({ source, by }: UsageCells, cells: "cell" | "whole_cell"): RawBu
 function steppedIn(given: { of: UsageCells; currency: string; inSpan: OfDay }): RawBuilder<unknown> {
   const { of, currency, inSpan } = given;
   return sql`
-    select w.workspace_key, s.usage_date, s.traces, s.cost, s.unit_price, s.is_final
+    select w.workspace_key, s.usage_date, s.traces, s.cost, s.unit_price, s.is_final, s.is_closed
     from usage.stepped_cost s join whole_time w using (workspace_id)
     where s.slug = ${of.source} and s.currency = ${currency} and ${inSpan(sql`s.usage_date`)}`;
 }
 
 const NO_STEPS = sql`
   select null::integer as workspace_key, null::date as usage_date, null::bigint as traces, null::numeric as cost,
-         null::numeric as unit_price, null::boolean as is_final
+         null::numeric as unit_price, null::boolean as is_final, null::boolean as is_closed
   where false`;
 
 function chargedMonths(workspace: RawBuilder<unknown>): RawBuilder<unknown> {

@@ -8,6 +8,7 @@ export type OfDay = (day: RawBuilder<unknown>) => RawBuilder<unknown>;
 export const NONE = sql.lit(-1);
 export const UNLOADED = sql.lit(-2);
 const REST = sql.lit(-3);
+export const ADJUSTED = sql.lit(-4);
 
 /**
  * Joins rates of days to records. A full join is always a hash join: of ranges that become days Postgres expects a single rate,
@@ -33,8 +34,8 @@ export function placedBy(costs: RawBuilder<unknown>): RawBuilder<unknown> {
 const FLAT = sql`(select * from rate where is_flat)`;
 
 /**
- * CTEs `part` (cost by `key`, `bucket`, `is_before`) and `placed` (the place of each id): traces with an id, times their rate; and
- * what that leaves of the workspaces' costs. Of the range before only the whole is read: the records of its ids would take as long
+ * CTEs `part` (cost by `key`, `bucket`, `is_before`) and `placed` (the place of each id): traces with an id at their rate, in
+ * the order of the views (`usage.cost_up_to`); and what that leaves of the workspaces' costs. Of the range before only the whole is read: the records of its ids would take as long
  * again.
  *
  * Most prices are flat. Then traces are added up before anything is multiplied: by id and part of time, by workspace and day, and by
@@ -68,9 +69,13 @@ export function dividedByIds(given: {
     ),
     by_record as materialized (
       select d.key, r.is_loaded, ${bucket(sql`r.day`)} as bucket,
-             sum(case when r.whole_traces is null then r.unit_price * d.traces
-                      else round(r.whole_cost * d.traces / r.whole_traces, 10) end) as cost
+             sum(usage.cost_up_to(d.counted, r.unit_price, r.whole, r.whole_cost)
+                   - usage.cost_up_to(d.counted - d.traces, r.unit_price, r.whole, r.whole_cost)) as cost
       from (
+        select d.*, sum(d.traces) over (
+          partition by d.workspace_key, d.day order by usage.shown_id(e.external_id) collate "C"
+        ) as counted
+        from (
         ${hasSteps ? sql`select m.key, m.workspace_key, t.day, t.traces, true as is_own from member m ${recordsOf(from, to)} union all` : sql``}
         select f.entity_id as key, c.workspace_id as workspace_key, f.usage_date as day, f.traces, false as is_own
         from divided_time d
@@ -80,6 +85,8 @@ export function dividedByIds(given: {
           and f.entity_id <> all (array(
             select entity_id from usage.entity where source_id = ${of.sourceId} and dimension = ${of.by} and external_id = ''
           ))
+        ) d
+        join usage.entity e on e.entity_id = d.key
       ) d
       ${joinByDay(sql`rate`, "d")}
       where ${isJoined("d")} and (not coalesce(r.is_flat, true) or not coalesce(d.is_own, true))
@@ -141,11 +148,12 @@ export function dividedByIds(given: {
       where exists (select from placed where key not in (select key from first_id))
       group by bucket
       union all
-      select case when is_loaded then ${NONE} else ${UNLOADED} end, bucket, is_before, sum(cost), bool_and(is_final)
+      select case when is_adjustment then ${ADJUSTED} when is_loaded then ${NONE} else ${UNLOADED} end, bucket, is_before, sum(cost),
+             bool_and(is_final)
       from (
-        select is_loaded, ${inBucket(sql`day`)} as bucket, ${isBefore(sql`day`)} as is_before, cost, is_final from whole
+        select is_loaded, is_adjustment, ${inBucket(sql`day`)} as bucket, ${isBefore(sql`day`)} as is_before, cost, is_final from whole
         union all
-        select is_loaded, bucket, false, -cost, true from divided
+        select is_loaded, false, bucket, false, -cost, true from divided
       ) left_over
       group by 1, 2, 3
     )`;

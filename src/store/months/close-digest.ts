@@ -8,18 +8,20 @@ interface Workspaces {
   readonly required: readonly RequiredWorkspace[];
   /** Platform ids of the workspaces that are left out. */
   readonly without: readonly string[];
+  readonly withoutCosts?: boolean;
 }
 
 /**
  * SHA-256 of what a close is about: its workspaces and those left out, the totals and costs that it keeps, and each finding on
  * which the platform contradicts itself. Two closes with the same digest keep and accept the same.
  */
-export function digestOfClose({ required, without, kept }: Workspaces & { readonly kept: Kept }): string {
-  const { totals, costs, findings } = kept;
+export function digestOfClose(close: Workspaces & { readonly kept: Kept }): string {
+  const { required, without, withoutCosts = false } = close;
+  const { totals, costs, findings } = close.kept;
   const about = {
     workspaces: required.map(({ entityId }) => entityId).sort((a, b) => a - b),
     without: [...without].sort(),
-    costs: costs.map(({ currency, cost }) => [currency, cost]),
+    costs: withoutCosts ? [] : costs.map(({ currency, cost }) => [currency, cost]),
     ...{ totals, findings },
   };
   return createHash("sha256").update(JSON.stringify(about)).digest("hex");

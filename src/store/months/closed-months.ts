@@ -8,6 +8,8 @@ export interface ClosedMonth {
   readonly month: string;
   /** ISO instant, UTC. */
   readonly closedAt: string;
+  /** The same of its costs. Null: it was closed without costs, and nobody has closed them since. */
+  readonly costsClosedAt: string | null;
   /** Who closed it. Null where no record says, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
   /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
@@ -29,6 +31,7 @@ export async function closedMonths(
   const { rows } = await sql<ClosedMonth>`
     select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
            to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt", a.by,
+           to_char(m.costs_closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "costsClosedAt",
            m.accepted_disagreements as accepted, m.settle_after_seconds as "settleAfterSeconds",
            array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
                  where w.close_id = m.close_id and w.is_left_out order by 1) as without,
@@ -63,3 +66,5 @@ export async function closedMonth(
 
 /** The action that records a close. Its detail begins with the month and a colon. */
 export const CLOSE_ACTION = "month.close";
+/** The same of costs that were closed later. */
+export const COSTS_ACTION = "month.close_costs";

@@ -93,7 +93,7 @@ export interface ChangedMonth {
   readonly closedTraces: number;
   /** More now, or fewer. */
   readonly netTraces: number;
-  /** Whether the close kept costs. */
+  /** Whether its costs are closed. */
   readonly hasCosts: boolean;
 }
 
@@ -107,7 +107,7 @@ export async function changedMonths(
     where source_id = ${sourceId} and month_start < ${to}::date and (month_start + interval '1 month')::date > ${from}::date`;
   const { rows } = await sql<ChangedMonth>`
     select to_char(m.month_start, 'YYYY-MM') as month, a.net::bigint as "netTraces",
-           exists (select from usage.closed_charge c where c.close_id = m.close_id) as "hasCosts", (
+           m.costs_closed_at is not null as "hasCosts", (
              select coalesce(sum(t.traces), 0)::bigint
              from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
              where t.close_id = m.close_id and c.group_by = 'workspace'

@@ -5,15 +5,33 @@ import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { digestOfClose, digestToClose } from "./close-digest.ts";
-import { CLOSE_ACTION, closedMonth } from "./closed-months.ts";
-import { keepCorrections } from "./keep-corrections.ts";
+import { CLOSE_ACTION, type ClosedMonth, COSTS_ACTION, closedMonth } from "./closed-months.ts";
+import { type Cost, keepCosts } from "./keep-costs.ts";
 import { countAdjusted } from "./month-adjustments.ts";
 import { type CloseRange, checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
 import { keptByClose } from "./month-totals.ts";
 
 export type CloseResult =
-  | ({ readonly state: "closed"; readonly totals: number; readonly traces: number } & ClosedWith)
-  | ({ readonly state: "closed_before"; readonly closedAt: string; readonly adjusted: number } & ClosedWith)
+  | ({
+      readonly state: "closed";
+      readonly totals: number;
+      readonly traces: number;
+      /** None: without costs, or without traces. */
+      readonly costs: readonly Cost[];
+    } & ClosedWith)
+  /** The month was closed before without costs, and they were closed now. */
+  | ({
+      readonly state: "costs_closed";
+      readonly closedAt: string;
+      readonly costs: readonly Cost[];
+    } & ClosedWith)
+  | ({
+      readonly state: "closed_before";
+      readonly closedAt: string;
+      /** Null: it has no costs until somebody closes them. */
+      readonly costsClosedAt: string | null;
+      readonly adjusted: number;
+    } & ClosedWith)
   | {
       readonly state: "open";
       readonly open: readonly OpenDay[];
@@ -26,8 +44,8 @@ interface ClosedWith {
   readonly accepted: number;
   /** The workspaces that were left out. */
   readonly without: readonly string[];
-  /** `USAGE_SETTLE_AFTER` at the close. Null: closed by a release that did not keep it. */
-  readonly settleAfterSeconds: number | null;
+  /** `USAGE_SETTLE_AFTER` at the close. */
+  readonly settleAfterSeconds: number;
 }
 
 export interface CloseRequest {
@@ -38,6 +56,8 @@ export interface CloseRequest {
   readonly acceptDisagreements?: boolean;
   /** Platform ids of known workspaces to leave out. */
   readonly without?: readonly string[];
+  /** Close the traces alone. The month has no costs until it is closed again with them. */
+  readonly withoutCosts?: boolean;
   /** Digests (`digestOfClose`) of what somebody looked at. If this close has another one, nothing is closed. Default: any. */
   readonly expectedDigests?: readonly string[];
   readonly by: Actor;
@@ -46,12 +66,13 @@ export interface CloseRequest {
 /**
  * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
  * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
- * closes once.
+ * closes once, and so do its costs: with it, or later if it was closed without them.
  *
- * Errors: `month_before_data`, `workspaces_unknown`, `month_changed`; then nothing was closed.
+ * Errors: `month_before_data`, `workspaces_unknown`, `month_unpriced`, `month_changed`; then nothing was closed.
  */
 export async function closeMonth(store: Store, request: CloseRequest): Promise<CloseResult> {
-  const { sourceId, monthStart, acceptDisagreements = false, without = [] } = request;
+  const { sourceId, monthStart, withoutCosts = false } = request;
+  const asked = { without: request.without ?? [], acceptDisagreements: request.acceptDisagreements ?? false };
   return store.transaction(async ({ db }) => {
     const scopes = await db
       .selectFrom("scope")
@@ -63,15 +84,18 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
       db,
       scopes.map((row) => row.scope_id),
     );
-    const before = await closedBefore(db, request);
-    if (before !== undefined) return before;
+    const found = await closedMonth(db, { sourceId, monthStart });
+    if (found !== undefined && (found.costsClosedAt !== null || withoutCosts)) return closedBefore(db, found);
     const range = await monthRange(db, request);
     if (range.start >= range.end) throw monthBeforeData(monthStart.slice(0, 7));
-    const asked = { sourceId, ranges: [range], without, acceptDisagreements };
-    const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
+    // A month closes once: its costs with the same workspaces and the same that was accepted.
+    const { without, acceptDisagreements } =
+      found === undefined ? asked : { without: found.without, acceptDisagreements: found.accepted > 0 };
+    const [check] = await checkMonths(db, { sourceId, ranges: [range], without, acceptDisagreements });
+    const { required, open, accepted } = check as MonthCheck;
     if (required.length === 0) throw nothingToClose();
     const close = { ...request, without, required, accepted };
-    if (open.length === 0) return keepClose(db, close);
+    if (open.length === 0) return found === undefined ? keepClose(db, close) : closeCosts(db, request, found);
     const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
     return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
   });
@@ -89,7 +113,7 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest):
   return { start: start.getTime(), end: end.getTime(), othersStart: Date.parse(monthStart) };
 }
 
-/** Stores the close, the workspaces it is about, its totals and what they cost at the prices of now. */
+/** Stores the close, the workspaces it is about, its totals and, unless without, what they cost at the prices of now. */
 async function keepClose(
   db: Database,
   close: CloseRequest & {
@@ -135,52 +159,40 @@ async function keepClose(
     from written w join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
   `.execute(db);
   const counts = rows[0] as { totals: number; traces: number };
-  await keepCharges(db, closeId);
+  const costs = close.withoutCosts ? [] : await keepCosts(db, closeId);
+  if (costs.length === 0 && counts.traces > 0 && !close.withoutCosts)
+    throw monthUnpriced(monthStart.slice(0, 7));
   const { expectedDigests: expected, by } = close;
   if (expected !== undefined) {
     const workspaces = close.required.map(({ entityId }) => entityId);
     const kept = await keptByClose(db, { closeId, monthStart, workspaces });
-    const digest = digestOfClose({ ...close, kept });
+    const digest = digestOfClose({ ...close, kept: { ...kept, costs } });
     if (!expected.includes(digest)) throw monthChanged(monthStart.slice(0, 7));
   }
-  await keepCorrections(db, closeId);
   const left = without.length === 0 ? "" : `, without ${without.join(", ")}`;
-  const detail = `${monthStart.slice(0, 7)}: ${counts.traces} traces in ${counts.totals} totals${left}`;
+  const costless = close.withoutCosts ? ", without costs" : "";
+  const detail = `${monthStart.slice(0, 7)}: ${counts.traces} traces in ${counts.totals} totals${left}${costless}`;
   await recordAction(db, by, { sourceId, action: CLOSE_ACTION, detail });
-  return { state: "closed", ...counts, accepted, without: [...without].sort(), settleAfterSeconds };
+  return { state: "closed", ...counts, costs, accepted, without: [...without].sort(), settleAfterSeconds };
 }
 
-/** Keeps the charges of the closed workspaces by day, and their sums by price. */
-async function keepCharges(db: Database, closeId: number): Promise<void> {
-  await sql`
-    insert into usage.closed_charge
-      (close_id, usage_date, workspace_id, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, measure)
-    select w.close_id, c.usage_date, w.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency,
-           c.traces, c.cost, c.measure
-    from usage.month_close m
-    join usage.closed_workspace w using (close_id)
-    join usage.every_charge c
-      on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_entity_id = w.workspace_id
-    -- A close proves traces. Other charges that are not final yet are changes of the closed month once they are.
-    where m.close_id = ${closeId} and not w.is_left_out and (c.measure = 'traces' or c.is_final)
-  `.execute(db);
-  await sql`
-    insert into usage.closed_cost (close_id, workspace_id, sku, unit_price, currency, traces, cost, measure)
-    select close_id, workspace_id, sku, unit_price, currency, sum(traces), sum(cost), measure
-    from usage.closed_charge where close_id = ${closeId}
-    group by close_id, workspace_id, sku, unit_price, currency, measure
-  `.execute(db);
+/** Closes the costs of a month that was closed without them. */
+async function closeCosts(db: Database, request: CloseRequest, found: ClosedMonth): Promise<CloseResult> {
+  const { closeId, month, closedAt, ...closed } = found;
+  const costs = await keepCosts(db, closeId);
+  if (costs.length === 0 && closed.traces > 0) throw monthUnpriced(month);
+  const detail = `${month}: costs, ${costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ")}`;
+  await recordAction(db, request.by, { sourceId: request.sourceId, action: COSTS_ACTION, detail });
+  return { state: "costs_closed", closedAt, costs, ...closed };
 }
 
-async function closedBefore(
-  db: Database,
-  { sourceId, monthStart }: CloseRequest,
-): Promise<CloseResult | undefined> {
-  const found = await closedMonth(db, { sourceId, monthStart });
-  if (found === undefined) return undefined;
-  const { closeId, closedAt, accepted, settleAfterSeconds, without } = found;
+async function closedBefore(db: Database, found: ClosedMonth): Promise<CloseResult> {
+  const { closeId, closedAt, costsClosedAt, accepted, settleAfterSeconds, without } = found;
   const adjusted = (await countAdjusted(db, [closeId])).get(closeId)?.totals ?? 0;
-  return { state: "closed_before", closedAt, accepted, settleAfterSeconds, without, adjusted };
+  return {
+    state: "closed_before",
+    ...{ closedAt, costsClosedAt, accepted, settleAfterSeconds, without, adjusted },
+  };
 }
 
 export function monthBeforeData(month: string): UsageError {
@@ -197,6 +209,15 @@ function nothingToClose(): UsageError {
     code: "workspaces_unknown",
     message: "There is no workspace to close the month for.",
     next: "Run `usage-etl sync` first, or leave out fewer workspaces.",
+  });
+}
+
+/** No price, no cost: not the same as a cost of nothing. */
+function monthUnpriced(month: string): UsageError {
+  return new UsageError({
+    code: "month_unpriced",
+    message: `No price is valid for any trace of ${month}, so it has no costs to close.`,
+    next: "Import its prices with `usage-etl prices import FILE`. Or add --without-costs: then the month has no costs anywhere, until you close it again with prices.",
   });
 }
 

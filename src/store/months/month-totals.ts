@@ -2,13 +2,14 @@ import { sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { findingsDigest } from "./accepted-findings.ts";
+import type { Cost } from "./keep-costs.ts";
 
 /** What a close keeps and accepts, as far as it tells two closes apart. */
 export interface Kept {
   /** Digest of all totals. */
   readonly totals: string;
-  /** Estimated costs by currency, exact decimal texts. None without prices. */
-  readonly costs: readonly { readonly currency: string; readonly cost: string }[];
+  /** Estimated costs by currency. None without prices. */
+  readonly costs: readonly Cost[];
   /** Digest of all findings. */
   readonly findings: string;
 }
@@ -74,21 +75,15 @@ export async function totalsToClose(
   return rows[0] as TotalsToClose;
 }
 
-/** The same of a close that has stored its totals and charges. */
+/** The same of a close that has stored its totals, but for the costs, which `keepCosts` returns. */
 export async function keptByClose(
   db: Database,
   close: { closeId: number; monthStart: string; workspaces: readonly number[] },
-): Promise<Kept> {
+): Promise<Omit<Kept, "costs">> {
   const { closeId } = close;
-  const { rows } = await sql<Kept>`
+  const { rows } = await sql<Omit<Kept, "costs">>`
     select (select ${DIGEST_OF_TOTALS} from usage.closed_total where close_id = ${closeId}) as totals,
-           coalesce((
-             select json_agg(x order by x.currency) from (
-               select currency, trim_scale(sum(cost))::text as cost from usage.closed_charge
-               where close_id = ${closeId} group by currency
-             ) x
-           ), '[]') as costs,
            ${findingsDigest(close)} as findings
   `.execute(db);
-  return rows[0] as Kept;
+  return rows[0] as Omit<Kept, "costs">;
 }

@@ -120,7 +120,13 @@ async function reconcile(world: World, ...more: string[]): Promise<void> {
 
 async function close(world: World): Promise<void> {
   const without = world.dice.next() < 0.3 ? [world.dice.pick(world.bench.workspaceIds)] : [];
-  const ended = await command(world, "close", world.month, ...without.flatMap((id) => ["--without", id]));
+  const ended = await command(
+    world,
+    "close",
+    world.month,
+    "--without-costs",
+    ...without.flatMap((id) => ["--without", id]),
+  );
   await checkClosed(world, ended, without);
 }
 

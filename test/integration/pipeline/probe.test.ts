@@ -255,12 +255,22 @@ test("an interrupted wait leaves the probe to the next process, which sends noth
     { state: "waiting", expected_traces: 6 },
   ]);
   standin.setClock({ frozenAt: hour + 1 });
-  // Both begin before either has ended.
-  const next = [await open(), await open()] as const;
-  const [one, other] = await Promise.all([probeMeter(next[0], request), probeMeter(next[1], request)]);
+  // Both begin before either has ended: the first answer waits until both have asked.
+  const asked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [one, other] = await Promise.all(
+    asked.map(async ({ resolve }) => {
+      const { billing, ...next } = await open();
+      const usage: typeof billing.usage = async (...given) => {
+        resolve();
+        await Promise.all(asked.map(({ promise }) => promise));
+        return billing.usage(...given);
+      };
+      return probeMeter({ ...next, billing: { ...billing, usage } }, request);
+    }),
+  );
   for (const result of [one, other])
     expect(result).toMatchObject({ state: "matched", resumed: true, expected: 6 });
-  expect(one.probeId).toBe(other.probeId);
+  expect(one?.probeId).toBe(other?.probeId);
   expect(await sql("SELECT count(*)::integer AS figures FROM usage.probe_figure")).toEqual([{ figures: 4 }]);
 });
 

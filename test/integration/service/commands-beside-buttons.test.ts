@@ -61,40 +61,52 @@ test("a command beside a button leaves the same tables as the button, of several
     onTestFinished(() => database.drop());
     return database.url;
   };
-  const onPage = async (act: (pages: Awaited<ReturnType<typeof setupPages>>) => Promise<void>) => {
+  const onPage = async (
+    act: (pages: Awaited<ReturnType<typeof setupPages>>, databaseUrl: string) => Promise<void>,
+  ) => {
     const databaseUrl = await copy();
     const store = openStore({ url: databaseUrl });
     onTestFinished(() => store.close());
     const environment = { ...settings, USAGE_BASE_URL: "", USAGE_API_KEY: "" };
-    await act(await setupPages({ databaseUrl, standin, store }, { environment }));
+    await act(await setupPages({ databaseUrl, standin, store }, { environment }), databaseUrl);
     return tablesOf(databaseUrl);
   };
-  const byCommand = async (command: string, ...flags: string[]) => {
+  const byCommand = async (...commands: string[]) => {
     const DATABASE_URL = await copy();
-    const args = command.replace(/^usage-etl /, "").split(" ");
-    const { code, stdout, stderr } = await run([...args, ...flags], {
-      ...settings,
-      DATABASE_URL,
-      REDIS_URL: redisUrl,
-    });
-    expect([command, code, code === 0 ? "" : stdout + stderr]).toEqual([command, 0, ""]);
+    for (const command of commands) {
+      const args = command.replace(/^usage-etl /, "").split(" ");
+      const { code, stdout, stderr } = await run(args, { ...settings, DATABASE_URL, REDIS_URL: redisUrl });
+      expect([command, code, code === 0 ? "" : stdout + stderr]).toEqual([command, 0, ""]);
+    }
     return tablesOf(DATABASE_URL);
   };
   const commandIn = (text: string, begins: string) =>
     new RegExp(`<code>(${begins}[^<]*)</code>`).exec(text)?.[1]?.replaceAll("&#34;", '"') ?? "";
 
   let command = "";
-  const closedByPage = await onPage(async (pages) => {
+  let costsCommand = "";
+  const lines = "sku,unit_price,currency,valid_from\ntraces,0.5,USD,2020-01-01\n";
+  const priceCommand = `prices import ${temporaryFile(lines, "prices.csv")}`;
+  const closedByPage = await onPage(async (pages, DATABASE_URL) => {
     const path = `/months/${month}/close?source=two`;
     const { text } = await pages.get(path);
     command = commandIn(text, "usage-etl close");
     const [, digest = ""] = /name="digest" value="(\w+)"/.exec(text) ?? [];
-    const sent = await pages.post(`/months/${month}/close`, { source: "two", digest }, { from: path });
+    const fields = { source: "two", digest, costs: "none" };
+    const sent = await pages.post(`/months/${month}/close`, fields, { from: path });
     expect(sent.status).toBe(303);
+    // Its costs are closed once they have prices.
+    expect(await run(priceCommand.split(" "), { ...settings, DATABASE_URL })).toMatchObject({ code: 0 });
+    const page = `/months/${month}?source=two`;
+    costsCommand = commandIn((await pages.get(page)).text, "usage-etl close");
+    const costs = { source: "two", costs: "closed" };
+    expect((await pages.post(`/months/${month}/close`, costs, { from: page })).status).toBe(303);
   });
-  expect(command).toContain("--source two");
+  expect(command).toContain("--source two --without-costs");
+  expect(costsCommand).toBe(`usage-etl close ${month} --source two`);
   expect(closedByPage.month_close).toHaveLength(1);
-  expect(await byCommand(command)).toEqual(closedByPage);
+  expect(closedByPage.closed_charge?.length).toBeGreaterThan(0);
+  expect(await byCommand(command, priceCommand, costsCommand)).toEqual(closedByPage);
 
   const startedByPage = await onPage(async (pages) => {
     const asked = `/backfills/new?source=two&from=${dataStart}&to=${monthStart}-01&reprocess=all&group_by=project`;
@@ -103,5 +115,5 @@ test("a command beside a button leaves the same tables as the button, of several
   });
   expect(command).toContain("--source two");
   expect(startedByPage.backfill).toHaveLength(1);
-  expect(await byCommand(command, "--detach")).toEqual(startedByPage);
+  expect(await byCommand(`${command} --detach`)).toEqual(startedByPage);
 });

@@ -104,15 +104,24 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   bench.standin.ledger.change(sender, 2);
   await load();
   await bench.reconcile({ range: month });
-  const changed = await pages.post(`${path}/close`, { source: "default", digest }, { from: confirm });
+  const fields = { source: "default", costs: "none" };
+  const changed = await pages.post(`${path}/close`, { ...fields, digest }, { from: confirm });
   expect([changed.status, textOf(changed.text)]).toEqual([
     409,
     expect.stringContaining("Nothing was closed."),
   ]);
   expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
 
-  const [, now = ""] = /name="digest" value="(\w+)"/.exec((await pages.get(confirm)).text) ?? [];
-  const done = await pages.post(`${path}/close`, { source: "default", digest: now }, { from: confirm });
+  const offered = (await pages.get(confirm)).text;
+  expect(textOf(offered)).toContain("none: no price is valid for any of these traces.");
+  expect(textOf(offered)).toContain(`Close ${month.name} without costs`);
+  const [, now = ""] = /name="digest" value="(\w+)"/.exec(offered) ?? [];
+  const priced = await pages.post(`${path}/close`, { source: "default", digest: now }, { from: confirm });
+  expect([priced.status, textOf(priced.text)]).toEqual([
+    400,
+    expect.stringContaining("Code: month_unpriced"),
+  ]);
+  const done = await pages.post(`${path}/close`, { ...fields, digest: now }, { from: confirm });
   expect([done.status, done.headers.location]).toEqual([303, `${path}?source=default`]);
   const closed = await pages.get(path);
   expect(textOf(closed.text)).toMatch(/closed \d{4}-\d\d-\d\d [\d:]+ , on a page/);
@@ -153,11 +162,18 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   const both = `source=default&without=${left}&accept=yes`;
   const ready = await pages.get(`${path}?${both}`);
   expect(textOf(ready.text)).toContain("but for 1 that are accepted");
-  expect(textOf(ready.text)).toContain(`close ${month.name} --accept-disagreements --without ${left}`);
   const confirm = `${path}/close?${both}`;
-  const look = async () => /name="digest" value="(\w+)"/.exec((await pages.get(confirm)).text)?.[1] ?? "";
-  const close = async (digest: string) => {
-    const fields = { source: "default", digest, accept: "yes", without: left };
+  const command = `close ${month.name} --without-costs --accept-disagreements --without ${left}`;
+  expect(textOf((await pages.get(confirm)).text)).toContain(command);
+  /** The fields of the form that were not asked for. */
+  const look = async () => {
+    const { text } = await pages.get(confirm);
+    const fieldOf = (name: string) => new RegExp(`name="${name}" value="(\\w+)"`).exec(text)?.[1];
+    const [digest = "", costs] = [fieldOf("digest"), fieldOf("costs")];
+    return { digest, ...(costs === undefined ? {} : { costs }) };
+  };
+  const close = async (looked: Awaited<ReturnType<typeof look>>) => {
+    const fields = { source: "default", ...looked, accept: "yes", without: left };
     return (await pages.post(`${path}/close`, fields, { from: confirm })).status;
   };
   // Found since, on the same day: neither a total nor the number of days that are accepted has changed.
@@ -173,12 +189,16 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   const found = await look();
   await bench.sql("UPDATE usage.control_difference SET control_traces = 5 WHERE external_id = 'q'");
   expect(await close(found)).toBe(409);
-  // A price that came since would be kept too.
-  const disputed = await look();
+  // What is closed without costs stays the same with a price; what is closed with them does not with another price.
+  const costless = await look();
+  expect(costless.costs).toBe("none");
   await bench.sql(
     `WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sku_id)
      INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 0.5, 'USD', '2020-01-01' FROM k`,
   );
+  const disputed = await look();
+  expect(disputed).toEqual({ digest: expect.not.stringMatching(costless.digest) });
+  await bench.sql("UPDATE usage.price SET unit_price = 0.7");
   expect(await close(disputed)).toBe(409);
   expect(await bench.sql("SELECT FROM usage.month_close")).toHaveLength(0);
   expect(await close(await look())).toBe(303);

@@ -6,6 +6,7 @@ import { importPrices } from "../../../pipeline/bill/import-prices.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import {
   adjustedCosts,
+  costlessMonths,
   listPrices,
   type PriceGap,
   priceGaps,
@@ -113,6 +114,12 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   if (adjusted.length > 0) {
     notes.push(
       `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
+    );
+  }
+  const costless = await costlessMonths(db);
+  if (costless.length > 0 && stored.length > 0) {
+    notes.push(
+      `Closed without costs, so these months have none: ${costless.join(", ")}. \`usage-etl close MONTH\` closes the costs of one.`,
     );
   }
   return notes;

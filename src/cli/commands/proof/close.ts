@@ -19,6 +19,7 @@ import {
   closeSources,
   isAsAsked,
 } from "../../../pipeline/months/close.ts";
+import type { Cost } from "../../../store/months/keep-costs.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
 import { withSource } from "../../session/options.ts";
@@ -28,6 +29,7 @@ interface CloseOptions {
   readonly source?: string;
   readonly acceptDisagreements?: boolean;
   readonly without?: readonly string[];
+  readonly withoutCosts?: boolean;
   readonly expect?: readonly string[];
   readonly period?: string;
 }
@@ -42,6 +44,10 @@ export function define(command: Command): void {
       (id: string, before: string[] | undefined) => [...(before ?? []), id.toLowerCase()],
     )
     .option(
+      "--without-costs",
+      "close the traces alone; close the month again once prices are imported to close its costs",
+    )
+    .option(
       "--accept-disagreements",
       "close although the platform contradicts itself on some days; they stay listed",
     )
@@ -53,8 +59,14 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session, options: CloseOptions, text?: string): Promise<number> {
-  const { period, without: leftOut, expect } = options;
-  if (period !== undefined && text === undefined && leftOut === undefined && expect === undefined) {
+  const { period, without: leftOut, withoutCosts = false, expect } = options;
+  if (
+    period !== undefined &&
+    text === undefined &&
+    leftOut === undefined &&
+    !withoutCosts &&
+    expect === undefined
+  ) {
     return runPeriod(session, period, options);
   }
   if (text === undefined || period !== undefined) {
@@ -63,7 +75,7 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
       message:
         text === undefined && period === undefined
           ? "No month is given."
-          : "--period stands by itself: it takes no month, no --without and no --expect.",
+          : "--period stands by itself: it takes no month, no --without, no --without-costs and no --expect.",
       next: "Give a month such as 2026-03, or --period with a day of the billing period.",
     });
   }
@@ -72,6 +84,7 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     month: text,
     slugs: sources.map(({ slug }) => slug),
     without: leftOut ?? [],
+    withoutCosts,
     acceptDisagreements: options.acceptDisagreements ?? false,
     settleAfterMs,
     by: commandActor(),
@@ -81,10 +94,19 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, provider, others }) => ({ source, ...toData(result), provider, others })),
+    closed.map(({ source, result, unpriced, provider, others }) => {
+      return { source, ...toData(result), unpriced, provider, others };
+    }),
     () => {
       const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
-      const asked = { month, settleAfterMs, hasRedis: redis !== undefined, digests, sourceFlags };
+      const asked = {
+        month,
+        withoutCosts,
+        settleAfterMs,
+        hasRedis: redis !== undefined,
+        digests,
+        sourceFlags,
+      };
       return linesOf(closed.map((one) => describeMonth(one, { ...asked, without: one.asked })));
     },
   );
@@ -128,13 +150,20 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
 }
 
 function describeMonth(one: ClosedSource, asked: AskedClose): string {
-  const { source, result, provider, others } = one;
+  const { source, result, unpriced, provider, others } = one;
   const what = `${source}, ${asked.month.name}`;
   return linesOf(
     result.state === "open" && describeOpen(what, result.open, asked),
-    result.state === "closed" && `${describeClosed(what, result)}${withoutText(result)}`,
+    result.state === "closed" &&
+      `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
+    result.state === "costs_closed" &&
+      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
+    unpriced !== null &&
+      `${what}: no price is valid for ${count(unpriced.traces)} traces on ${count(unpriced.days)} days (${unpriced.firstDay} to ${unpriced.lastDay}): they are closed without a cost`,
     result.state === "closed_before" && [
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
+      result.costsClosedAt === null &&
+        `${what}: without costs. Close it again without --without-costs to close them.`,
       !isAsAsked(one) && `${what}: a month closes once. Which workspaces are left out cannot be changed now.`,
     ],
     `${what}: ${describeProviderMonth(provider)}`,
@@ -145,6 +174,11 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
 function describeClosed(what: string, result: { traces: number; totals: number; accepted: number }): string {
   const accepted = result.accepted === 0 ? "" : `, ${result.accepted} disagreements accepted`;
   return `${what}: closed with ${count(result.traces)} traces in ${result.totals} totals${accepted}`;
+}
+
+function costsText(costs: readonly Cost[]): string {
+  if (costs.length === 0) return "without costs";
+  return `estimated costs: ${costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ")}`;
 }
 
 function withoutText({ without }: { without: readonly string[] }): string {

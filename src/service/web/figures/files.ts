@@ -78,9 +78,9 @@ function columnOf(report: Report): string {
 
 /** Id and name; a line that stands for several ids has a name only. */
 function namesOf(line: Line, { question }: Report): Cell[] {
-  return line.kind === "id"
-    ? [line.id, line.name]
-    : [line.kind === "none" ? "(none)" : null, lineTitle(line, question)];
+  if (line.kind === "id") return [line.id, line.name];
+  const isNamed = line.kind === "none" || line.kind === "adjustment";
+  return [isNamed ? `(${line.kind})` : null, lineTitle(line, question)];
 }
 
 function cellsOf(figure: Figure): Cell[] {

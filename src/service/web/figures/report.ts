@@ -26,7 +26,7 @@ export interface Figure extends State {
 }
 
 export interface Line {
-  readonly kind: "id" | "none" | "unloaded" | "rest" | "total";
+  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total";
   readonly id: string | null;
   readonly name: string | null;
   /** How many ids it stands for. */
@@ -117,7 +117,7 @@ export async function reportOf(
   const unloaded = sums.find(({ kind }) => kind === "unloaded");
   const lineOf = (sum: Sum): Line => {
     const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
-    const isDivided = sum.kind !== "total" && sum.kind !== "unloaded";
+    const isDivided = sum.kind === "id" || sum.kind === "none" || sum.kind === "rest";
     const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
       const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
       const isWhole = isComplete && !(isDivided && (elsewhere ?? 0n) !== 0n);

@@ -207,6 +207,7 @@ function averageOf({ traces, loaded }: Cell): number | null {
 export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
   const one = idWord(question);
   if (kind === "none") return "(none)";
+  if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
   if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${one}${ids === 1 ? "" : "s"}`;
   return kind === "total" ? "Total" : "";

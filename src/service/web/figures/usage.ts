@@ -246,7 +246,7 @@ function claims(report: Report, unpriced: UnpricedIn | undefined): Html[] {
       notice(
         "warn",
         prose(
-          `${unpriced.traces.toLocaleString("en-US")} traces have no valid price (${days}), so these costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
+          `${unpriced.traces.toLocaleString("en-US")} traces have no valid price, or their month was closed without costs (${days}), so these costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
         ),
       ),
     );

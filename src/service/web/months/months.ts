@@ -7,7 +7,19 @@ import { type ClosedCost, closedCosts } from "../../../store/months/closed-costs
 import { type ClosedMonth, closedMonths } from "../../../store/months/closed-months.ts";
 import { type Adjustments, adjustmentsOf, countAdjusted } from "../../../store/months/month-adjustments.ts";
 import { checkMonths } from "../../../store/months/month-open-days.ts";
-import { address, count, type Html, html, instant, name, numberHead, signed, table } from "../parts.ts";
+import {
+  address,
+  count,
+  type Html,
+  html,
+  instant,
+  name,
+  numberHead,
+  postForm,
+  signed,
+  table,
+  twin,
+} from "../parts.ts";
 import { inShort } from "./open.ts";
 
 /** Months on a page. */
@@ -115,7 +127,15 @@ const MOST = 50;
 /** A closed month: what it was closed with, and what changed since. */
 export async function closedPage(
   db: Database,
-  given: { month: CalendarMonth; source: ListedSource; closed: ClosedMonth; masked: boolean },
+  given: {
+    month: CalendarMonth;
+    source: ListedSource;
+    closed: ClosedMonth;
+    masked: boolean;
+    sourceFlags: string;
+    /** Undefined: who looks may close nothing. */
+    csrf: string | undefined;
+  },
 ): Promise<Html> {
   const { month, source, closed, masked } = given;
   const [adjustments, costs] = await Promise.all([
@@ -149,7 +169,7 @@ export async function closedPage(
     ${adjustmentTable(adjustments)}
     ${adjustments.totals === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
     <h2>Costs</h2>
-    ${costTable(costs)}`;
+    ${closed.costsClosedAt === null && closed.traces > 0 ? costlessMonth(given) : costTable(costs)}`;
 }
 
 const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
@@ -176,9 +196,18 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
     })}`;
 }
 
+/** A month that was closed without costs, and the way to close them. */
+function costlessMonth({ month, source, sourceFlags, csrf }: Parameters<typeof closedPage>[1]): Html {
+  const fields = { source: source.source, costs: "closed" };
+  const form =
+    csrf &&
+    postForm(`/months/${month.name}/close`, { csrf, label: `Close the costs of ${month.name}`, fields });
+  return html`<p>None: ${month.name} was closed without costs, so it has none anywhere. Once prices for it are imported, its costs can be closed too.</p>
+    ${form ?? html`<p>An operator can close them.</p>`} ${twin(`usage-etl close ${month.name}${sourceFlags}`)}`;
+}
+
 function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number }): Html {
-  if (rows.length === 0)
-    return html`<p>No costs were kept: without prices at the time of the close there are none.</p>`;
+  if (rows.length === 0) return html`<p>None: it was closed without traces.</p>`;
   const shown =
     rows.length < total
       ? ` The first ${rows.length} of ${total}; reporting.usage_month_close_cost has all.`

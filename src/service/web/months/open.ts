@@ -37,8 +37,6 @@ interface OpenMonth {
   readonly source: ListedSource;
   readonly asked: AskedClose;
   readonly accepts: boolean;
-  /** Of what is closed with accepted disagreements. */
-  readonly digest: string | undefined;
   /** Whether the person may close it. */
   readonly mayClose: boolean;
 }
@@ -54,8 +52,7 @@ export function openPage(given: OpenMonth): Html {
       ? html`${notice("warn", html`<p>${month.name} is open: ${count(open.length)} days x dimensions x workspaces keep it so.</p>`)}
         ${checkList(open, asked, source.source)}`
       : html`${notice("good", html`<p>${month.name} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
-        ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}
-        ${twin(commandOf({ month, without, accepts, digest: given.digest, sourceFlags: asked.sourceFlags }))}`;
+        ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
     ${options(given)}`;
@@ -70,16 +67,19 @@ interface Order {
   readonly month: CalendarMonth;
   readonly without: readonly string[];
   readonly accepts: boolean;
+  readonly withoutCosts?: boolean;
   readonly digest: string | undefined;
   readonly sourceFlags: string | undefined;
 }
 
 /** The command that closes the same. */
-function commandOf({ month, without, accepts, digest, sourceFlags = "" }: Order): string {
+function commandOf(order: Order): string {
+  const { month, without, withoutCosts = false, accepts, digest, sourceFlags = "" } = order;
+  const costFlags = withoutCosts ? " --without-costs" : "";
   const acceptFlags = accepts ? " --accept-disagreements" : "";
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
   const expectFlags = digest === undefined ? "" : ` --expect ${digest}`;
-  return `usage-etl close ${month.name}${sourceFlags}${acceptFlags}${withoutFlags}${expectFlags}`;
+  return `usage-etl close ${month.name}${sourceFlags}${costFlags}${acceptFlags}${withoutFlags}${expectFlags}`;
 }
 
 /** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
@@ -141,7 +141,9 @@ export async function confirmation(
   const hidden = totals.workspaces.length - listed.length;
   const { start: from, end: to } = month;
   const differences = address("/differences", { source: source.source, from, to });
-  const fields = { source: source.source, digest, accept: accepts ? "yes" : undefined, without };
+  const withoutCosts = totals.costs.length === 0 && traces > 0;
+  const accept = accepts ? "yes" : undefined;
+  const fields = { source: source.source, digest, accept, without, costs: withoutCosts ? "none" : undefined };
   return html`<p>These totals of ${source.source} are kept for good. <strong>A month closes once.</strong> What changes later becomes an adjustment beside them.</p>
     <dl class="facts">
       <dt>Traces</dt><dd>${count(traces)}</dd>
@@ -151,7 +153,10 @@ export async function confirmation(
       )}</ul></dd>
       <dt>Estimated costs</dt><dd>${
         totals.costs.length === 0
-          ? "none: no price is valid in this month"
+          ? withoutCosts
+            ? html`none: no price is valid for any of these traces. The month has no costs anywhere until prices are imported and its costs are closed.
+              <br><code>usage-etl prices import FILE</code> imports prices.`
+            : "none: there are no traces"
           : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
       }</dd>
       <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : without.map((id) => html`${name(id)} `)}</dd>
@@ -167,8 +172,8 @@ export async function confirmation(
       ),
     })}
     ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
-    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}`, fields })}
-    ${twin(commandOf({ month, without, accepts, digest, sourceFlags }))}`;
+    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}${withoutCosts ? " without costs" : ""}`, fields })}
+    ${twin(commandOf({ month, without, withoutCosts, accepts, digest, sourceFlags }))}`;
 }
 
 /** The sign of a reason: that of the status it is, or of something to compare. */

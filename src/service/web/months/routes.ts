@@ -9,7 +9,6 @@ import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/
 import { lookAtMonth } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { digestToClose } from "../../../store/months/close-digest.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import type { Page } from "../layout.ts";
@@ -36,9 +35,15 @@ const ids = z.preprocess(
   z.array(z.string().max(1000).toLowerCase()).max(1000),
 );
 const asked = z.object({ source: SLUG, without: ids, accept: z.literal("yes").optional() });
+/** `closed`: the month is closed before, and its costs are now. `none`: it is closed without costs. */
+const COSTS = z.enum(["closed", "none"]);
 type Asked = z.output<typeof asked>;
 type Params = z.output<typeof params>;
-const form = asked.extend({ source: z.string().max(63), digest: z.string().max(64) });
+const form = asked.extend({
+  source: z.string().max(63),
+  digest: z.string().max(64).optional(),
+  costs: COSTS.optional(),
+});
 
 /** Months: what keeps them open, closing one, and what changed since. */
 export function addMonths(web: Web): void {
@@ -69,27 +74,20 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const { month, closed } = look;
   const title = `${month.name}, ${source.source}`;
   const choice = sourceForm(`/months/${month.name}`, sources, source.source);
-  // What is accepted is named in the command: it closes nothing that is found later.
-  const digest =
-    closed === undefined && look.open.length === 0 && look.accepted > 0
-      ? await digestToClose(db, {
-          sourceId: source.sourceId,
-          monthStart: month.start,
-          required: look.required,
-          without: query.without,
-        })
-      : undefined;
   const body =
     closed === undefined
       ? openPage({
-          digest,
           look,
           source,
           accepts: query.accept === "yes",
           mayClose: who.role === "operator",
           asked: askedOf(context, { month: look.month, without: query.without, source: source.source }),
         })
-      : await closedPage(db, { month, source, closed, masked: who.role === "viewer" });
+      : await closedPage(db, {
+          ...{ month, source, closed, masked: who.role === "viewer" },
+          sourceFlags: sourceFlagsOf(context.config, source.source),
+          csrf: who.role === "operator" ? context.csrf() : undefined,
+        });
   const all = address("/months", { source: source.source });
   const others =
     look.others.length === 0 ? "" : html`<p>Other usage: ${prose(describeOtherUsage(look.others))}</p>`;
@@ -145,11 +143,13 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       slugs: [source.source],
       without: body.without,
       by,
-      expectedDigests: [body.digest],
+      withoutCosts: body.costs === "none",
+      // Costs that are closed later keep the close: there is nothing that was looked at.
+      ...(body.costs === "closed" ? {} : { expectedDigests: [body.digest ?? ""] }),
       acceptDisagreements: body.accept === "yes",
       settleAfterMs: config.settleAfterMs,
     });
-    if (closed[0]?.result.state === "closed") {
+    if (closed[0]?.result.state === "closed" || closed[0]?.result.state === "costs_closed") {
       return { redirect: address(`/months/${month}`, { source: source.source }) };
     }
     await refused(closed[0]?.result.state === "open" ? "it is open" : "it was closed before");

@@ -142,7 +142,14 @@ describe("a month", () => {
       ["default", [second]],
       ["other", ["theirs"]],
     ]);
-    const done = { state: "closed", totals: 0, traces: 0, accepted: 0, settleAfterSeconds: null } as const;
+    const done = {
+      state: "closed",
+      totals: 0,
+      traces: 0,
+      accepted: 0,
+      settleAfterSeconds: 0,
+      costs: [],
+    } as const;
     const without = [first, second].sort();
     for (const [asked, result, is] of [
       [[], { ...done, without: [] }, true],

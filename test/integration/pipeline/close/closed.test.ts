@@ -6,7 +6,8 @@ import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
 import { noteBillPart } from "../../../../src/store/bill/bill-terms.ts";
-import { adjustedCosts } from "../../../../src/store/bill/prices.ts";
+import { adjustedCosts, costlessMonths, unpricedUsage } from "../../../../src/store/bill/prices.ts";
+import { pricingOf, usageCosts } from "../../../../src/store/figures/costs.ts";
 import { digestToClose } from "../../../../src/store/months/close-digest.ts";
 import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
@@ -81,12 +82,24 @@ test("a month stays open until it is loaded and reconciled with the export, then
   });
   const inOrder = (expectedDigests: string[]) =>
     closeSources(bench.store, {
-      ...{ month: monthStart.slice(0, 7), slugs: [], settleAfterMs: 3 * DAY_MS, expectedDigests },
+      ...{
+        month: monthStart.slice(0, 7),
+        slugs: [],
+        settleAfterMs: 3 * DAY_MS,
+        withoutCosts: true,
+        expectedDigests,
+      },
       by: { name: null, role: "operator", via: "command" },
     });
   await expect(inOrder(["another"])).rejects.toMatchObject({ code: "month_changed" });
   expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
-  const about = { sourceId: asked.sourceId, monthStart, without: [], required: looked.required };
+  const about = {
+    sourceId: asked.sourceId,
+    monthStart,
+    without: [],
+    withoutCosts: true,
+    required: looked.required,
+  };
   const { closed: sources } = await inOrder(["another", await digestToClose(db, about)]);
   expect(sources).toMatchObject([{ source: "default", asked: [], result: done, provider }]);
   expect(await look()).toMatchObject({
@@ -202,21 +215,25 @@ test("an id that is first seen after the close is an adjustment of its own", asy
   expect(await totals()).toMatchObject(Array.from({ length: 4 }, () => ({ adjustment: 4 })));
 });
 
+/** One price for all usage, in place of the one before. */
+async function changePrice(unit: string): Promise<void> {
+  await bench.sql("DELETE FROM usage.price");
+  await bench.sql(
+    `WITH k AS (INSERT INTO usage.sku (name) VALUES ('base') ON CONFLICT (name) DO UPDATE SET name = 'base' RETURNING sku_id)
+     INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, ${unit}, 'USD', '2020-01-01' FROM k`,
+  );
+}
+
 test("a close keeps the prices it was made with; a later price is an adjustment", async () => {
   await load();
   await bench.reconcile({ range: month });
-  const price = (unit: string) =>
-    bench.sql(
-      `WITH k AS (INSERT INTO usage.sku (name) VALUES ('base') ON CONFLICT (name) DO UPDATE SET name = 'base' RETURNING sku_id)
-       INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, ${unit}, 'USD', '2020-01-01' FROM k`,
-    );
   const costs = () =>
     bench.sql(
       `SELECT unit_price::float, closed_traces::integer, closed_cost::float, adjustment_cost::float, current_cost::float
        FROM reporting.usage_month_close_cost ORDER BY unit_price`,
     );
-  await price("0.5");
-  await close();
+  await changePrice("0.5");
+  await close({ withoutCosts: false });
   const [traces, cost] = [booked(), booked() / 2];
   expect(await costs()).toEqual([
     { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: 0, current_cost: cost },
@@ -232,8 +249,7 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     );
   const shownCosts = ["user", "workspace"].map((of) => ({ of, cost, is_closed: true }));
   expect(await shown()).toEqual(shownCosts);
-  await bench.sql("DELETE FROM usage.price");
-  await price("0.25");
+  await changePrice("0.25");
   expect(await shown()).toEqual(shownCosts);
   expect(await adjustedCosts(bench.store.db)).toEqual([
     `default ${new Date(month.start).toISOString().slice(0, 7)}`,
@@ -271,5 +287,77 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     ...[
       { unit_price: 0.5, closed_traces: traces, closed_cost: cost, adjustment_cost: -cost, current_cost: 0 },
     ],
+  ]);
+});
+
+test("a month without a price closes without costs only if asked, and has none anywhere until they are closed", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  const withCosts = () => close({ withoutCosts: false });
+  await expect(withCosts()).rejects.toMatchObject({ code: "month_unpriced" });
+  expect(await bench.sql("SELECT FROM usage.month_close")).toEqual([]);
+  expect(await close()).toMatchObject({ state: "closed", traces: booked(), costs: [] });
+  await expect(withCosts()).rejects.toMatchObject({ code: "month_unpriced" });
+  const [from, to] = [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10));
+  /** What each view says that the usage of the month costs, and what that one says that has no price. */
+  const costs = async () => {
+    const rows = await bench.sql<{ of: string; cost: number | null }>(
+      `WITH cost AS (
+         SELECT 'workspace' AS of, usage_date, estimated_cost AS cost FROM reporting.fct_cost_workspace_daily
+         UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting.fct_cost_project_daily
+         UNION ALL
+         SELECT 'focus ' || coalesce("ChargeClass", "x_BillingMonth"::text), "x_UsageDate", "BilledCost"
+         FROM reporting.focus_1_4_cost_and_usage
+         UNION ALL SELECT 'close', month_start, closed_cost FROM reporting.usage_month_close_cost
+         UNION ALL SELECT 'adjustment', month_start, nullif(adjustment_cost, 0) FROM reporting.usage_month_close_cost
+         UNION ALL SELECT 'unpriced traces', usage_date, traces FROM reporting.usage_unpriced_daily WHERE NOT has_other_price
+       )
+       SELECT of, sum(cost)::float AS cost FROM cost WHERE usage_date >= $1::date AND usage_date < $2::date
+       GROUP BY of HAVING sum(cost) IS NOT NULL`,
+      [from, to],
+    );
+    const { currencies, hasSteps } = await pricingOf(bench.store.db, sourceId);
+    const lines = currencies.map((currency) =>
+      usageCosts(
+        bench.store.db,
+        { sourceId, source: "default", by: "project", workspaceId: null },
+        {
+          range: { from: from ?? "", to: to ?? "" },
+          before: { from: from ?? "", to: from ?? "" },
+          ...{ per: "month", currency, hasSteps, top: 5, masked: false },
+        },
+      ),
+    );
+    const page = (await Promise.all(lines))
+      .flat()
+      .reduce((sum, line) => sum + (line.bucket === null ? Number(line.cost) : 0), 0);
+    return { ...Object.fromEntries(rows.map(({ of, cost }) => [of, cost])), page };
+  };
+  const [{ sourceId = 0 } = {}] = await bench.sql<{ sourceId: number }>(
+    'SELECT source_id AS "sourceId" FROM usage.source',
+  );
+  await changePrice("0.5");
+  expect(await costs()).toEqual({ "unpriced traces": booked(), page: 0 });
+  // It was asked for, so nothing warns of it. An import names it.
+  expect(await unpricedUsage(bench.store.db, sourceId)).toMatchObject({ prices: 1, traces: 0 });
+  expect(await costlessMonths(bench.store.db)).toEqual([`default ${from?.slice(0, 7)}`]);
+  // Closed before, as asked.
+  expect(await close()).toMatchObject({ state: "closed_before", costsClosedAt: null });
+
+  const cost = booked() / 2;
+  expect(await withCosts()).toMatchObject({
+    ...{ state: "costs_closed", costs: [{ currency: "USD", cost: String(cost) }], accepted: 0, without: [] },
+  });
+  const closed = { workspace: cost, project: cost, [`focus ${from}`]: cost, close: cost, page: cost };
+  expect(await costs()).toEqual(closed);
+  expect(await costlessMonths(bench.store.db)).toEqual([]);
+  expect(await withCosts()).toMatchObject({ state: "closed_before", costsClosedAt: expect.any(String) });
+  // From here on it is as any closed month.
+  await changePrice("0.25");
+  const correction = { "focus Correction": -cost / 2, adjustment: -cost / 2 };
+  expect(await costs()).toEqual({ ...closed, ...correction });
+  expect(await bench.sql("SELECT action FROM usage.operator_action ORDER BY action_id")).toEqual([
+    { action: "month.close" },
+    { action: "month.close_costs" },
   ]);
 });
