@@ -14,6 +14,7 @@ import {
 import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
+import { doubtMiscounted } from "../../store/proof/miscounted.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { type OpenSource, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";
@@ -42,6 +43,8 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
   readonly othersNotFinal: number;
   /** Days x workspaces on which long-lived and short-lived traces were added up and compared with all. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
+  /** Months x scopes, of all time, whose records were changed by others than loads. Their days are provisional again. */
+  readonly miscounted: number;
   /** What differs in the range after the check, whoever found it. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly TotalsFailure[];
@@ -51,7 +54,8 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
  * Checks final days against totals: their sums against windows of whole weeks, months and years, one request for up to
  * a year of days, and the sums of each dimension against the workspace's; of tiers also that they add up to all. Where a total
  * differs, the days are fetched again. If they are equal then, it was a restatement; else the window is kept as a difference
- * with both numbers. Whatever is loaded is checked, each meter by itself.
+ * with both numbers. Whatever is loaded is checked, each meter by itself. First it looks whether the records are still those that
+ * loads counted.
  */
 export async function checkTotals(
   source: OpenSource,
@@ -60,6 +64,7 @@ export async function checkTotals(
 ): Promise<TotalsResult> {
   const { sourceId, store, workspaces } = source;
   const end = floorToGrid((await storeNow(store.db)) - source.settings.settleAfterMs, DAY_MS);
+  const miscounted = await doubtMiscounted(store, sourceId);
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
 
@@ -92,6 +97,7 @@ export async function checkTotals(
     others,
     othersNotFinal: sumOf(others, "daysNotFinal"),
     ...(tierDays === undefined ? {} : { tierDays }),
+    miscounted,
     findings,
     failed: checks.flatMap(({ parts }) => parts.flatMap(({ failed }) => failed)),
   };

@@ -50,8 +50,8 @@ async function run(
     kind: "totals",
     work: (source) =>
       progress({ label: "totals", unit: "windows" }, (update) => checkTotals(source, reach, update)),
-    exitOf: ({ failures, unverified, daysNotFinal, othersNotFinal, differences }) => {
-      if (failures + unverified + daysNotFinal + othersNotFinal > 0) return EXIT.partlyFailed;
+    exitOf: ({ failures, unverified, daysNotFinal, othersNotFinal, miscounted, differences }) => {
+      if (failures + unverified + daysNotFinal + othersNotFinal + miscounted > 0) return EXIT.partlyFailed;
       return differences > 0 ? EXIT.mismatch : EXIT.done;
     },
     describe: (results) => linesOf(Object.values(results).map(describeTotals)),
@@ -67,6 +67,8 @@ export function describeTotals(result: TotalsResult): string {
   return linesOf(
     `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} days x scopes. ` +
       `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
+    result.miscounted > 0 &&
+      `In ${count(result.miscounted)} months x scopes the records are not those that were loaded: something else changed them. The next \`usage-etl sync\` loads them again.`,
     result.daysDisproved > 0 &&
       `Not proved: ${result.daysDisproved} days x scopes in which a difference is left.`,
     others.flatMap((one) => [

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
 import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
+import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { createBackfill } from "../../../../src/store/work/backfills.ts";
@@ -74,6 +75,35 @@ test.each(["inline", "queue"] as const)(
     expect(differences(await inStore(bench), whole)).toEqual([]);
   },
 );
+
+test("a night finds what was restored past the triggers, and the next sync loads it again", async () => {
+  const bench = await setup({ workspaces: [0], days: 70 });
+  await bench.sync();
+  const totals = async () => (await checkTotals(await bench.open(), "month")).miscounted;
+  const coverage = () =>
+    bench.sql("SELECT scope_id, period_start, period_end, final FROM usage.coverage ORDER BY 1, 2");
+  const whole = await coverage();
+  expect(await totals()).toBe(0);
+  expect(await coverage()).toEqual(whole);
+  const [first, second] = [0, 1].map((days) => dayOf(bench.dataStart + days * DAY_MS));
+  for (const changed of [
+    [`UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start = '${first}'`],
+    [`DELETE FROM usage.dated_record WHERE bucket_start = '${second}'`],
+    [
+      "UPDATE usage.monthly_total SET traces = traces + 1 WHERE month_start = (SELECT min(month_start) FROM usage.monthly_total)",
+    ],
+    ["TRUNCATE usage.monthly_total"],
+  ]) {
+    await changePastTriggers(bench, ...changed);
+    await bench.sync();
+    // Nothing else in the table has changed, so it is found once, and only there.
+    expect(await totals(), changed[0]).toBeGreaterThan(0);
+    expect(await totals(), changed[0]).toBe(0);
+    await bench.sync();
+    expect(differences(await inStore(bench), routine(bench)), changed[0]).toEqual([]);
+    expect((await coverage()).length).toBeGreaterThanOrEqual(whole.length);
+  }
+});
 
 test("such a backfill asks again for what others have loaded since it was entered, by digests", async () => {
   const bench = await setup({ workspaces: [0] });
