@@ -54,7 +54,7 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
  * Checks final days against totals: their sums against windows of whole weeks, months and years, one request for up to
  * a year of days, and the sums of each dimension against the workspace's; of tiers also that they add up to all. Where a total
  * differs, the days are fetched again. If they are equal then, it was a restatement; else the window is kept as a difference
- * with both numbers. Whatever is loaded is checked, each meter by itself. First it looks whether the records are still those that
+ * with both numbers. Whatever is loaded is checked, each meter by itself. Last it looks whether the records are still those that
  * loads counted.
  */
 export async function checkTotals(
@@ -64,9 +64,10 @@ export async function checkTotals(
 ): Promise<TotalsResult> {
   const { sourceId, store, workspaces } = source;
   const end = floorToGrid((await storeNow(store.db)) - source.settings.settleAfterMs, DAY_MS);
-  const miscounted = await doubtMiscounted(store, sourceId);
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
+  // Of all time, and what no total has healed.
+  const miscounted = await doubtMiscounted(store, sourceId);
 
   // From here on, what the tables say after the work.
   const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };

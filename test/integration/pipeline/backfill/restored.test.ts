@@ -87,21 +87,18 @@ test("a night finds what was restored past the triggers, and the next sync loads
   expect(await coverage()).toEqual(whole);
   const [first, second] = [0, 1].map((days) => dayOf(bench.dataStart + days * DAY_MS));
   for (const changed of [
-    [`UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start = '${first}'`],
-    [`DELETE FROM usage.dated_record WHERE bucket_start = '${second}'`],
-    [
-      "UPDATE usage.monthly_total SET traces = traces + 1 WHERE month_start = (SELECT min(month_start) FROM usage.monthly_total)",
-    ],
-    ["TRUNCATE usage.monthly_total"],
+    `UPDATE usage.dated_record SET traces = traces + 7 WHERE bucket_start = '${first}'`,
+    `DELETE FROM usage.dated_record WHERE bucket_start = '${second}'`,
+    "UPDATE usage.monthly_total SET traces = traces + 1 WHERE month_start = (SELECT min(month_start) FROM usage.monthly_total)",
+    "TRUNCATE usage.monthly_total",
   ]) {
-    await changePastTriggers(bench, ...changed);
+    await changePastTriggers(bench, changed);
     await bench.sync();
-    // Nothing else in the table has changed, so it is found once, and only there.
-    expect(await totals(), changed[0]).toBeGreaterThan(0);
-    expect(await totals(), changed[0]).toBe(0);
+    // The check of this month's totals does not reach so far back. It is found once.
+    expect(await totals(), changed).toBeGreaterThan(0);
+    expect(await totals(), changed).toBe(0);
     await bench.sync();
-    expect(differences(await inStore(bench), routine(bench)), changed[0]).toEqual([]);
-    expect((await coverage()).length).toBeGreaterThanOrEqual(whole.length);
+    expect(differences(await inStore(bench), routine(bench)), changed).toEqual([]);
   }
 });
 
