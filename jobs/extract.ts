@@ -31,7 +31,7 @@ export const extractJob = defineJob({
       if (followUps.length > 0) await context.enqueueSoon();
       return { outcome, requests, ...rows, followUps: followUps.length };
     } catch (error) {
-      return retryLater(context, error, taskId);
+      return retryLater(context, error, { taskId, taken: job.attemptsStarted });
     }
   },
 });
@@ -40,7 +40,7 @@ export const extractJob = defineJob({
 async function retryLater(
   { holdBack, source, log }: JobContext,
   error: unknown,
-  taskId: number,
+  { taskId, taken }: { taskId: number; taken: number },
 ): Promise<never> {
   if (isKeyRefused(error)) {
     await returnMessages((await source.known()).store, [taskId]);
@@ -48,7 +48,7 @@ async function retryLater(
   }
   if (error instanceof PlatformError && error.status === 429) {
     // The platform limits the key, not the request: everybody waits, and no attempt is used.
-    const waitMs = pauseOf(error, 1);
+    const waitMs = pauseOf(error, taken);
     log.warn({ code: error.code, reason: error.message, waitMs }, "held back");
     await holdBack(waitMs);
     throw new RateLimitError();

@@ -23,7 +23,7 @@ export interface RetryDeps {
 }
 
 /**
- * Tries retryable errors again: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured. Throws the last error
+ * Tries retryable errors again: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured up to 5 min. Throws the last error
  * after `attempts`.
  */
 export async function withRetries<T>(
@@ -54,7 +54,9 @@ export async function withRetries<T>(
 /** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: Error, attempt: number): number {
   if (error instanceof PlatformError) {
-    const asked = error.retryAfterMs === undefined ? undefined : Math.min(error.retryAfterMs, CAP_MS);
+    // Nobody can mean a wait of hours, or what cannot be read: growing pauses find out when it is over.
+    if (error.isRetryAfterOdd) return Math.min(CAP_MS, SILENT_LIMIT_MS * 2 ** (attempt - 1));
+    const asked = error.retryAfterMs;
     // A 429 uses no attempt in the queue, so one that asks for no wait would be sent without end.
     if (error.status === 429) return Math.max(asked ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
     if (asked !== undefined) return asked;

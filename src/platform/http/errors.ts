@@ -31,13 +31,19 @@ interface ErrorAnswer {
   readonly retryAfter: string | undefined;
   /** Beginning of the body, decoded. */
   readonly body: string;
+  /** The answer's own `Date`: a date in it is one of the same clock. */
+  readonly date: string | undefined;
+  /** Of this machine, where the answer has no date. */
   readonly now: number;
 }
 
 /** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
   const { status } = answer;
-  const { ms: retryAfterMs, problem } = fromRetryAfter(answer.retryAfter, answer.now);
+  const { ms: retryAfterMs, problem } = fromRetryAfter(
+    answer.retryAfter,
+    instantOf(answer.date ?? "") ?? answer.now,
+  );
   const excerpt = excerptOf(answer.body, context.redact);
   const said = excerpt === "" ? " with an empty body" : `: ${excerpt}`;
   return new PlatformError({
@@ -219,13 +225,17 @@ export interface RetryAfter {
   readonly problem?: string;
 }
 
+/** An HTTP date as epoch milliseconds; undefined if it is none. */
+function instantOf(text: string): number | undefined {
+  const ms = DateTime.fromHTTP(text.trim(), { zone: "utc" }).toMillis();
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
 /** Reads a `Retry-After` header: whole seconds or an HTTP date (RFC 9110, 10.2.3), bounded to five minutes. */
 export function fromRetryAfter(header: string | undefined, now: number): RetryAfter {
   const text = header?.trim() ?? "";
   if (text === "") return {};
-  const ms = /^\d+$/.test(text)
-    ? Number(text) * 1000
-    : Math.max(DateTime.fromHTTP(text, { zone: "utc" }).toMillis() - now, 0);
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Math.max((instantOf(text) ?? Number.NaN) - now, 0);
   const shown = JSON.stringify(text.slice(0, 40));
   if (Number.isNaN(ms)) return { problem: `Its Retry-After, ${shown}, cannot be read.` };
   if (ms <= LONGEST_WAIT_MS) return { ms };

@@ -178,7 +178,7 @@ export class PlatformHttp {
     let target = new URL(this.#prefix + request.path + (query === "" ? "" : `?${query}`), this.#base.origin);
     for (let redirects = 0; ; redirects += 1) {
       const context = this.#contextOf(target, request);
-      const { status, location, retryAfter, body } = await this.#send(target, request, context);
+      const { status, location, retryAfter, date, body } = await this.#send(target, request, context);
       const isEmptyWell = method !== "GET" || request.mayBeEmpty === true;
       if (status === 200 || (isEmptyWell && SENT_WELL.has(status))) return { body, context };
       if ((method === "GET" ? REDIRECTS : KEEPING).has(status)) {
@@ -187,7 +187,7 @@ export class PlatformHttp {
         continue;
       }
       throw statusError(
-        { status, retryAfter, body: await beginningOf(body), now: this.#clock.now() },
+        { status, retryAfter, date, body: await beginningOf(body), now: this.#clock.now() },
         context,
       );
     }
@@ -235,6 +235,7 @@ export class PlatformHttp {
         status,
         location: single(headers.location),
         retryAfter: single(headers["retry-after"]),
+        date: single(headers.date),
         body: new AnswerBody({
           stream,
           status,

@@ -2,7 +2,7 @@ import "../../validation.ts";
 import { createParser } from "eventsource-parser";
 import type { z } from "zod";
 import { cutFault, foreignFault } from "../parse/answer-fault.ts";
-import { ValueScanner } from "../parse/json-scan.ts";
+import { hasKeyTwice, ValueScanner } from "../parse/json-scan.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { faultError } from "./errors.ts";
 import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./http.ts";
@@ -48,7 +48,8 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
     .replace(/^\u{FEFF}/u, "")
     .trim();
   try {
-    return JSON.parse(document);
+    const value: unknown = JSON.parse(document);
+    if (!hasKeyTwice(bytes, value)) return value;
   } catch {
     // JSON that begins and never closes was cut; anything else is another page.
     const begun = document === "" || /^[[{]/.test(document);
@@ -57,6 +58,7 @@ function parseDocument(bytes: Buffer, fail: Fail): unknown {
     const beginning = describeValue(document.slice(0, 60));
     throw fail(foreignFault(`the answer is not JSON: it begins with ${beginning}`));
   }
+  throw fail(foreignFault("an object of the answer has a key twice"));
 }
 
 /** Characters of one event: a task with its history is some kilobytes. */

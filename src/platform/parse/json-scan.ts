@@ -7,6 +7,7 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 const BRACE_BIT = 0x20;
+const COLON = 0x3a;
 
 /**
  * Finds the end of one JSON object, array or string in bytes that come in pieces. It knows only strings, escapes and depth:
@@ -90,30 +91,49 @@ export function isDelimiter(byte: number): boolean {
 }
 
 /**
- * The records of a run: whole objects with commas between. `first` is the index of the first of them in `usage`. Throws
- * `AnswerFault` that names the record that is not JSON.
+ * Whether an object of the JSON has a key twice, however it is spelled. `value`: what `JSON.parse` made of it, which keeps the last of
+ * two. Each member has one colon outside of strings.
  */
-export function parseRun(run: Buffer, first: number): unknown[] {
-  try {
-    return JSON.parse(`[${run.toString("utf8")}]`);
-  } catch {
-    const index = first + brokenRecord(run);
-    throw recordFault(`record ${index} (usage[${index}]) is not JSON`, `usage.${index}`);
+export function hasKeyTwice(json: Uint8Array, value: unknown): boolean {
+  let members = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    if (json[at] === COLON) members += 1;
+    if (json[at] !== QUOTE) continue;
+    for (at += 1; at < json.length && json[at] !== QUOTE; at += 1) if (json[at] === BACKSLASH) at += 1;
   }
+  return members !== membersOf(value);
 }
 
-/** The index of the record in the run that is not JSON. */
-function brokenRecord(run: Buffer): number {
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const values = Object.values(value);
+  const inside = values.reduce<number>((sum, one) => sum + membersOf(one), 0);
+  return Array.isArray(value) ? inside : inside + values.length;
+}
+
+/**
+ * The records of a run: whole objects with commas between. `first` is the index of the first of them in `usage`. Throws
+ * `AnswerFault` that names the record that is not JSON, or has a key twice.
+ */
+export function parseRun(run: Buffer, first: number): unknown[] {
+  const records = parsed(run, 0, run.length, (json) => `[${json}]`);
+  if (records !== undefined) return records as unknown[];
   const scanner = new ValueScanner();
-  let index = 0;
+  let index = first;
   for (let at = 0; at !== -1; index += 1) {
     const end = scanner.scan(run, at);
-    try {
-      JSON.parse(run.toString("utf8", at, end));
-    } catch {
-      return index;
-    }
+    if (parsed(run, at, end) === undefined) break;
     at = run.indexOf(OPEN_BRACE, end);
   }
-  return index;
+  throw recordFault(`record ${index} (usage[${index}]) is not JSON, or has a key twice`, `usage.${index}`);
+}
+
+/** Undefined: it is not JSON, or has a key twice. */
+function parsed(run: Buffer, from: number, to: number, whole = (json: string) => json): unknown {
+  try {
+    const value: unknown = JSON.parse(whole(run.toString("utf8", from, to)));
+    return hasKeyTwice(run.subarray(from, to), value) ? undefined : value;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { AnswerFault } from "./answer-fault.ts";
-import { skipSpace, ValueScanner } from "./json-scan.ts";
+import { hasKeyTwice, skipSpace, ValueScanner } from "./json-scan.ts";
 import type { FromWireRecord } from "./wire-record.ts";
 import { fromWireTime } from "./wire-values.ts";
 
@@ -168,6 +168,7 @@ export class PlainRecords {
   #parse(bytes: Buffer): Dimensions | undefined {
     try {
       const dimensions: unknown = JSON.parse(bytes.toString("utf8"));
+      if (hasKeyTwice(bytes, dimensions)) return undefined;
       const { workspaceId, dimensionId, dimensionName } = this.#fromWireRecord({ dimensions }, 0);
       return { text: bytes.toString("latin1"), workspaceId, dimensionId, dimensionName, next: undefined };
     } catch (error) {
@@ -209,7 +210,6 @@ function layoutOf(record: string): Layout | undefined {
   const names = new Set<string>();
   let from = 0;
   for (const { 0: member, 1: name = "", 2: value = "", index } of record.matchAll(MEMBERS)) {
-    // The last of two would count.
     if (names.has(name)) return undefined;
     names.add(name);
     const slot = slotOf(name, value);

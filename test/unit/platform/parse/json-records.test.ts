@@ -133,6 +133,9 @@ describe("JsonRecordCutter", () => {
     ["a number", "[{},7]", 1],
     ["null", "[null]", 0],
     ["broken inside", '[{"a":1},{"a":1},{"a":nope},{"a":1}]', 2],
+    ["with a key twice", '[{"a":1},{"traces":1,"traces":2}]', 1],
+    ["with a key twice within", '[{"d":[{"id":"x\\":","id":null}]}]', 0],
+    ["with a key twice, once escaped", '[{"a":1},{"a":1},{"id":"x","i\\u0064":"y"},{"a":1}]', 2],
     ["mismatched brackets", '[{"a":1},{"a":[}},{"a":1}]', 1],
   ])("names the record that is %s", (_, usage, index) => {
     for (const way of [

@@ -256,6 +256,23 @@ describe("PlainRecords", () => {
     },
   );
 
+  it("takes no id of two: a key twice is refused after any number of plain records", () => {
+    const record = (dimensions: string, more = "") =>
+      `{"time_bucket":"2026-03-01T00:00:00Z","dimensions":{${dimensions}}${more},"traces":1}`;
+    const plain = ["a", "b", "a"].map((id) => record(`"user_id":"${id}"`));
+    for (const twice of [
+      record('"user_id":"c","user_id":null'),
+      record('"user_id":"c","user_\\u0069d":"d"'),
+      record('"user_id":"c"', ',"traces":7'),
+    ]) {
+      for (let before = 0; before <= plain.length; before++) {
+        const body = bodyOf([...plain.slice(0, before), twice, ...plain]);
+        const { fault } = readBoth([body]);
+        expect(fault, twice).toMatchObject({ location: `usage.${before}` });
+      }
+    }
+  });
+
   it("reads more ids than it remembers, in another order each day", () => {
     const users = Array.from(
       { length: 9000 },
