@@ -2,7 +2,7 @@ import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
 import type { Database, Store } from "../../store/db/database.ts";
-import { type UnpricedIn, unpricedIn } from "../../store/figures/unpriced-in.ts";
+import { type UnpricedDay, unpricedIn } from "../../store/figures/unpriced-in.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";
@@ -37,7 +37,7 @@ export interface ClosedSource extends BesideTraces {
   readonly asked: readonly string[];
   readonly result: CloseResult;
   /** What was closed with costs now, and has none. */
-  readonly unpriced: UnpricedIn | null;
+  readonly unpriced: readonly UnpricedDay[];
 }
 
 /**
@@ -72,10 +72,8 @@ export async function closeSources(
     const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
     const days = { from: month.start, to: month.end };
     const hasCosts = "costs" in result && result.costs.length > 0;
-    const unpriced = hasCosts
-      ? await unpricedIn(store.db, { source, workspaceId: null, range: days })
-      : undefined;
-    closed.push({ source, asked, result, unpriced: unpriced ?? null, ...beside });
+    const unpriced = hasCosts ? await unpricedIn(store.db, { source, workspaceId: null, range: days }) : [];
+    closed.push({ source, asked, result, unpriced, ...beside });
   }
   return { month, closed };
 }

@@ -2,27 +2,35 @@ import { sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 
-/** Usage on days for which no price is valid: costs leave it out. */
-export interface UnpricedIn {
-  readonly days: number;
+/** Usage for which no price is valid: costs leave it out. */
+export interface UnpricedDay {
+  /** ISO. */
+  readonly day: string;
+  /** The platform's id. */
+  readonly workspaceId: string;
   readonly traces: number;
-  readonly firstDay: string;
-  readonly lastDay: string;
 }
 
-/** Undefined: every day with usage in the range has a price. */
+/** By day. None: every day with usage in the range has a price. */
 export async function unpricedIn(
   db: Database,
   { source, workspaceId, range }: { source: string; workspaceId: string | null; range: Days },
-): Promise<UnpricedIn | undefined> {
-  const { rows } = await sql<UnpricedIn>`
-    select count(distinct usage_date)::integer as days, sum(traces)::bigint as traces,
-           min(usage_date)::text as "firstDay", max(usage_date)::text as "lastDay"
+): Promise<UnpricedDay[]> {
+  const { rows } = await sql<UnpricedDay>`
+    select usage_date::text as day, workspace_id as "workspaceId", traces
     from reporting.usage_unpriced_daily
     where source_id = ${source} and not has_other_price
       and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
       and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}
-    having count(*) > 0
+    order by 1, 2
   `.execute(db);
-  return rows[0];
+  return rows;
+}
+
+/** Such as `1,200 traces (2026-03-01 to 2026-03-09)`. Undefined: none. */
+export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string | undefined {
+  const [first, last] = [unpriced[0]?.day, unpriced.at(-1)?.day];
+  if (first === undefined) return undefined;
+  const traces = unpriced.reduce((sum, one) => sum + one.traces, 0).toLocaleString("en-US");
+  return `${traces} traces (${first === last ? first : `${first} to ${last}`})`;
 }

@@ -19,6 +19,7 @@ import {
   closeSources,
   isAsAsked,
 } from "../../../pipeline/months/close.ts";
+import { describeUnpricedDays } from "../../../store/figures/unpriced-in.ts";
 import type { Cost } from "../../../store/months/keep-costs.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
@@ -152,14 +153,14 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
 function describeMonth(one: ClosedSource, asked: AskedClose): string {
   const { source, result, unpriced, provider, others } = one;
   const what = `${source}, ${asked.month.name}`;
+  const uncosted = describeUnpricedDays(unpriced);
   return linesOf(
     result.state === "open" && describeOpen(what, result.open, asked),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
-    unpriced !== null &&
-      `${what}: no price is valid for ${count(unpriced.traces)} traces on ${count(unpriced.days)} days (${unpriced.firstDay} to ${unpriced.lastDay}): they are closed without a cost`,
+    uncosted !== undefined && `${what}: ${uncosted} have no valid price: they are closed without a cost`,
     result.state === "closed_before" && [
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
       result.costsClosedAt === null &&

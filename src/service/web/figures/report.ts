@@ -14,6 +14,7 @@ import {
 } from "../../../store/figures/loaded.ts";
 import type { Per, UsageCells } from "../../../store/figures/records.ts";
 import { usageSums } from "../../../store/figures/sums.ts";
+import { type UnpricedDay, unpricedIn } from "../../../store/figures/unpriced-in.ts";
 import type { Question } from "./question.ts";
 
 /** Ids that are listed one by one. */
@@ -55,6 +56,8 @@ export interface Report {
     readonly missing: readonly Interval[];
   })[];
   readonly provisional: readonly Interval[];
+  /** Of costs: the usage that they leave out. */
+  readonly unpriced: readonly UnpricedDay[];
   /** How many workspaces the figures are about. */
   readonly workspaces: number;
 }
@@ -100,6 +103,10 @@ export async function reportOf(
   const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
   const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
   const buckets = bucketsOf(range, per);
+  const unpriced =
+    measure === "cost"
+      ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range: span })
+      : [];
   const total: Sum = {
     kind: "total",
     key: null,
@@ -118,15 +125,25 @@ export async function reportOf(
   const lineOf = (sum: Sum): Line => {
     const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
     const isDivided = sum.kind === "id" || sum.kind === "none" || sum.kind === "rest";
+    // Which ids used what has no price is known of workspaces only.
+    const uncosted =
+      by === "workspace" && sum.kind === "id"
+        ? unpriced.filter((one) => one.workspaceId === sum.id)
+        : unpriced;
     const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
       const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
-      const isWhole = isComplete && !(isDivided && (elsewhere ?? 0n) !== 0n);
+      const isUnpriced = uncosted.some(({ day }) => {
+        const at = Date.parse(day);
+        return at >= interval.start && at < interval.end;
+      });
+      const isWhole = isComplete && !isUnpriced && !(isDivided && (elsewhere ?? 0n) !== 0n);
       const isSettled = isWhole && !isOpen;
       return {
         isComplete: isWhole,
         isFinal: isSettled && isFinal,
         isProved: isSettled && isProved && (dividing?.stateOf(interval).isProved ?? true),
         isUnderWay,
+        isUnpriced,
       };
     };
     const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
@@ -158,6 +175,7 @@ export async function reportOf(
     before,
     buckets,
     workspaces: parts.length,
+    unpriced: unpriced.filter(({ day }) => day >= range.from),
     lines: sums.map(lineOf),
     total: lineOf(total),
     gaps: parts
@@ -303,6 +321,8 @@ export interface State {
   readonly isProved: boolean;
   /** Today or the current hour lies in it. */
   readonly isUnderWay: boolean;
+  /** Of a cost: some of the usage has no price. Then it is not complete. */
+  readonly isUnpriced?: boolean;
 }
 
 /** What the sums over some workspaces can claim, from what is loaded of each. */

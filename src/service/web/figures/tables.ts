@@ -69,6 +69,7 @@ const SIGNS = {
     "final",
     "it changes only by a restatement, and is not compared with the export or totals yet",
   ],
+  "no price": ["○", "missing", "some of its usage has no price, or its month was closed without costs"],
   "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
 } as const;
 
@@ -216,7 +217,8 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
 /** A sum in words: what is loaded of it where a part is missing, never zero in its place. */
 function figureShown(figure: Figure): string {
   if (figure.isComplete) return `${amountShown(figure.amount)}${figure.isUnderWay ? " so far" : ""}`;
-  return figure.amount === 0n ? "not loaded" : `at least ${amountShown(figure.amount)}`;
+  if (figure.amount === 0n) return figure.isUnpriced ? "no price" : "not loaded";
+  return `at least ${amountShown(figure.amount)}`;
 }
 
 /** What to think of a sum, in one word of the views. */
@@ -225,7 +227,9 @@ export function stateWord({
   isFinal,
   isProved,
   isUnderWay,
-}: Figure): "missing" | "under way" | "provisional" | "final, not proved" | "final and proved" {
+  isUnpriced = false,
+}: Figure): "no price" | "missing" | "under way" | "provisional" | "final, not proved" | "final and proved" {
+  if (isUnpriced) return "no price";
   if (!isComplete) return "missing";
   if (isUnderWay) return "under way";
   if (!isFinal) return "provisional";

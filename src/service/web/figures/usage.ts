@@ -4,7 +4,7 @@ import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { pricingOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
-import { type UnpricedIn, unpricedIn } from "../../../store/figures/unpriced-in.ts";
+import { describeUnpricedDays } from "../../../store/figures/unpriced-in.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
 import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
@@ -60,19 +60,15 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
   if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
   const masked = who.role === "viewer";
-  const { range, workspace, measure } = question;
+  const { range, measure } = question;
   const report = await reportOf(db, question, { now, masked });
-  const unpriced =
-    measure === "cost"
-      ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range })
-      : undefined;
   const changed =
     measure === "traces" || measure === "cost"
       ? await changedMonths(db, { sourceId: source.sourceId, from: range.from, to: range.to })
       : [];
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
-      ${claims(report, unpriced)}
+      ${claims(report)}
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}
@@ -178,7 +174,8 @@ function sinceClose(
 const MOST_WORKSPACES = 5;
 
 /** What a reader must know before they believe the figures. */
-function claims(report: Report, unpriced: UnpricedIn | undefined): Html[] {
+function claims(report: Report): Html[] {
+  const unpriced = describeUnpricedDays(report.unpriced);
   const { question, gaps, provisional, total, workspaces } = report;
   const { per, perNote, asked, range, source, by, measure, today } = question;
   const notices: Html[] = [];
@@ -238,17 +235,9 @@ function claims(report: Report, unpriced: UnpricedIn | undefined): Html[] {
     );
   }
   if (unpriced !== undefined) {
-    const days =
-      unpriced.firstDay === unpriced.lastDay
-        ? unpriced.firstDay
-        : `${unpriced.firstDay} to ${unpriced.lastDay}`;
+    const leftOut = `${unpriced} have no valid price, or their month was closed without costs, so these costs leave them out.`;
     notices.push(
-      notice(
-        "warn",
-        prose(
-          `${unpriced.traces.toLocaleString("en-US")} traces have no valid price, or their month was closed without costs (${days}), so these costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
-        ),
-      ),
+      notice("warn", prose(`${leftOut} \`usage-etl export --view usage_unpriced_daily\` lists them.`)),
     );
   }
   return notices;

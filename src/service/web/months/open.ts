@@ -155,7 +155,7 @@ export async function confirmation(
         totals.costs.length === 0
           ? withoutCosts
             ? html`none: no price is valid for any of these traces. The month has no costs anywhere until prices are imported and its costs are closed.
-              <br><code>usage-etl prices import FILE</code> imports prices.`
+              <br>${prose("`usage-etl prices import FILE` imports prices.")}`
             : "none: there are no traces"
           : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
       }</dd>
