@@ -246,6 +246,12 @@ CREATE TABLE usage.day_state (
   CONSTRAINT day_state_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id) ON DELETE CASCADE
 );
 
+CREATE TABLE usage.ended_session (
+  session uuid NOT NULL,
+  until timestamp with time zone NOT NULL,
+  CONSTRAINT ended_session_pkey PRIMARY KEY (session)
+);
+
 CREATE TABLE usage.entity (
   entity_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,

@@ -102,6 +102,12 @@ CREATE TABLE usage.operator_action (
 CREATE INDEX operator_action_newest ON usage.operator_action (at DESC, action_id DESC);
 CREATE INDEX operator_action_of_source ON usage.operator_action (source_id, at DESC, action_id DESC) WHERE source_id IS NOT NULL;
 
+-- Sessions of the pages that somebody logged out of before their time was over. Their cookies would be valid until then.
+CREATE TABLE usage.ended_session (
+  session uuid NOT NULL CONSTRAINT ended_session_pkey PRIMARY KEY,
+  until timestamptz NOT NULL
+);
+
 -- A process that reads from a replica writes here every few seconds. A replica that shows the time has all that was committed
 -- before it, so this says how old the replica's figures are, also while it is cut off or the primary is idle.
 CREATE TABLE usage.heartbeat (

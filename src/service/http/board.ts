@@ -5,6 +5,8 @@ import { FastifyAdapter } from "@bull-board/fastify";
 import helmet from "@fastify/helmet";
 import type { Queue } from "bullmq";
 import type { FastifyInstance } from "fastify";
+import type { Clock } from "../../clock.ts";
+import { WrongTries } from "./wrong-tries.ts";
 
 const PATH = "/queues";
 const NONE = ["'none'"];
@@ -13,8 +15,9 @@ const OWN = ["'self'"];
 /** Serves bull-board at `/queues`, guarded by the token as the password of basic authentication. */
 export function addBoard(
   app: FastifyInstance,
-  { token, queues }: { token: string; queues: readonly Queue[] },
+  { token, queues, clock }: { token: string; queues: readonly Queue[]; clock: Clock },
 ): void {
+  const wrong = new WrongTries(clock);
   const adapter = new FastifyAdapter();
   adapter.setBasePath(PATH);
   createBullBoard({
@@ -43,7 +46,14 @@ export function addBoard(
       strictTransportSecurity: false,
     });
     guarded.addHook("onRequest", async (request, reply) => {
-      if (isRight(request.headers.authorization, token)) return;
+      if (wrong.areTooMany(request.ip)) {
+        const next = "Try again in a minute.";
+        return reply.code(429).header("retry-after", "60").send({ error: "too_many_tries", next });
+      }
+      const { authorization } = request.headers;
+      if (isRight(authorization, token)) return;
+      // A browser asks once without, before it asks the person.
+      if (authorization !== undefined) wrong.note(request.ip);
       await reply.code(401).header("www-authenticate", 'Basic realm="usage-etl"').send({
         error: "unauthorized",
         next: "Give USAGE_BULL_BOARD_TOKEN as the password; any user name will do.",

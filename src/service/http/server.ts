@@ -35,7 +35,7 @@ export async function startHttpServer(
   if (board !== undefined) {
     // Loaded where it is wanted: it takes a tenth of the start and 10 MB.
     const { addBoard } = await import("./board.ts");
-    addBoard(app, board);
+    addBoard(app, { ...board, clock });
   }
   const send = (reply: FastifyReply, health: Health) => reply.code(health.ok ? 200 : 503).send(health);
   app.get("/livez", async (_request, reply) => send(reply, liveness(state, clock.now())));

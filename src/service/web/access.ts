@@ -4,17 +4,19 @@ import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { printableLine } from "../../printable.ts";
+import { WrongTries } from "../http/wrong-tries.ts";
 import { sendBare } from "./layout.ts";
 import { html } from "./parts.ts";
+import type { EndedSessions } from "./sessions.ts";
 
 const WITHOUT_LOGIN = new Set(["/login", "/logout"]);
 
 /** Lets a request pass if whoever sent it may look. What passed is known by `whoSent`. */
 export function addGuard(
   app: FastifyInstance,
-  given: { access: Access; clock: Clock; userHeader: string | undefined },
+  given: Login & { readonly sessions: EndedSessions },
 ): (request: FastifyRequest) => Who {
-  const { access } = given;
+  const { access, sessions } = given;
   const known = new WeakMap<FastifyRequest, Who>();
   app.addHook("onRequest", async (request, reply) => {
     // One way to write an address: an absolute one would name a host of its own.
@@ -28,7 +30,7 @@ export function addGuard(
     // Styles and scripts are the same for everybody, and the login page needs them.
     if (isAsset || (access.kind === "tokens" && WITHOUT_LOGIN.has(path))) return;
     const who = whoOf(request, given);
-    if (who !== undefined) {
+    if (who !== undefined && !(who.until !== undefined && (await sessions.has(who.session)))) {
       known.set(request, who);
       return;
     }
@@ -68,8 +70,10 @@ const LOG_IN = {
   body: html`<p>Nothing was changed. <a href="/login">Log in</a>, and do it again.</p>`,
 };
 
-/** A bound against guessing, for each address that connects. */
-const TRIES_A_MINUTE = 10;
+const TOO_MANY_TRIES = {
+  title: "Too many tries",
+  body: html`<p>Ten tokens from your address were wrong. <a href="/login">Try again</a> in a minute.</p>`,
+};
 
 const bodySchema = z.object({
   token: z.string().max(1_000).catch(""),
@@ -79,28 +83,30 @@ const bodySchema = z.object({
 /** `/login` and `/logout`, where tokens are set. */
 export function addLogin(
   app: FastifyInstance,
-  { access, clock }: { access: Access & { kind: "tokens" }; clock: Clock },
+  given: { access: Access & { kind: "tokens" }; clock: Clock; sessions: EndedSessions },
 ): void {
+  const { access, clock, sessions } = given;
+  const wrong = new WrongTries(clock);
   app.get<{ Querystring: { next?: unknown } }>("/login", async (request, reply) =>
     sendBare(reply, 200, { title: "Log in", body: form(pathOf(String(request.query.next ?? "/"))) }),
   );
-  app.post(
-    "/login",
-    { config: { rateLimit: { max: TRIES_A_MINUTE, timeWindow: 60_000 } } },
-    async (request, reply) => {
-      const { token, next } = bodySchema.parse(request.body ?? {});
-      const role = access.roleOf(token.trim());
-      if (role === undefined) {
-        const body = form(pathOf(next), "This token is not valid. Ask whoever runs the service for it.");
-        return sendBare(reply, 401, { title: "Log in", body });
-      }
-      logIn(reply, role, clock);
-      return reply.redirect(pathOf(next), 303);
-    },
-  );
+  app.post("/login", async (request, reply) => {
+    if (wrong.areTooMany(request.ip)) return sendBare(reply, 429, TOO_MANY_TRIES);
+    const { token, next } = bodySchema.parse(request.body ?? {});
+    const role = access.roleOf(token.trim());
+    if (role === undefined) {
+      wrong.note(request.ip);
+      const body = form(pathOf(next), "This token is not valid. Ask whoever runs the service for it.");
+      return sendBare(reply, 401, { title: "Log in", body });
+    }
+    logIn(reply, role, clock);
+    return reply.redirect(pathOf(next), 303);
+  });
   // Without a form's token: being logged out does no harm.
-  app.post("/logout", async (_request, reply) => {
-    logOut(reply);
+  app.post("/logout", async (request, reply) => {
+    reply.clearCookie(COOKIE, cookieOptions(request));
+    const who = whoOf(request, { access, clock, userHeader: undefined });
+    if (who?.until !== undefined) await sessions.end(who.session, who.until);
     return reply.redirect("/login", 303);
   });
 }
@@ -190,6 +196,8 @@ export interface Who {
   readonly name: string | null;
   /** What forms of this session are bound to; `open` where nobody logs in. */
   readonly session: string;
+  /** When the session ends by itself, epoch milliseconds; undefined where nobody logs in. */
+  readonly until?: number;
 }
 
 const COOKIE = "usage_etl_session";
@@ -211,16 +219,12 @@ function whoOf(request: FastifyRequest, { access, clock, userHeader }: Login): W
   const [role, until, session] = valid ? (value ?? "").split(".") : [];
   if (role !== "operator" && role !== "viewer") return undefined;
   if (session === undefined || !(Number(until) > clock.now())) return undefined;
-  return { role, name, session };
+  return { role, name, session, until: Number(until) };
 }
 
 function logIn(reply: FastifyReply, role: Role, clock: Pick<Clock, "now">): void {
   const value = `${role}.${clock.now() + LASTS_MS}.${randomUUID()}`;
   reply.setCookie(COOKIE, value, { ...cookieOptions(reply.request), signed: true, maxAge: LASTS_MS / 1000 });
-}
-
-function logOut(reply: FastifyReply): void {
-  reply.clearCookie(COOKIE, cookieOptions(reply.request));
 }
 
 /** `lax`, not `strict`: an address that somebody shared opens the page and not the login. */

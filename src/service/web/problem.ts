@@ -61,8 +61,8 @@ function problemOf(error: unknown): Problem {
     };
   }
   if (statusCode !== undefined && statusCode < 500) {
-    const title = statusCode === 429 ? "Too many tries" : "This request cannot be answered";
-    const next = statusCode === 429 ? "Wait a minute." : "Begin at the overview.";
+    const title = "This request cannot be answered";
+    const next = "Begin at the overview.";
     return { status: statusCode, title, message: message ?? title, next, code: "request_invalid" };
   }
   const why = postgresProblem(error);

@@ -13,6 +13,7 @@ import type { Age, Reading, Replica } from "../replica.ts";
 import { isHttps, type Who } from "./access.ts";
 import { type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
+import type { EndedSessions } from "./sessions.ts";
 
 /** What Redis shows of the service. Undefined: it does not tell. */
 export interface QueuesView {
@@ -85,10 +86,11 @@ export type Web = ReturnType<typeof routesOf>;
 interface Around {
   readonly services: WebServices;
   readonly whoSent: (request: FastifyRequest) => Who;
+  readonly sessions: EndedSessions;
   readonly canLogOut: boolean;
 }
 
-export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }: Around) {
+export function routesOf(app: FastifyInstance, { services, whoSent, sessions, canLogOut }: Around) {
   const contextOf = async <Q extends Schema, P extends Schema>(
     { query, params }: Schemas<Q, P>,
     { request, reply }: { request: FastifyRequest; reply: FastifyReply },
@@ -192,8 +194,10 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
     ): void {
       app.get(path, { sse: "only" }, async (request, reply) => {
-        const fragment = () =>
-          reading(schemas.mayBeOld === true, async (from) => {
+        const { session, until } = whoSent(request);
+        const fragment = async () => {
+          if (until !== undefined && (await sessions.has(session))) throw loggedOut();
+          return reading(schemas.mayBeOld === true, async (from) => {
             const context = await contextOf(schemas, { request, reply }, from);
             const { now, age } = context;
             return {
@@ -202,14 +206,24 @@ export function routesOf(app: FastifyInstance, { services, whoSent, canLogOut }:
               lagMs: age?.lagMs ?? 0,
             };
           });
+        };
         const { everyMs } = schemas;
-        await liveUpdates(reply, { fragment, everyMs, clock: services.clock, log: services.log });
+        const by = until === undefined ? {} : { session, address: request.ip };
+        await liveUpdates(reply, { by, fragment, everyMs, clock: services.clock, log: services.log });
       });
     },
   };
 }
 
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
+  // No text in Postgres can hold it, so nothing that it names is there.
+  if (JSON.stringify(given).includes("\\u0000")) {
+    throw new UsageError({
+      code,
+      message: "The address or the form has a NUL character, which no name and no id has.",
+      next: "Correct it, or begin at the overview.",
+    });
+  }
   const { data, error } = schema.safeParse(given);
   if (error === undefined) return data;
   const said = error.issues.map(({ path, message }) => `${path.join(".") || "It"}: ${message}`).join("; ");
@@ -242,8 +256,36 @@ function viewersOnlyLook(): UsageError {
 
 /** Then the stream ends, and a page that is still looked at asks anew: one that is not costs nothing. */
 const LASTS_MS = 10 * 60_000;
+/** In all; then one session, and one address, which may be a proxy's, leaves some to others. */
 const MOST = 50;
-let open = 0;
+const MOST_OF_SESSION = 10;
+const MOST_OF_ADDRESS = 40;
+/** Who follows pages now. */
+const open = new Set<Follower>();
+
+/** Empty where nobody logs in: then everybody sits at this machine. */
+interface Follower {
+  readonly session?: string;
+  readonly address?: string;
+}
+
+function isBusy({ session, address }: Follower): boolean {
+  const others = [...open];
+  if (others.length >= MOST) return true;
+  return (
+    session !== undefined &&
+    (others.filter((one) => one.session === session).length >= MOST_OF_SESSION ||
+      others.filter((one) => one.address === address).length >= MOST_OF_ADDRESS)
+  );
+}
+
+function loggedOut(): UsageError {
+  return new UsageError({
+    code: "logged_out",
+    message: "Somebody logged out of this session.",
+    next: "Log in again.",
+  });
+}
 
 interface Followed {
   /** What the page shows as of an instant, epoch milliseconds, and how long ago that was. */
@@ -259,16 +301,16 @@ interface Followed {
 /** Sends a page's fragment at once and whenever it changed, until the page is left. */
 async function liveUpdates(
   reply: FastifyReply,
-  { fragment, everyMs, clock, log }: Followed & { readonly log: Logger },
+  { by, fragment, everyMs, clock, log }: Followed & { readonly by: Follower; readonly log: Logger },
 ): Promise<void> {
-  if (open >= MOST) {
+  if (isBusy(by)) {
     throw new EtlError({
       code: "pages_busy",
-      message: `${MOST} pages are followed already.`,
+      message: "Too many pages are followed already.",
       next: "Reload the page to see it anew.",
     });
   }
-  open++;
+  open.add(by);
   const left = new AbortController();
   reply.raw.once("close", () => left.abort());
   try {
@@ -278,7 +320,7 @@ async function liveUpdates(
       log.warn({ code: "live_page", reason: error instanceof Error ? error.message : String(error) }, "page");
     }
   } finally {
-    open--;
+    open.delete(by);
   }
 }
 

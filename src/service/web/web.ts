@@ -3,7 +3,6 @@ import cookie from "@fastify/cookie";
 import csrf from "@fastify/csrf-protection";
 import formbody from "@fastify/formbody";
 import helmet from "@fastify/helmet";
-import rateLimit from "@fastify/rate-limit";
 import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance } from "fastify";
@@ -20,6 +19,7 @@ import { addMonths } from "./months/routes.ts";
 import { sendProblem } from "./problem.ts";
 import { addDifferences } from "./proof.ts";
 import { routesOf, type WebServices } from "./routes.ts";
+import { EndedSessions } from "./sessions.ts";
 
 const ASSETS = fileURLToPath(new URL("assets", import.meta.url));
 /** Forms are small: ids of a selection at most. */
@@ -52,8 +52,8 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     });
     await pages.register(cookie, { secret: access.key });
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
-    await pages.register(rateLimit, { global: false });
-    const whoSent = addGuard(pages, { access, clock, userHeader: config.webUserHeader });
+    const sessions = new EndedSessions({ store: services.store.db, reader: services.reader });
+    const whoSent = addGuard(pages, { access, clock, userHeader: config.webUserHeader, sessions });
     await pages.register(csrf, {
       cookieKey: "usage_etl_form",
       cookieOpts: { path: "/", httpOnly: true, sameSite: "lax", signed: true },
@@ -66,9 +66,9 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
     pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, log }));
     pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, log }));
-    if (access.kind === "tokens") addLogin(pages, { access, clock });
+    if (access.kind === "tokens") addLogin(pages, { access, clock, sessions });
 
-    const web = routesOf(pages, { services, whoSent, canLogOut: access.kind === "tokens" });
+    const web = routesOf(pages, { services, whoSent, sessions, canLogOut: access.kind === "tokens" });
     addOverview(web);
     addCoverage(web);
     addCell(web);

@@ -210,6 +210,11 @@ export interface DayState {
   unverified: string;
 }
 
+export interface EndedSession {
+  session: string;
+  until: Timestamp;
+}
+
 export interface Entity {
   dimension: string;
   entity_id: Generated<number>;
@@ -597,6 +602,7 @@ export interface DB {
   dated_record: DatedRecord;
   day_proof: DayProof;
   day_state: DayState;
+  ended_session: EndedSession;
   entity: Entity;
   entity_name: EntityName;
   failure: Failure;

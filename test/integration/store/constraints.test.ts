@@ -55,6 +55,7 @@ const WHOLE = `
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
   INSERT INTO usage.heartbeat VALUES ('one', now());
+  INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
   INSERT INTO usage.reconciled VALUES (1, '2026-01-05Z', '2026-01-07Z', 1, now());
@@ -289,6 +290,7 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   price_tier_price_id_fkey: copyOf("price_tier", { price_id: "9" }),
   price_tier_from_quantity_range: copyOf("price_tier", { from_quantity: "0" }),
   price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
+  ended_session_pkey: copyOf("ended_session", { until: "now()" }),
   heartbeat_pkey: copyOf("heartbeat", { beat_at: "now()" }),
   alert_pkey: copyOf("alert", { told: "6" }),
   alert_source_id_fkey: copyOf("alert", { source_id: "9" }),

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { request } from "undici";
+import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
@@ -78,7 +79,23 @@ test("a wrong, empty, longer or repeated token opens nothing, and ten tries a mi
   // The right one is not told from the others meanwhile.
   const late = await pages.post("/login", { token: OPERATOR });
   expect([late.status, setCookies(late.headers)]).toEqual([429, []]);
-  expect(late.text).toContain("Wait a minute");
+  expect(late.text).toContain("in a minute");
+});
+
+test("right tokens are no guesses: people behind one proxy do not lock each other out, and a minute later guesses are answered again", async () => {
+  let now = Date.now();
+  const pages = await serve(TOKENS, { services: { clock: { ...systemClock, now: () => now } } });
+  const answers = async (token: string, times: number) => {
+    const all = Array.from({ length: times }, () => pages.post("/login", { token }));
+    return [...new Set((await Promise.all(all)).map(({ status }) => status))];
+  };
+  expect(await answers(OPERATOR, 30)).toEqual([303]);
+  expect(await answers("guess", 9)).toEqual([401]);
+  expect(await answers(VIEWER, 5)).toEqual([303]);
+  await answers("guess", 1);
+  expect(await answers(OPERATOR, 2)).toEqual([429]);
+  now += 60_000;
+  expect(await answers(OPERATOR, 2)).toEqual([303]);
 });
 
 test("whoever has no valid cookie is led to the login page and back, never to another site", async () => {
@@ -167,6 +184,74 @@ test("logging out forgets the session; another site cannot log anybody in or out
   const out = await pages.post("/logout", {}, { headers: { "sec-fetch-site": "same-origin" } });
   expect([out.status, out.headers.location]).toEqual([303, "/login"]);
   expect((await pages.get("/")).status).toBe(303);
+});
+
+test("logging out ends the session in every process, and the stream of a page that it follows; other sessions go on", async () => {
+  const { store, url } = await setupMigrated();
+  const served = {
+    store,
+    databaseUrl: url,
+    standin: { url: "http://127.0.0.1:9", apiKey: "platform-key-4713" },
+  };
+  const hasty = { ...systemClock, wait: (_ms: number, signal?: AbortSignal) => systemClock.wait(20, signal) };
+  const [one, two] = [
+    await setupPages(served, { environment: TOKENS }),
+    await setupPages(served, { environment: TOKENS, services: { clock: hasty } }),
+  ];
+  const logIn = async () => {
+    const [cookie = ""] = setCookies((await one.post("/login", { token: VIEWER })).headers);
+    return { cookie: cookie.split(";")[0] ?? "" };
+  };
+  const [session, other] = [await logIn(), await logIn()];
+  const follow = (pages: typeof one, headers: Record<string, string>) =>
+    request(`${pages.url}/overview/live`, { headers: { ...headers, accept: "text/event-stream" } });
+  const stream = await follow(two, session);
+  expect(stream.statusCode).toBe(200);
+  await one.post("/logout", {}, { headers: session });
+  for (const pages of [one, two]) {
+    expect((await pages.get("/", session)).status).toBe(303);
+    expect((await pages.get("/", other)).status).toBe(200);
+    expect((await follow(pages, session)).statusCode).toBe(401);
+  }
+  // Ends: else this waits for as long as a stream lasts.
+  await stream.body.text().catch(() => {});
+});
+
+test("one session follows so many pages at most that others can follow theirs", async () => {
+  const pages = await serve(TOKENS);
+  const [mine = ""] = setCookies((await pages.post("/login", { token: VIEWER })).headers);
+  const [theirs = ""] = setCookies((await pages.post("/login", { token: OPERATOR })).headers);
+  const follow = async (cookie: string) => {
+    const headers = { accept: "text/event-stream", cookie: cookie.split(";")[0] ?? "" };
+    const answer = await request(`${pages.url}/overview/live`, { headers });
+    onTestFinished(() => void answer.body.on("error", () => {}).destroy());
+    return answer.statusCode;
+  };
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i++) statuses.push(await follow(mine));
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 503, 503]);
+  expect(await follow(theirs)).toBe(200);
+});
+
+test("a NUL character, which no text in Postgres can have, is refused as what it is", async () => {
+  const pages = await serve();
+  for (const path of [
+    "/usage?source=a%00",
+    "/usage?workspace=%00&by=user",
+    "/coverage?workspace=a%00b",
+    "/months/2026-01%00?without=%00",
+    "/cell?source=%00",
+    "/differences?source=%00",
+    "/timeline?source=%00",
+    "/backfills/new?workspace=%00",
+    "/usage.csv?source=%00",
+  ]) {
+    const { status, text } = await pages.get(path);
+    expect([path, status]).toEqual([path, 400]);
+    expect(text).toContain("NUL character");
+  }
+  const form = { source: "a\0", digest: "x" };
+  expect((await pages.post("/months/2026-01/close", form, { from: "/months" })).status).toBe(403);
 });
 
 test("a person's name comes from the header that the setting names, and from no other", async () => {

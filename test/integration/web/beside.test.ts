@@ -89,4 +89,12 @@ test("the board of queues has a password of its own, which opens no page, and a 
   }
   const page = await behindToken("/", { accept: "text/html", ...password(BOARD) });
   expect([page.status, page.headers.get("location")]).toEqual([303, "/login?next=%2F"]);
+
+  // Guesses have a bound. A browser that asks without a password before it asks the person makes none.
+  const guessed = await serve({});
+  const statusOf = async (headers: Record<string, string>) => (await guessed("/queues/", headers)).status;
+  for (let i = 0; i < 12; i++) expect(await statusOf({})).toBe(401);
+  for (let i = 0; i < 12; i++) expect(await statusOf(password(BOARD))).toBe(200);
+  for (let i = 0; i < 10; i++) expect(await statusOf(password(`guess ${i}`))).toBe(401);
+  expect([await statusOf(password("guess")), await statusOf(password(BOARD))]).toEqual([429, 429]);
 });
