@@ -1,5 +1,13 @@
 import "../src/validation.ts";
-import { type Job, RateLimitError, type Telemetry, UnrecoverableError, WaitingError, Worker } from "bullmq";
+import {
+  DelayedError,
+  type Job,
+  RateLimitError,
+  type Telemetry,
+  UnrecoverableError,
+  WaitingError,
+  Worker,
+} from "bullmq";
 import { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Warn } from "../src/log.ts";
@@ -14,6 +22,10 @@ import { JOBS, READ_EVERY_MS, REQUEUE_EVERY_MS, RESTORE_EVERY_MS } from "./sched
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
 const CONCURRENCY = 4;
+/** Control jobs of one kind that run at once: whatever holds a kind, others find a place. */
+const MOST_OF_A_KIND = 2;
+/** When a job of such a kind asks for a place again. */
+const ASK_AGAIN_MS = 10_000;
 
 /** A job that nobody renews for so long is another worker's, once a check has seen it. */
 const LOCK_MS = 30_000;
@@ -183,6 +195,8 @@ export function createHandler(
   context: JobContext,
   { onTaken, onWork, onDone }: Omit<JobWatcher, "onFailed" | "onAnswer">,
 ) {
+  const running = new Map<string, number>();
+  const count = (name: string, by: number) => running.set(name, (running.get(name) ?? 0) + by);
   return async (job: Job, token?: string, cancelled?: AbortSignal) => {
     onTaken();
     const definition = JOBS.get(job.name);
@@ -193,10 +207,15 @@ export function createHandler(
       const where = `${job.name} ${problem?.path.join(".")}`;
       throw unusable("job_data_invalid", `${where} ${problem?.message}.`);
     }
+    if (definition.queue === "control" && (running.get(job.name) ?? 0) >= MOST_OF_A_KIND) {
+      await job.moveToDelayed(context.clock.now() + ASK_AGAIN_MS * (0.5 + Math.random() / 2), token);
+      throw new DelayedError();
+    }
     const log = context.log.child({ job: job.id, name: job.name });
     const startedAt = context.clock.now();
     const { signal, release } = eitherOf(context.signal, cancelled);
     const ended = onWork(definition.queue);
+    count(job.name, 1);
     try {
       const counts = await definition.handle({ ...context, log, signal }, payload.data, job);
       const ms = context.clock.now() - startedAt;
@@ -213,6 +232,7 @@ export function createHandler(
       await job.moveToWait(token);
       throw new WaitingError();
     } finally {
+      count(job.name, -1);
       release();
       ended();
     }

@@ -124,6 +124,43 @@ test("a worker that gets no job is known to be alive", async () => {
   await poll(() => answers >= 3, { deadlineMs: 40_000 });
 });
 
+test("jobs of one kind that never end leave places to jobs of other kinds", async () => {
+  const { queues } = await setup();
+  const { control } = queues.of("default");
+  const ignore = () => {};
+  const held = Promise.withResolvers<never>();
+  held.promise.catch(ignore);
+  let asked = 0;
+  const context = {
+    log: { warn: ignore, child: () => ({ info: ignore }) },
+    gate: { ...createHold(), note: () => false },
+    clock: systemClock,
+    signal: new AbortController().signal,
+    alerts: {},
+    // The first two are held from outside.
+    source: { known: () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise) },
+  } as unknown as JobContext;
+  await control.addBulk(Array.from({ length: 6 }, () => ({ name: "alert", data: {} })));
+  const close = startWorkers({
+    slug: "default",
+    contexts: { control: context, fetch: context },
+    limiter: { max: 1, duration: 1 },
+    clockOff: createHold(),
+    connect: queues.connectWorker,
+    ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
+    watcher: { onAnswer: ignore, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
+  });
+  onTestFinished(close);
+  const counts = () => control.getJobCounts("active", "delayed", "failed");
+  await poll(async () => (await counts()).delayed === 4, { deadlineMs: 20_000 });
+  expect(await counts()).toEqual({ active: 2, delayed: 4, failed: 0 });
+  await control.add("prune", { keepDays: 1 });
+  await poll(async () => (await counts()).failed === 1, { deadlineMs: 20_000 });
+  // With places free again, those that waited have their turn.
+  held.reject(new Error("over"));
+  await poll(async () => (await counts()).failed === 7, { deadlineMs: 40_000 });
+});
+
 test("a job that comes every few seconds is logged at level info only where it did something", async () => {
   const { store, queues } = await setup();
   const logged: unknown[] = [];
