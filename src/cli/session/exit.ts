@@ -28,7 +28,8 @@ export function exitCodeOf(given: unknown): number {
     // Every attempt has failed by now: a gateway's 502 counts as unreachable too.
     if (error.retryable) return EXIT.unreachable;
     const { code, status = 0 } = error;
-    return code === "rpc_error" || (status >= 400 && status < 500) ? EXIT.refused : EXIT.unexpected;
+    // A redirect that is not followed leads elsewhere.
+    return code === "rpc_error" || (status >= 300 && status < 500) ? EXIT.refused : EXIT.unexpected;
   }
   return EXIT.unexpected;
 }

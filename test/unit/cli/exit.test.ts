@@ -37,6 +37,7 @@ describe("exitCodeOf", () => {
     ["409", platform({ status: 409 }), EXIT.refused],
     ["422", platform({ status: 422 }), EXIT.refused],
     ["429, to the last attempt", platform({ status: 429, retryable: true }), EXIT.unreachable],
+    ["a redirect that is not followed", platform({ code: "redirect_refused", status: 302 }), EXIT.refused],
     ["a JSON-RPC error", platform({ code: "rpc_error" }), EXIT.refused],
     ["an answer of another page", platform({ code: "answer_invalid", status: 200 }), EXIT.unexpected],
     ["anything of ours", new EtlError(facts), EXIT.unexpected],
