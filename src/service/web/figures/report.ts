@@ -176,7 +176,13 @@ export async function reportOf(
     buckets,
     workspaces: parts.length,
     unpriced: unpriced.filter(({ day }) => day >= range.from),
-    lines: sums.map(lineOf),
+    // What stands for no id and costs nothing is no line. Where ids divide a cost, what it was before is that of all together.
+    lines: sums
+      .filter(({ kind, amount, before: early, byBucket }) => {
+        const isNothing = amount === 0n && [...byBucket.values()].every((one) => one === 0n);
+        return kind === "id" || !isNothing || (measure !== "cost" && early !== 0n);
+      })
+      .map(lineOf),
     total: lineOf(total),
     gaps: parts
       .map((part) => ({
@@ -253,18 +259,8 @@ async function costsOf(db: Database, of: UsageCells, { question, before, masked 
     const byBucket = of.flatMap(({ bucket, cost }) =>
       bucket === null ? [] : [[bucket, amountOf(cost)] as const],
     );
-    const sum = {
-      ...whole,
-      amount: amountOf(whole.cost),
-      before: amountOf(whole.costBefore ?? "0"),
-      byBucket: new Map(byBucket),
-    };
-    const isNothing =
-      sum.kind !== "id" &&
-      sum.amount === 0n &&
-      sum.before === 0n &&
-      byBucket.every(([, cost]) => cost === 0n);
-    return isNothing ? [] : [sum];
+    const amount = amountOf(whole.cost);
+    return [{ ...whole, amount, before: amountOf(whole.costBefore ?? "0"), byBucket: new Map(byBucket) }];
   });
   const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
   return { sums, open: new Set(open) };
