@@ -56,6 +56,8 @@ export async function serve(options: ServeOptions): Promise<Service> {
         next: "Another process takes its jobs.",
       }),
     );
+    // A job may wait for a Postgres that is silent.
+    store.hurry();
     for (let next = closers.pop(); next !== undefined; next = closers.pop()) {
       try {
         await next();

@@ -94,11 +94,7 @@ function openLimited(source: SourceConfig, shared: Shared) {
     await Promise.all([queues.of(slug).fetch.rateLimit(ms), limit.holdBack(ms)]);
   };
   const gate = createStoreGate({ tryWrite: () => tryWrite(store), clock: systemClock, log, signal });
-  gate.onChange(() => {
-    const fault = gate.fault();
-    if (fault === undefined) state.storeFaults.delete(slug);
-    else state.storeFaults.set(slug, fault.message);
-  });
+  state.storeFaults.set(slug, () => gate.fault()?.message);
   const billing = billingClientOf(source, {
     onAnswer: (status) => metrics.requestSent({ source: slug, status }),
   });

@@ -91,7 +91,7 @@ const QUESTIONS: readonly (readonly [Question, readonly object[]])[] = [
       measures: ["closed_traces", "adjustment_traces", "current_traces"],
       filters: { group_by: "workspace" },
     },
-    [{ closed_traces: "20", adjustment_traces: "9", current_traces: "29" }],
+    [{ closed_traces: "20", adjustment_traces: "-20", current_traces: "0" }],
   ],
 ];
 
@@ -122,8 +122,8 @@ async function filledDatabase(): Promise<string> {
   await store.transaction(({ client }) =>
     client.query(`
       WITH close AS (
-        INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
-        SELECT source_id, '2026-03-01', 0, 0 FROM usage.source RETURNING close_id
+        INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements, costs_closed_at)
+        SELECT source_id, '2026-02-01', 0, 0, now() FROM usage.source RETURNING close_id
       )
       INSERT INTO usage.closed_total SELECT close_id, series_id, 10 FROM close, usage.series s JOIN usage.trace_scope c USING (scope_id)
       WHERE c.stride = 'day' AND c.group_by IN ('workspace', 'project')`),

@@ -11,6 +11,7 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
 import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/proof/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
+import { CLOSE_MARCH } from "../support/charges.ts";
 import { addSource } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
@@ -162,11 +163,7 @@ describe("the SQL of the dashboard", () => {
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
         SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1;
       INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
-      WITH close AS (
-        INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
-        SELECT source_id, '2026-03-01', 0, 0 FROM usage.source RETURNING close_id
-      )
-      INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM close, usage.workspace`);
+      ${CLOSE_MARCH}`);
     await client.query("SET ROLE usage_reader");
     const rows = new Map<string, number>();
     for (const { title, rawSql, format, panel } of queries) {

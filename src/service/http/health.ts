@@ -13,8 +13,8 @@ export interface ProcessState {
   lastJobAt: number | undefined;
   /** By source; empty where this process fetches nothing. */
   readonly fetching: Map<string, { readonly standsStillMs: () => number }>;
-  /** Why the store keeps no answer, so that nothing is fetched, by source. */
-  readonly storeFaults: Map<string, string>;
+  /** Why the store keeps no answer now, so that nothing is fetched, by source. */
+  readonly storeFaults: Map<string, () => string | undefined>;
   /** The process ends: it takes no new job. */
   draining: boolean;
 }
@@ -50,10 +50,16 @@ const SLOW_LOOP_MS = 5_000;
 
 const loop = monitorEventLoopDelay({ resolution: 20 });
 loop.enable();
+/** What was asked while the loop was blocked is answered before its delay is recorded: so also when the loop went round last. */
+const TICK_MS = 500;
+let tickedAt = performance.now();
+setInterval(() => {
+  tickedAt = performance.now();
+}, TICK_MS).unref();
 
 /** Whether the process works. It checks no server: restarting the process would not bring a database back. */
 export function liveness(state: ProcessState, now: number): Health {
-  const lag = loop.max / 1e6;
+  const lag = Math.max(loop.max / 1e6, performance.now() - tickedAt - TICK_MS);
   loop.reset();
   const idle = now - (state.lastJobAt ?? state.startedAt);
   const isHung = state.takesJobs && !state.draining && idle > HUNG_AFTER_MS;
@@ -94,7 +100,7 @@ export async function readiness({ state, reader, redisTime, now }: ReadinessInpu
       (error: Error) => error.message,
     ),
   ]);
-  const [store] = state.storeFaults.values();
+  const store = [...state.storeFaults.values()].map((fault) => fault()).find((fault) => fault !== undefined);
   const { ok, checks } = toHealth({ postgres, store, redis });
   return { ok: ok && !state.draining, draining: state.draining, checks };
 }

@@ -22,6 +22,8 @@ export interface Store {
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
   /** Looks after a connection that is not the store's own, for the same silence. */
   watch(client: pg.Client): void;
+  /** The process ends: from now on work waits for a silent Postgres for a few seconds, and is not repeated. */
+  hurry(): void;
   /** Closes all connections within a few seconds, whatever Postgres does. */
   close(): Promise<void>;
 }
@@ -58,6 +60,9 @@ export interface StoreOptions {
   readonly onSilent?: (connections: number) => void;
 }
 
+/** For a connection to be made while the process ends. */
+const ENDING_CONNECT_MS = 1_000;
+
 /** Opens a pool; connects on first use. */
 export function openStore(options: StoreOptions): Store {
   const { url: address, variable = "DATABASE_URL", limits = SILENCE_LIMITS, onSilent = () => {} } = options;
@@ -88,13 +93,22 @@ export function openStore(options: StoreOptions): Store {
   const pool = currentOf(connections, { address, variable, limit });
   const dialect = new StoreDialect({ pool }, () => (limit.isRefused ? limit.ms : undefined));
 
+  let isEnding = false;
+  const again = <T>(work: () => Promise<T>) => repeated(work, () => !isEnding);
+
   const db = new Kysely<DB>({ dialect }).withSchema("usage");
   return {
     db,
     address,
     variable,
-    transaction: (work) => repeated(() => runOnce({ pool, db, statementMs }, work)),
-    statement: (work) => repeated(() => work(db)),
+    transaction: (work) => again(() => runOnce({ pool, db, statementMs }, work)),
+    statement: (work) => again(() => work(db)),
+    hurry: () => {
+      isEnding = true;
+      // New connections are given up as soon.
+      connections.options.connectionTimeoutMillis = ENDING_CONNECT_MS;
+      silence.hurry();
+    },
     watch: silence.add,
     close: () => silence.closeAll(() => connections.end()),
   };

@@ -24,6 +24,9 @@ export const SILENCE_LIMITS: SilenceLimits = {
   longestMs: 3_600_000,
 };
 
+/** How long a process that ends waits for a byte of Postgres, once or twice. */
+const HURRY_MS = 1_500;
+
 /** Looks without an answer, or without work on the statement, after which a connection is closed. */
 const LOOKS = 2;
 
@@ -108,7 +111,20 @@ export function watchSilence(
     });
   }, lookEveryMs).unref();
 
+  let hurrying: NodeJS.Timeout | undefined;
+
+  /** Closes each connection that waits for an answer and had no byte since the last time. */
+  function closeQuiet(): void {
+    for (const one of watched) {
+      if (isQuiet(one)) streamOf(one.client).destroy(silence(HURRY_MS));
+    }
+  }
+
   return {
+    /** From now on waits a second or two for Postgres, as a process does that ends. Nothing is lost: others repeat the work. */
+    hurry: () => {
+      hurrying ??= setInterval(closeQuiet, HURRY_MS).unref();
+    },
     add: (given: pg.Client) => {
       const one: Watched = { client: given as Driver, bytes: 0, quiet: 0, lost: 0 };
       watched.add(one);
@@ -116,12 +132,16 @@ export function watchSilence(
     },
     /** Closes the connections that are left after the limit. */
     closeAll: async (end: () => Promise<void>) => {
-      const late = setTimeout(() => {
-        for (const { client } of watched) streamOf(client).destroy(silence(answerMs));
-      }, answerMs);
+      const late = setTimeout(
+        () => {
+          for (const { client } of watched) streamOf(client).destroy(silence(answerMs));
+        },
+        hurrying === undefined ? answerMs : HURRY_MS,
+      );
       await end().finally(() => {
         clearTimeout(late);
         clearInterval(timer);
+        clearInterval(hurrying);
       });
       await looking;
     },

@@ -89,13 +89,13 @@ async function hasCommitted(db: Database, { xid, server }: Identity): Promise<bo
   return false;
 }
 
-/** Runs `work` again after a retryable failure. */
-export async function repeated<T>(work: () => Promise<T>): Promise<T> {
+/** Runs `work` again after a retryable failure, as long as it may. */
+export async function repeated<T>(work: () => Promise<T>, mayRepeat = () => true): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (attempt >= ATTEMPTS || !isRetryable(error)) throw error;
+      if (attempt >= ATTEMPTS || !isRetryable(error) || !mayRepeat()) throw error;
     }
   }
 }

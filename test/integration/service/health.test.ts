@@ -6,7 +6,7 @@ import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
-import { processState, readiness } from "../../../src/service/http/health.ts";
+import { liveness, processState, readiness } from "../../../src/service/http/health.ts";
 import { createMetrics } from "../../../src/service/http/metrics.ts";
 import { openQueues } from "../../../src/service/queues.ts";
 import { isFetchWaiting } from "../../../src/service/source.ts";
@@ -56,6 +56,19 @@ test("a process says whether it is draining, and is not ready then", async () =>
   expect(await ready()).toEqual({ ok: true, draining: false, checks });
   state.draining = true;
   expect(await ready()).toEqual({ ok: false, draining: true, checks });
+});
+
+test("readiness names why the store keeps nothing now, and liveness a loop that was blocked right before", async () => {
+  const { state, ready } = await setup();
+  let fault: string | undefined = "the connection ended";
+  state.storeFaults.set("default", () => fault);
+  expect((await ready()).checks.store).toBe("the connection ended");
+  fault = "the disk is full";
+  expect((await ready()).checks.store).toBe("the disk is full");
+  fault = undefined;
+  expect((await ready()).ok).toBe(true);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_700);
+  expect(liveness(state, Date.now()).checks.event_loop).toMatch(/^blocked for /);
 });
 
 test("a process is not ready while Redis takes no write: it says why, and is ready again by itself", async () => {

@@ -63,6 +63,30 @@ test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for,
   expect(held.said.stderr).toContain("It did not end within 25 s");
 });
 
+test("a worker ends with code 0 within 20 s of SIGTERM beside a silent Postgres, in the middle of its fetches", async () => {
+  const bench = await setupService({ days: 2, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT5S" } });
+  const proxy = await startTcpProxy(bench.databaseUrl);
+  await bench.serve({ role: "scheduler" });
+  const worker = await bench.serve({
+    role: "worker",
+    environment: { DATABASE_URL: proxy.through(bench.databaseUrl) },
+  });
+  await bench.loaded();
+  bench.standin.faults.script({
+    fault: { kind: "slow", ms: 1_000 },
+    times: 100,
+    match: { path: "granular-usage" },
+  });
+  const asked = bench.standin.requests.count;
+  await poll(() => bench.standin.requests.count > asked + 2, { deadlineMs: 30_000 });
+  proxy.freeze({ newOnes: true });
+  // The answers come, and nothing takes them.
+  await poll(async () => (await ask(worker, "/readyz")).status === 503, { deadlineMs: 30_000 });
+  const { code, ms } = await end(worker, "SIGTERM");
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(20_000);
+});
+
 test.each([
   ["is away", (proxy: TcpProxy) => proxy.cut({ newOnes: true })],
   ["is silent", (proxy: TcpProxy) => proxy.freeze({ newOnes: true })],
