@@ -152,7 +152,8 @@ test("a cookie lasts twelve hours, is signed, and is for this site's requests on
     plainValue.replace("operator", "viewer"),
     plainValue.replace(/\.\d+\./, `.${now + 1_000 * HOUR_MS}.`),
     plainValue.slice(0, plainValue.lastIndexOf(".")),
-    `${plainValue.slice(0, -2)}AA`,
+    // Of its last character some bits are not read.
+    plainValue.replace(/[^.](?=[^.]*$)/, (first) => (first === "A" ? "B" : "A")),
     "operator.9999999999999.x",
     "",
     "s:",
