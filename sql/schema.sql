@@ -2228,6 +2228,13 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days daterange
 -- )
 
+-- VIEW usage.closed_cost_days (
+--   slug text,
+--   workspace_id text,
+--   charged datemultirange,
+--   uncharged datemultirange
+-- )
+
 -- VIEW usage.closed_period (
 --   close_id integer,
 --   source_id smallint,
@@ -4016,7 +4023,7 @@ COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces
 COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
 COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without costs. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_id IS 'The platform''s id of the workspace.';

@@ -1,4 +1,26 @@
--- Usage that the estimates leave out, since no price is valid for it, or its month was closed without costs. Without prices there is nothing to leave out.
+-- Days of closed costs, by workspace. Charged: they were closed with a cost, whatever prices came or went since. Uncharged: the workspace
+-- had traces in the month and no price for any of them, so the closed costs leave it out for good.
+CREATE OR REPLACE VIEW usage.closed_cost_days AS
+SELECT s.slug, usage.shown_id(e.external_id) AS workspace_id,
+       coalesce(range_agg(m.days) FILTER (WHERE NOT t.is_uncharged), '{}') AS charged,
+       coalesce(range_agg(m.days) FILTER (WHERE t.is_uncharged), '{}') AS uncharged
+FROM usage.charged_month m
+JOIN usage.source s USING (source_id)
+JOIN usage.entity e ON e.entity_id = m.workspace_entity_id
+CROSS JOIN LATERAL (
+  SELECT NOT EXISTS (
+           SELECT FROM usage.closed_charge c WHERE c.close_id = m.close_id AND c.workspace_id = m.workspace_entity_id
+         ) AND EXISTS (
+           SELECT FROM usage.trace_scope c
+           JOIN usage.series x USING (scope_id)
+           JOIN usage.closed_total k ON k.close_id = m.close_id AND k.series_id = x.series_id
+           WHERE c.workspace_id = m.workspace_entity_id AND c.group_by = 'workspace' AND c.stride = 'day'
+         ) AS is_uncharged
+) t
+GROUP BY s.slug, e.external_id;
+
+-- Usage that costs leave out, since no price is valid for it, or its month was closed without its cost. Without prices there is
+-- nothing to leave out.
 CREATE OR REPLACE VIEW reporting.usage_unpriced_daily AS
 WITH sku AS MATERIALIZED (
   SELECT slug, workspace_id, sku, range_agg(days) AS days
@@ -11,14 +33,17 @@ workspace AS MATERIALIZED (
   SELECT slug, workspace_id, range_intersect_agg(days) AS every_sku, range_agg(days) AS any_sku
   FROM sku
   GROUP BY slug, workspace_id
-)
+),
+closed AS MATERIALIZED (SELECT * FROM usage.closed_cost_days)
 SELECT u.slug AS source_id, u.usage_date, u.workspace_id, u.workspace_name, u.traces,
-       coalesce(w.any_sku @> u.usage_date, false) AS has_other_price,
+       coalesce(w.any_sku @> u.usage_date, false) AND NOT coalesce(x.uncharged @> u.usage_date, false) AS has_other_price,
        (SELECT string_agg(k.sku, ', ' ORDER BY k.sku COLLATE "C")
         FROM sku k
         WHERE k.slug = u.slug AND k.workspace_id = u.workspace_id AND NOT k.days @> u.usage_date) AS unpriced_skus,
        usage.is_final(u.status) AS is_final, u.status AS coverage_status
 FROM usage.workspace_usage u
 LEFT JOIN workspace w USING (slug, workspace_id)
-WHERE (w.every_sku @> u.usage_date) IS NOT TRUE AND EXISTS (SELECT FROM usage.price);
-COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without costs. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+LEFT JOIN closed x USING (slug, workspace_id)
+WHERE ((w.every_sku @> u.usage_date) IS NOT TRUE AND NOT coalesce(x.charged @> u.usage_date, false) OR x.uncharged @> u.usage_date)
+  AND EXISTS (SELECT FROM usage.price);
+COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';

@@ -62,7 +62,7 @@ RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'Agent pl
 
 -- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS
-SELECT m.close_id, m.source_id, m.month_start, m.closed_at, o.month_start AS corrected_in
+SELECT m.close_id, m.source_id, m.month_start, m.costs_closed_at AS closed_at, o.month_start AS corrected_in
 FROM usage.month_close m
 CROSS JOIN LATERAL (
   SELECT min(t.month_start) AS month_start

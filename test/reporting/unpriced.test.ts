@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { notesOf } from "../../src/cli/commands/files/prices.ts";
 import { describeCosts } from "../../src/domain/bill/price.ts";
 import { listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
-import { enterMonths, enterPrices } from "../support/charges.ts";
+import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
@@ -73,4 +73,28 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(await read()).toEqual([]);
   expect(describeCosts(await costs())).toBe("Every loaded day with usage has a price.");
   expect(await notes()).toEqual([]);
+});
+
+test("in a month of closed costs, what was closed without a price stays without one, and what was closed with one is priced", async () => {
+  const bench = await setupSource();
+  await enterMonths(bench, { [WORKSPACE]: { 0: 5, 40: 1 }, [OTHER]: { 1: 11, 41: 2 } });
+  const client = await connectPlain(bench.url);
+  const read = async () =>
+    (
+      await client.query<Record<string, string>>(
+        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other FROM reporting.usage_unpriced_daily ORDER BY 1, 2",
+      )
+    ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other}`);
+  const leftOut = async () => (await unpricedUsage(bench.store.db, bench.sourceId)).traces;
+  await enterPrices(bench.store, [{ unitPrice: "1", source: "default", workspace: WORKSPACE }]);
+  await client.query(`${CLOSE_MARCH};
+    INSERT INTO usage.closed_total
+    SELECT close_id, series_id, 5 FROM usage.month_close, usage.series JOIN usage.trace_scope USING (scope_id)`);
+  expect(await read()).toEqual(["2026-03-02 2 11 f", "2026-04-11 2 2 f"]);
+  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  expect(await read()).toEqual(["2026-03-02 2 11 f"]);
+  await enterPrices(bench.store, [{ unitPrice: "1", from: "2026-05-01" }]);
+  expect(await read()).toEqual(["2026-03-02 2 11 f", "2026-04-10 1 1 f", "2026-04-11 2 2 f"]);
+  // A closed month was closed so: only what prices can still help is warned of.
+  expect(await leftOut()).toBe(3);
 });

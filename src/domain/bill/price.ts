@@ -197,6 +197,23 @@ export function describeUnpriced({ days, traces, firstDay, lastDay }: UnpricedUs
   return `${what} with ${traces.toLocaleString("en-US")} traces (${when}) ${days === 1 ? "has" : "have"} no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.`;
 }
 
+/** Usage of a workspace that costs leave out. */
+export interface UnpricedDay {
+  /** ISO. */
+  readonly day: string;
+  /** The platform's id. */
+  readonly workspaceId: string;
+  readonly traces: number;
+}
+
+/** Such as `1,200 traces (2026-03-01 to 2026-03-09)`. The days are in order. Undefined: none. */
+export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string | undefined {
+  const [first, last] = [unpriced[0]?.day, unpriced.at(-1)?.day];
+  if (first === undefined) return undefined;
+  const traces = unpriced.reduce((sum, one) => sum + one.traces, 0).toLocaleString("en-US");
+  return `${traces} traces (${first === last ? first : `${first} to ${last}`})`;
+}
+
 /** What the estimates of costs leave out. */
 export function describeCosts(costs: UnpricedUsage): string {
   if (costs.prices === 0) return "No prices are imported, so no costs are estimated.";

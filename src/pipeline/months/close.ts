@@ -1,8 +1,9 @@
+import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
 import type { Database, Store } from "../../store/db/database.ts";
-import { type UnpricedDay, unpricedIn } from "../../store/figures/unpriced-in.ts";
+import { unpricedIn } from "../../store/figures/unpriced-in.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";
@@ -78,8 +79,12 @@ export async function closeSources(
   return { month, closed };
 }
 
-/** Whether the month is closed, and without the workspaces that were asked to be left out, and no others. */
+/**
+ * Whether the month is closed, and without the workspaces that were asked to be left out, and no others. Whoever closes its costs
+ * later need not name them again.
+ */
 export function isAsAsked({ result, asked }: Pick<ClosedSource, "result" | "asked">): boolean {
+  if (result.state === "costs_closed" && asked.length === 0) return true;
   return result.state !== "open" && [...asked].sort().join() === result.without.join();
 }
 

@@ -68,6 +68,7 @@ export async function checkTotals(
   const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
   // Of all time, and what no total has healed.
   const miscounted = await doubtMiscounted(store, sourceId);
+  if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");
 
   // From here on, what the tables say after the work.
   const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };

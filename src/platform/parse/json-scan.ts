@@ -104,11 +104,17 @@ export function hasKeyTwice(json: Uint8Array, value: unknown): boolean {
   return members !== membersOf(value);
 }
 
+/** Without recursion: whoever answers decides how deep it goes. */
 function membersOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  const values = Object.values(value);
-  const inside = values.reduce<number>((sum, one) => sum + membersOf(one), 0);
-  return Array.isArray(value) ? inside : inside + values.length;
+  let members = 0;
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    const values = Object.values(next);
+    if (!Array.isArray(next)) members += values.length;
+    for (const one of values) if (typeof one === "object" && one !== null) open.push(one);
+  }
+  return members;
 }
 
 /**

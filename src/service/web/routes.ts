@@ -217,7 +217,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
 
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
   // No text in Postgres can hold it, so nothing that it names is there.
-  if (JSON.stringify(given).includes("\\u0000")) {
+  if (hasNul(given)) {
     throw new UsageError({
       code,
       message: "The address or the form has a NUL character, which no name and no id has.",
@@ -232,6 +232,11 @@ function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.ou
     message: `Something in the ${code === "form_invalid" ? "form" : "address"} cannot be used. ${said}.`,
     next: "Go back and correct it, or begin at the overview.",
   });
+}
+
+function hasNul(given: unknown): boolean {
+  if (typeof given === "string") return given.includes("\0");
+  return typeof given === "object" && given !== null && Object.values(given).some(hasNul);
 }
 
 /** Nobody waits longer for a Postgres that is cut off. */

@@ -121,16 +121,19 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 
 /**
  * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting.usage_unpriced_daily`
- * where has_other_price is false, but for months that somebody closed without costs. That view reads all history. This reads only
- * records of days for which no price is valid.
+ * where has_other_price is false, but for months that somebody closed, with costs or without. That view reads all history. This
+ * reads only records of days for which no price is valid.
  */
 export function unpricedBySource(): RawBuilder<unknown> {
   return sql`
     with open as materialized (
       select e.source_id, w.entity_id as workspace_id,
-             '{(,)}'::datemultirange - coalesce(p.days, '{}') - coalesce(n.days, '{}') as days
+             '{(,)}'::datemultirange - coalesce(p.days, '{}') - coalesce(n.days, '{}') - coalesce(m.days, '{}') as days
       from usage.workspace w join usage.entity e using (entity_id)
       left join usage.costless n using (source_id)
+      left join (
+        select workspace_entity_id, range_agg(days) as days from usage.charged_month group by 1
+      ) m on m.workspace_entity_id = w.entity_id
       left join (
         select workspace_entity_id, range_agg(days) as days from usage.measured_price
         -- As reporting.usage_unpriced_daily has it.

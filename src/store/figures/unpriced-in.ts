@@ -1,15 +1,7 @@
 import { sql } from "kysely";
+import type { UnpricedDay } from "../../domain/bill/price.ts";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
-
-/** Usage for which no price is valid: costs leave it out. */
-export interface UnpricedDay {
-  /** ISO. */
-  readonly day: string;
-  /** The platform's id. */
-  readonly workspaceId: string;
-  readonly traces: number;
-}
 
 /** By day. None: every day with usage in the range has a price. */
 export async function unpricedIn(
@@ -25,12 +17,4 @@ export async function unpricedIn(
     order by 1, 2
   `.execute(db);
   return rows;
-}
-
-/** Such as `1,200 traces (2026-03-01 to 2026-03-09)`. Undefined: none. */
-export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string | undefined {
-  const [first, last] = [unpriced[0]?.day, unpriced.at(-1)?.day];
-  if (first === undefined) return undefined;
-  const traces = unpriced.reduce((sum, one) => sum + one.traces, 0).toLocaleString("en-US");
-  return `${traces} traces (${first === last ? first : `${first} to ${last}`})`;
 }

@@ -63,6 +63,12 @@ export interface CloseRequest {
   readonly by: Actor;
 }
 
+interface Close extends CloseRequest {
+  readonly without: readonly string[];
+  readonly required: readonly RequiredWorkspace[];
+  readonly accepted: number;
+}
+
 /**
  * Stores the totals of a month by dimension, workspace and id, if every day of it from the data start on is loaded, final and
  * proved; else returns the open days. Loads of the source wait meanwhile, so check and totals see the same records. A month
@@ -95,7 +101,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     const { required, open, accepted } = check as MonthCheck;
     if (required.length === 0) throw nothingToClose();
     const close = { ...request, without, required, accepted };
-    if (open.length === 0) return found === undefined ? keepClose(db, close) : closeCosts(db, request, found);
+    if (open.length === 0) return found === undefined ? keepClose(db, close) : closeCosts(db, close, found);
     const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
     return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
   });
@@ -114,14 +120,7 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest):
 }
 
 /** Stores the close, the workspaces it is about, its totals and, unless without, what they cost at the prices of now. */
-async function keepClose(
-  db: Database,
-  close: CloseRequest & {
-    readonly without: readonly string[];
-    readonly required: readonly RequiredWorkspace[];
-    readonly accepted: number;
-  },
-): Promise<CloseResult> {
+async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   const { sourceId, monthStart, accepted, without } = close;
   const settleAfterSeconds = close.settleAfterMs / 1000;
   const { close_id: closeId } = await db
@@ -176,13 +175,15 @@ async function keepClose(
   return { state: "closed", ...counts, costs, accepted, without: [...without].sort(), settleAfterSeconds };
 }
 
-/** Closes the costs of a month that was closed without them. */
-async function closeCosts(db: Database, request: CloseRequest, found: ClosedMonth): Promise<CloseResult> {
+/** Closes the costs of a month that was closed without them. Nobody can have looked at them before, so a digest never fits. */
+async function closeCosts(db: Database, close: Close, found: ClosedMonth): Promise<CloseResult> {
   const { closeId, month, closedAt, ...closed } = found;
+  if (close.expectedDigests !== undefined) throw monthChanged(month);
   const costs = await keepCosts(db, closeId);
   if (costs.length === 0 && closed.traces > 0) throw monthUnpriced(month);
-  const detail = `${month}: costs, ${costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ")}`;
-  await recordAction(db, request.by, { sourceId: request.sourceId, action: COSTS_ACTION, detail });
+  const sums = costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ");
+  const detail = `${month}: costs, ${sums || "none: it has no traces"}`;
+  await recordAction(db, close.by, { sourceId: close.sourceId, action: COSTS_ACTION, detail });
   return { state: "costs_closed", closedAt, costs, ...closed };
 }
 

@@ -116,11 +116,14 @@ test("fetch messages wait for a worker unless their queue is empty, paused or li
   expect(await isFetchWaiting(fetch)).toBe(false);
 });
 
-test("a worker that gets no job is known to be alive", async () => {
-  const { queues } = await setup();
-  let answers = 0;
-  const ignore = () => {};
-  const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
+const ignore = () => {};
+
+/** Workers of both queues, until the test ends. */
+function work(
+  queues: Awaited<ReturnType<typeof openQueues>>,
+  context: JobContext,
+  onAnswer: () => void = ignore,
+): void {
   const close = startWorkers({
     slug: "default",
     contexts: { control: context, fetch: context },
@@ -128,19 +131,22 @@ test("a worker that gets no job is known to be alive", async () => {
     clockOff: createHold(),
     connect: queues.connectWorker,
     ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
-    watcher: {
-      onAnswer: () => void answers++,
-      ...{ onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
-    },
+    watcher: { onAnswer, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
   });
   onTestFinished(close);
+}
+
+test("a worker that gets no job is known to be alive", async () => {
+  const { queues } = await setup();
+  let answers = 0;
+  const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
+  work(queues, context, () => void answers++);
   await poll(() => answers >= 3, { deadlineMs: 40_000 });
 });
 
 test("jobs of one kind that never end leave places to jobs of other kinds", async () => {
   const { queues } = await setup();
   const { control } = queues.of("default");
-  const ignore = () => {};
   const held = Promise.withResolvers<never>();
   held.promise.catch(ignore);
   let asked = 0;
@@ -154,16 +160,7 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
     source: { known: () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise) },
   } as unknown as JobContext;
   await control.addBulk(Array.from({ length: 6 }, () => ({ name: "alert", data: {} })));
-  const close = startWorkers({
-    slug: "default",
-    contexts: { control: context, fetch: context },
-    limiter: { max: 1, duration: 1 },
-    clockOff: createHold(),
-    connect: queues.connectWorker,
-    ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
-    watcher: { onAnswer: ignore, onTaken: ignore, onDone: ignore, onFailed: ignore, onWork: () => ignore },
-  });
-  onTestFinished(close);
+  work(queues, context);
   const counts = () => control.getJobCounts("active", "delayed", "failed");
   await poll(async () => (await counts()).delayed === 4, { deadlineMs: 20_000 });
   expect(await counts()).toEqual({ active: 2, delayed: 4, failed: 0 });

@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
-import { setupPages, TOKENS } from "../../support/pages.ts";
+import { refusalOf, setupPages, TOKENS } from "../../support/pages.ts";
 import { setupMigrated } from "../../support/store.ts";
 
 /** Who may look, as somebody finds out who should not. */
@@ -251,6 +251,8 @@ test("a NUL character, which no text in Postgres can have, is refused as what it
     expect([path, status]).toEqual([path, 400]);
     expect(text).toContain("NUL character");
   }
+  // The six characters that JSON writes it with are a text as any other.
+  expect(await refusalOf(pages, "/usage?source=%5Cu0000")).not.toContain("query_invalid");
   const form = { source: "a\0", digest: "x" };
   expect((await pages.post("/months/2026-01/close", form, { from: "/months" })).status).toBe(403);
 });

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import {
   type AskedClose,
@@ -19,7 +20,6 @@ import {
   closeSources,
   isAsAsked,
 } from "../../../pipeline/months/close.ts";
-import { describeUnpricedDays } from "../../../store/figures/unpriced-in.ts";
 import type { Cost } from "../../../store/months/keep-costs.ts";
 import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT, firstExit } from "../../session/exit.ts";
@@ -165,8 +165,13 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
       result.costsClosedAt === null &&
         `${what}: without costs. Close it again without --without-costs to close them.`,
-      !isAsAsked(one) && `${what}: a month closes once. Which workspaces are left out cannot be changed now.`,
+      asked.withoutCosts === true &&
+        result.costsClosedAt !== null &&
+        `${what}: its costs were closed too, on ${result.costsClosedAt}.`,
     ],
+    result.state !== "open" &&
+      !isAsAsked(one) &&
+      `${what}: a month closes once. Which workspaces are left out cannot be changed now.`,
     `${what}: ${describeProviderMonth(provider)}`,
     others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
   );

@@ -1,3 +1,4 @@
+import type { UnpricedDay } from "../../../domain/bill/price.ts";
 import { addMonths, type Days, rangeBefore } from "../../../domain/time/days.ts";
 import { intersect, subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
@@ -14,7 +15,7 @@ import {
 } from "../../../store/figures/loaded.ts";
 import type { Per, UsageCells } from "../../../store/figures/records.ts";
 import { usageSums } from "../../../store/figures/sums.ts";
-import { type UnpricedDay, unpricedIn } from "../../../store/figures/unpriced-in.ts";
+import { unpricedIn } from "../../../store/figures/unpriced-in.ts";
 import type { Question } from "./question.ts";
 
 /** Ids that are listed one by one. */
@@ -107,6 +108,10 @@ export async function reportOf(
     measure === "cost"
       ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range: span })
       : [];
+  const allUnpricedDays = daysIn(unpriced);
+  const unpricedDays = new Map(
+    [...Map.groupBy(unpriced, ({ workspaceId }) => workspaceId)].map(([id, own]) => [id, daysIn(own)]),
+  );
   const total: Sum = {
     kind: "total",
     key: null,
@@ -127,21 +132,16 @@ export async function reportOf(
     const isDivided = sum.kind === "id" || sum.kind === "none" || sum.kind === "rest";
     // Which ids used what has no price is known of workspaces only.
     const uncosted =
-      by === "workspace" && sum.kind === "id"
-        ? unpriced.filter((one) => one.workspaceId === sum.id)
-        : unpriced;
+      by === "workspace" && sum.kind === "id" ? unpricedDays.get(sum.id ?? "") : allUnpricedDays;
     const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
       const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
-      const isUnpriced = uncosted.some(({ day }) => {
-        const at = Date.parse(day);
-        return at >= interval.start && at < interval.end;
-      });
+      const isUnpriced = uncosted !== undefined && hasDayIn(uncosted, interval);
       const isWhole = isComplete && !isUnpriced && !(isDivided && (elsewhere ?? 0n) !== 0n);
       const isSettled = isWhole && !isOpen;
       return {
         isComplete: isWhole,
         isFinal: isSettled && isFinal,
-        isProved: isSettled && isProved && (dividing?.stateOf(interval).isProved ?? true),
+        isProved: isSettled && isProved && dividing.stateOf(interval).isProved,
         isUnderWay,
         isUnpriced,
       };
@@ -264,6 +264,17 @@ async function costsOf(db: Database, of: UsageCells, { question, before, masked 
   });
   const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
   return { sums, open: new Set(open) };
+}
+
+/** UTC midnights of the days, epoch milliseconds. */
+function daysIn(unpriced: readonly UnpricedDay[]): ReadonlySet<number> {
+  return new Set(unpriced.map(({ day }) => Date.parse(day)));
+}
+
+function hasDayIn(days: ReadonlySet<number>, { start, end }: Interval): boolean {
+  if (days.size === 0) return false;
+  for (let day = start; day < end; day += DAY_MS) if (days.has(day)) return true;
+  return false;
 }
 
 function sumOf(amounts: readonly Amount[]): Amount {

@@ -69,7 +69,11 @@ const SIGNS = {
     "final",
     "it changes only by a restatement, and is not compared with the export or totals yet",
   ],
-  "no price": ["○", "missing", "some of its usage has no price, or its month was closed without costs"],
+  "no price": [
+    "○",
+    "missing",
+    "some of its usage has no price, or its month was closed without the cost of it",
+  ],
   "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
 } as const;
 

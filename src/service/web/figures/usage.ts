@@ -1,10 +1,10 @@
+import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { pricingOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
-import { describeUnpricedDays } from "../../../store/figures/unpriced-in.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
 import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
@@ -235,7 +235,7 @@ function claims(report: Report): Html[] {
     );
   }
   if (unpriced !== undefined) {
-    const leftOut = `${unpriced} have no valid price, or their month was closed without costs, so these costs leave them out.`;
+    const leftOut = `${unpriced} have no valid price, or their month was closed without their cost, so these costs leave them out.`;
     notices.push(
       notice("warn", prose(`${leftOut} \`usage-etl export --view usage_unpriced_daily\` lists them.`)),
     );

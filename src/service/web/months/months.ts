@@ -100,9 +100,9 @@ export function fitting(
 }
 
 function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: number } | undefined) {
-  const { closedAt, traces, without } = close;
+  const { closedAt, costsClosedAt, traces, without } = close;
   const what = html`<span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closedAt)}${closer(close)}:
-    ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}`;
+    ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
   const { totals = 0, netTraces = 0 } = adjusted ?? {};
   const since = html`${count(totals)} ${totals === 1 ? "total" : "totals"}${totals === 0 ? "" : `, ${signed(netTraces)} traces`}`;
   return { what, since };

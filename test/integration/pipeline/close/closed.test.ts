@@ -344,6 +344,11 @@ test("a month without a price closes without costs only if asked, and has none a
   // Closed before, as asked.
   expect(await close()).toMatchObject({ state: "closed_before", costsClosedAt: null });
 
+  // Somebody who looked at closing the month looked at something else.
+  const stale = close({ withoutCosts: false, expectedDigests: ["x"] });
+  await expect(stale).rejects.toMatchObject({ code: "month_changed" });
+  expect(await costs()).toEqual({ "unpriced traces": booked(), page: 0 });
+
   const cost = booked() / 2;
   expect(await withCosts()).toMatchObject({
     ...{ state: "costs_closed", costs: [{ currency: "USD", cost: String(cost) }], accepted: 0, without: [] },
@@ -356,6 +361,11 @@ test("a month without a price closes without costs only if asked, and has none a
   await changePrice("0.25");
   const correction = { "focus Correction": -cost / 2, adjustment: -cost / 2 };
   expect(await costs()).toEqual({ ...closed, ...correction });
+  // What was closed with a cost has it, whatever prices are left.
+  await bench.sql("UPDATE usage.price SET valid_from = '9000-01-01'");
+  expect(await costs()).not.toHaveProperty("unpriced traces");
+  expect(await costs()).toMatchObject(closed);
+  expect(await unpricedUsage(bench.store.db, sourceId)).toMatchObject({ traces: 0 });
   expect(await bench.sql("SELECT action FROM usage.operator_action ORDER BY action_id")).toEqual([
     { action: "month.close" },
     { action: "month.close_costs" },

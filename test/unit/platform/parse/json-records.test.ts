@@ -146,6 +146,14 @@ describe("JsonRecordCutter", () => {
     }
   });
 
+  it("reads a record that is nested as deep as it may be large", () => {
+    const deep = `{"a":${"[".repeat(200_000)}${"]".repeat(200_000)},"b":1}`;
+    expect(cut([`{"stride":{},"usage":[{},${deep}]}`]).records).toBe(2);
+    expect(fault([`{"stride":{},"usage":[{},${deep.replace('"b"', '"a"')}]}`])).toMatchObject({
+      location: "usage.1",
+    });
+  });
+
   it("accepts a record of a megabyte and refuses one byte more", () => {
     const around = (size: number) => `{"a":"${"x".repeat(size - 8)}"}`;
     const body = (size: number) => Buffer.from(`{"stride":{},"usage":[{},${around(size)}]}`);
