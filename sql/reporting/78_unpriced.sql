@@ -1,21 +1,22 @@
 -- Days of closed costs, by workspace. Charged: they were closed with a cost, whatever prices came or went since. Uncharged: the workspace
 -- had traces in the month and no price for any of them, so the closed costs leave it out for good.
 CREATE OR REPLACE VIEW usage.closed_cost_days AS
-SELECT s.slug, usage.shown_id(e.external_id) AS workspace_id,
-       coalesce(range_agg(m.days) FILTER (WHERE NOT t.is_uncharged), '{}') AS charged,
-       coalesce(range_agg(m.days) FILTER (WHERE t.is_uncharged), '{}') AS uncharged
+SELECT s.slug, usage.shown_id(e.external_id) AS workspace_id, coalesce(range_agg(t.charged), '{}') AS charged,
+       coalesce(range_agg(m.days) FILTER (WHERE t.charged IS NULL AND t.has_traces), '{}') AS uncharged
 FROM usage.charged_month m
 JOIN usage.source s USING (source_id)
 JOIN usage.entity e ON e.entity_id = m.workspace_entity_id
 CROSS JOIN LATERAL (
-  SELECT NOT EXISTS (
-           SELECT FROM usage.closed_charge c WHERE c.close_id = m.close_id AND c.workspace_id = m.workspace_entity_id
-         ) AND EXISTS (
+  SELECT (
+           SELECT range_agg(daterange(c.usage_date, c.usage_date + 1)) FROM usage.closed_charge c
+           WHERE c.close_id = m.close_id AND c.workspace_id = m.workspace_entity_id AND c.measure IN ('traces', 'shortlived')
+         ) AS charged,
+         EXISTS (
            SELECT FROM usage.trace_scope c
            JOIN usage.series x USING (scope_id)
            JOIN usage.closed_total k ON k.close_id = m.close_id AND k.series_id = x.series_id
            WHERE c.workspace_id = m.workspace_entity_id AND c.group_by = 'workspace' AND c.stride = 'day'
-         ) AS is_uncharged
+         ) AS has_traces
 ) t
 GROUP BY s.slug, e.external_id;
 

@@ -77,7 +77,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
 
 test("in a month of closed costs, what was closed without a price stays without one, and what was closed with one is priced", async () => {
   const bench = await setupSource();
-  await enterMonths(bench, { [WORKSPACE]: { 0: 5, 40: 1 }, [OTHER]: { 1: 11, 41: 2 } });
+  await enterMonths(bench, { [WORKSPACE]: { 0: 5, 9: 3, 40: 1 }, [OTHER]: { 1: 11, 41: 2 } });
   const client = await connectPlain(bench.url);
   const read = async () =>
     (
@@ -86,15 +86,18 @@ test("in a month of closed costs, what was closed without a price stays without 
       )
     ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other}`);
   const leftOut = async () => (await unpricedUsage(bench.store.db, bench.sourceId)).traces;
-  await enterPrices(bench.store, [{ unitPrice: "1", source: "default", workspace: WORKSPACE }]);
+  // From 5 March on.
+  const priced = { unitPrice: "1", source: "default", workspace: WORKSPACE, from: "2026-03-05" };
+  await enterPrices(bench.store, [priced]);
   await client.query(`${CLOSE_MARCH};
     INSERT INTO usage.closed_total
     SELECT close_id, series_id, 5 FROM usage.month_close, usage.series JOIN usage.trace_scope USING (scope_id)`);
-  expect(await read()).toEqual(["2026-03-02 2 11 f", "2026-04-11 2 2 f"]);
+  expect(await read()).toEqual(["2026-03-01 1 5 f", "2026-03-02 2 11 f", "2026-04-11 2 2 f"]);
   await enterPrices(bench.store, [{ unitPrice: "1" }]);
   expect(await read()).toEqual(["2026-03-02 2 11 f"]);
   await enterPrices(bench.store, [{ unitPrice: "1", from: "2026-05-01" }]);
-  expect(await read()).toEqual(["2026-03-02 2 11 f", "2026-04-10 1 1 f", "2026-04-11 2 2 f"]);
+  const march = ["2026-03-01 1 5 f", "2026-03-02 2 11 f"];
+  expect(await read()).toEqual([...march, "2026-04-10 1 1 f", "2026-04-11 2 2 f"]);
   // A closed month was closed so: only what prices can still help is warned of.
   expect(await leftOut()).toBe(3);
 });
