@@ -5,6 +5,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { doubtChanged } from "../../store/proof/changed-records.ts";
 import {
   type CheckCounts,
   knownFindings,
@@ -14,7 +15,6 @@ import {
 import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
-import { doubtMiscounted } from "../../store/proof/miscounted.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { type OpenSource, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";
@@ -43,7 +43,7 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
   readonly othersNotFinal: number;
   /** Days x workspaces on which long-lived and short-lived traces were added up and compared with all. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
-  /** Months x scopes, of all time, whose records were changed by others than loads. Their days are provisional again. */
+  /** Months x scopes, of all time, whose records were changed by others than loads. Their time is provisional again. */
   readonly miscounted: number;
   /** What differs in the range after the check, whoever found it. */
   readonly findings: readonly NamedFinding[];
@@ -67,7 +67,7 @@ export async function checkTotals(
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
   const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
   // Of all time, and what no total has healed.
-  const miscounted = await doubtMiscounted(store, sourceId);
+  const miscounted = await doubtChanged(store, sourceId);
   if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");
 
   // From here on, what the tables say after the work.

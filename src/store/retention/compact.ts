@@ -18,7 +18,7 @@ const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c
 /**
  * Merges adjoining final intervals that were fetched so long ago that no answer can still arrive for them. Without
  * this, coverage grows by one interval a day; with it, by one a quarter for hours. A merged interval keeps the newest fetch
- * number, the oldest fetch time, and the digests of its parts where each has one.
+ * number, the oldest fetch time, the digests of its parts where each has one, and the oldest epoch of them.
  * Returns by how many intervals coverage has shrunk.
  */
 export async function compactCoverage(
@@ -54,8 +54,7 @@ export async function compactCoverage(
         ), merged as (
           select scope_id, min(period_start) as period_start, max(period_end) as period_end,
                  max(fetch_number) as fetch_number, min(fetched_at) as fetched_at, range_agg(traced) as traced, min(digest_epoch) as digest_epoch,
-                 case when count(*) = count(digest) and min(digest_epoch) = max(digest_epoch)
-                   then string_agg(digest, '' order by period_start) end as digest
+                 case when count(*) = count(digest) then string_agg(digest, '' order by period_start) end as digest
           from sized
           where period_start > first_start or last_end - first_end >= (first_end - first_start) * ${LEFT_ALONE_BELOW}::float8
           group by scope_id, island having count(*) > 1

@@ -68,7 +68,7 @@ export function describeTotals(result: TotalsResult): string {
     `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} days x scopes. ` +
       `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
     result.miscounted > 0 &&
-      `In ${count(result.miscounted)} months x scopes the records are not those that were loaded: something else changed them. Their days are provisional now, and \`usage-etl sync\` asks for them again.`,
+      `In ${count(result.miscounted)} months x scopes the records are not those that were loaded: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
     result.daysDisproved > 0 &&
       `Not proved: ${result.daysDisproved} days x scopes in which a difference is left.`,
     others.flatMap((one) => [

@@ -91,6 +91,10 @@ test("a night finds what was restored past the triggers, and the next sync loads
     `DELETE FROM usage.dated_record WHERE bucket_start = '${second}'`,
     "UPDATE usage.monthly_total SET traces = traces + 1 WHERE month_start = (SELECT min(month_start) FROM usage.monthly_total)",
     "TRUNCATE usage.monthly_total",
+    "UPDATE usage.hourly_record SET traces = traces + 7 WHERE bucket_start = (SELECT max(bucket_start) FROM usage.hourly_record)",
+    "DELETE FROM usage.hourly_record WHERE bucket_start = (SELECT min(bucket_start) FROM usage.hourly_record)",
+    // Neither how many there are nor their sum changes.
+    "UPDATE usage.hourly_record r SET traces = sign * 3 + traces FROM (SELECT series_id, min(bucket_start), max(bucket_start) FROM usage.hourly_record GROUP BY 1 HAVING count(*) > 1) x CROSS JOIN LATERAL (VALUES (min, 1), (max, -1)) c (bucket_start, sign) WHERE (r.series_id, r.bucket_start) = (x.series_id, c.bucket_start) AND EXISTS (SELECT FROM usage.hourly_record m WHERE (m.series_id, m.bucket_start) = (x.series_id, max) AND m.traces >= 3)",
   ]) {
     await changePastTriggers(bench, changed);
     await bench.sync();

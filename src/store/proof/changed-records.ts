@@ -1,0 +1,145 @@
+import { sql } from "kysely";
+import { monthAt } from "../../domain/months/month.ts";
+import { normalize } from "../../domain/time/intervals.ts";
+import { HOUR_MS } from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
+import { clearTime, multirange, type ScopeTime } from "../catalog/scope-time.ts";
+import { lockScopes } from "../catalog/scopes.ts";
+import type { Database, Store, Transaction } from "../db/database.ts";
+
+/** Time of a scope in which the stored records are not those of its loads. */
+interface Changed extends Interval {
+  readonly scopeId: number;
+}
+
+/** Records of hours that are read at once. */
+const BATCH = 5000;
+
+/**
+ * Doubts what somebody changed past the triggers, such as by restoring one table: months whose records of days are not the totals
+ * that their loads kept, and hours whose records have another digest than their loads. Such time is provisional and unproved, so the
+ * next sync asks for it again and compares each record. Each change is found once. Returns in how many months x scopes there were
+ * any. Not seen: a change of days that leaves count and sum of each series and month as they were.
+ */
+export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
+  const scopes = await store.db
+    .selectFrom("scope")
+    .select(["scope_id", "stride"])
+    .where("source_id", "=", sourceId)
+    .where("stride", "in", ["day", "hour"])
+    .orderBy("scope_id")
+    .execute();
+  const ofStride = (stride: string) =>
+    scopes.filter((scope) => scope.stride === stride).map((scope) => scope.scope_id);
+  const miscounted = await miscountedMonths(store.db, ofStride("day"));
+  let months = 0;
+  for (const scopeId of new Set(miscounted.map((one) => one.scopeId))) {
+    months += await store.transaction(async ({ db }) => {
+      await lockScopes(db, [scopeId]);
+      const found = await miscountedMonths(db, [scopeId]);
+      for (const { start, end } of found) await doubt(db, { scopeIds: [scopeId], period: { start, end } });
+      await recount(db, scopeId);
+      return found.length;
+    });
+  }
+  for (const scopeId of ofStride("hour")) {
+    months += await store.transaction(async (transaction) => {
+      await lockScopes(transaction.db, [scopeId]);
+      const hours = await otherHours(transaction, scopeId);
+      const parts = normalize(hours.map((start) => ({ start, end: start + HOUR_MS })));
+      for (const period of parts) await doubt(transaction.db, { scopeIds: [scopeId], period });
+      return new Set(hours.map((hour) => monthAt(hour).start)).size;
+    });
+  }
+  return months;
+}
+
+async function doubt(db: Database, time: ScopeTime): Promise<void> {
+  const [scopeId] = time.scopeIds;
+  const loaded = await clearTime(db, "coverage", time);
+  for (const { period_start, period_end, fetch_number, fetched_at, traced } of loaded) {
+    await sql`
+      insert into usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
+      select ${scopeId}::integer, lower(part), upper(part), false, ${fetch_number}, ${fetched_at}, ${traced} * tstzmultirange(part)
+      from unnest(tstzmultirange(tstzrange(${period_start}, ${period_end})) * ${multirange(time.period)}) part
+    `.execute(db);
+  }
+  await clearTime(db, "reconciled", time);
+  await clearTime(db, "matched_total", time);
+}
+
+async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<Changed[]> {
+  const ids = sql`any (${[...scopeIds]}::integer[])`;
+  const { rows } = await sql<Changed>`
+    select m.scope_id as "scopeId", (extract(epoch from m.month_start) * 1000)::bigint as start,
+           (extract(epoch from m.month_start + interval '1 month') * 1000)::bigint as "end"
+    from (
+      select distinct x.scope_id, month_start
+      from (
+        select r.series_id, usage.month_of(r.bucket_start) as month_start, sum(r.traces) as traces, count(*) as records
+        from usage.dated_record r join usage.series x using (series_id) where x.scope_id = ${ids}
+        group by 1, 2
+      ) r
+      full join (
+        select t.* from usage.monthly_total t join usage.series x using (series_id) where x.scope_id = ${ids}
+      ) t using (series_id, month_start)
+      join usage.series x using (series_id)
+      where (r.traces, r.records) is distinct from (t.traces, t.records)
+    ) m
+    order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+async function recount(db: Database, scopeId: number): Promise<void> {
+  await sql`
+    delete from usage.monthly_total t using usage.series x where x.series_id = t.series_id and x.scope_id = ${scopeId}
+  `.execute(db);
+  await sql`
+    insert into usage.monthly_total (series_id, month_start, traces, records)
+    select r.series_id, usage.month_of(r.bucket_start), sum(r.traces), count(*)
+    from usage.dated_record r join usage.series x using (series_id) where x.scope_id = ${scopeId}
+    group by 1, 2
+  `.execute(db);
+}
+
+/**
+ * Hours of a locked scope, as instants, whose records have another digest than their loads gave them. A digest of an earlier epoch
+ * still says what was loaded.
+ */
+async function otherHours({ db, client }: Transaction, scopeId: number): Promise<number[]> {
+  const { rows: loaded } = await sql<{ start: number; end: number; digest: Buffer }>`
+    select (extract(epoch from period_start) * 1000)::bigint as start, (extract(epoch from period_end) * 1000)::bigint as "end", digest
+    from usage.coverage where scope_id = ${scopeId} and digest is not null order by period_start
+  `.execute(db);
+  const [first, last] = [loaded[0], loaded.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const stored = new WindowDigest({ stride: "hour", start: first.start, end: last.end });
+  await client.query(
+    `DECLARE hours NO SCROLL CURSOR FOR
+     SELECT r.series_id, (extract(epoch FROM r.bucket_start) / 3600)::integer, r.traces
+     FROM usage.hourly_record r JOIN usage.series x USING (series_id)
+     WHERE x.scope_id = ${scopeId} AND r.bucket_start >= $1 AND r.bucket_start < $2`,
+    [new Date(first.start), new Date(last.end)],
+  );
+  for (let isMore = true; isMore; ) {
+    const { rows } = await client.query<[id: number, bucketHour: number, traces: number]>({
+      text: `FETCH ${BATCH} FROM hours`,
+      rowMode: "array",
+    });
+    for (const [id, bucketHour, traces] of rows) stored.add({ id, bucketHour, traces });
+    isMore = rows.length === BATCH;
+  }
+  await client.query("CLOSE hours");
+  return loaded.flatMap(({ digest, ...interval }) => {
+    const records = stored.of(interval) as Buffer;
+    const hours = Array.from({ length: digest.length / DIGEST_BYTES }, (_, i) => i);
+    return hours.filter((i) => !isSameBucket(digest, records, i)).map((i) => interval.start + i * HOUR_MS);
+  });
+}
+
+function isSameBucket(one: Buffer, other: Buffer, bucket: number): boolean {
+  const [from, to] = [bucket * DIGEST_BYTES, (bucket + 1) * DIGEST_BYTES];
+  return one.compare(other, from, to, from, to) === 0;
+}
