@@ -260,7 +260,7 @@ export const SETTINGS = {
   USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
   USAGE_ANSWER_LIMIT: setting(
     answerLimit.optional(),
-    "MiB of the largest answer or export that is read, as received and decoded. Unset: 512.",
+    "MiB of the largest answer or export that is read, as received and decoded. Unset: 256.",
   ),
   USAGE_SYNC_EVERY: setting(
     duration.prefault("PT15M").refine((ms) => ms >= 1000 && ms <= 31 * DAY_MS, "must be a second to 31 days"),

@@ -245,3 +245,39 @@ describe("a sync that the platform or the caller interrupts", () => {
     expect((await dump(bench)).failures).toEqual([]);
   });
 });
+
+test("more ids than memory is meant for are asked for in parts, down to one bucket, which may have any number", async () => {
+  const bench = await setup({ workspaces: [0], days: 2 });
+  const many = 100_001;
+  const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
+    if (url.searchParams.get("group_by") !== "user") return undefined;
+    const [start, end] = ["start_time", "end_time"].map((name) =>
+      Date.parse(url.searchParams.get(name) ?? ""),
+    ) as [number, number];
+    const usage = [start, ...(end - start > DAY_MS ? [start + DAY_MS] : [])].flatMap((day) =>
+      Array.from({ length: day === bench.dataStart ? many : 1 }, (_, i) => ({
+        time_bucket: new Date(day).toISOString(),
+        dimensions: { workspace_id: bench.workspaceIds[0], user_id: `user ${i}` },
+        traces: 1,
+      })),
+    );
+    return JSON.stringify({ ...JSON.parse(text), usage });
+  });
+  const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
+  const { run } = await bench.fetch(
+    { wanted: [{ stride: "day", range }], groupings: ["user"], reprocess: "missing" },
+    { baseUrl: proxy.url },
+  );
+  expect(run.failures).toEqual([]);
+  const asked = proxy.seen.filter((url) => url.searchParams.get("group_by") === "user");
+  expect(asked).toHaveLength(3);
+  expect(
+    await bench.sql(
+      "SELECT bucket_start = $1::date AS first, count(*)::integer AS records FROM usage.dated_record GROUP BY 1 ORDER BY 1",
+      [new Date(bench.dataStart).toISOString()],
+    ),
+  ).toEqual([
+    { first: false, records: 1 },
+    { first: true, records: many },
+  ]);
+});

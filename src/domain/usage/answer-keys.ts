@@ -196,6 +196,8 @@ export interface Requested {
   readonly workspaceIds: readonly string[];
   /** False drops every name (`USAGE_USER_EMAIL`). */
   readonly withNames?: boolean;
+  /** Keys beyond these do not fit. Default: any number. */
+  readonly mostKeys?: number | undefined;
 }
 
 /** A record as three numbers. */
@@ -209,7 +211,7 @@ export interface NumberedRow {
 
 /** Why a record does not fit its request. */
 export interface Misfit {
-  readonly code: "bucket_misplaced" | "bucket_missing" | "workspace_unasked" | "id_too_long";
+  readonly code: "bucket_misplaced" | "bucket_missing" | "workspace_unasked" | "id_too_long" | "ids_too_many";
   readonly message: string;
 }
 
@@ -230,6 +232,7 @@ export class KeyNumbering {
   readonly #window: Window;
   readonly #isByWorkspace: boolean;
   readonly #withNames: boolean;
+  readonly #mostKeys: number;
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
   readonly #index: Map<string, number>[];
@@ -237,10 +240,18 @@ export class KeyNumbering {
   /** The last bucket that was checked; records of one bucket follow each other. */
   #checked: number | null | undefined;
 
-  constructor({ window, groupBy, workspaceIds, withNames = true }: Requested) {
+  constructor(requested: Requested) {
+    const {
+      window,
+      groupBy,
+      workspaceIds,
+      withNames = true,
+      mostKeys = Number.POSITIVE_INFINITY,
+    } = requested;
     this.#window = window;
     this.#isByWorkspace = groupBy === "workspace";
     this.#withNames = withNames;
+    this.#mostKeys = mostKeys;
     this.#workspaceIds = workspaceIds;
     this.#workspaces = new Map(workspaceIds.map((id, index) => [id, index]));
     this.#index = workspaceIds.flatMap(() => MEASURES.map(() => new Map()));
@@ -282,6 +293,9 @@ export class KeyNumbering {
     const index = this.#index[workspace * MEASURES.length + measure] as Map<string, number>;
     const known = index.get(id);
     if (known !== undefined) return known;
+    if (this.keys.length >= this.#mostKeys) {
+      return { code: "ids_too_many", message: `the answer names more than ${this.#mostKeys} ids` };
+    }
     if (Buffer.byteLength(id) > MAX_ID_BYTES) {
       const message = `an id is longer than ${MAX_ID_BYTES} bytes: ${id.slice(0, 40)}...`;
       return { code: "id_too_long", message };

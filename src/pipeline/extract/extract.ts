@@ -12,7 +12,7 @@ import type { StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
-import { afterFlaw, afterRefusal, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
+import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
 
 export const NO_ROWS = {
   records: 0,
@@ -95,6 +95,9 @@ export async function extractTask(
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
 }
 
+/** More ids of one answer are asked for in parts: each takes about 1 KB of memory until it is stored. */
+const MOST_KEYS = 100_000;
+
 /** An answer that was loaded, one that cannot be used, or none. */
 type Answered = { readonly stamp: FetchStamp } & (
   | {
@@ -131,7 +134,8 @@ async function loadTask(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ stamp }) => {
-        const { answer, flaw } = await collectAnswer(source, task, { admit });
+        const mostKeys = canSplit(task) ? MOST_KEYS : undefined;
+        const { answer, flaw } = await collectAnswer(source, task, { admit, mostKeys });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
         const loaded = await loadAnswer(store, {
           sourceId,

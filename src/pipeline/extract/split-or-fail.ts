@@ -160,6 +160,10 @@ function split(task: UsageRequest, reason: { code: string; message: string }, ma
   return { outcome: "split", code, message, parts, keep: false };
 }
 
+export function canSplit(task: UsageRequest): boolean {
+  return halvesOf(task).length > 0;
+}
+
 function halvesOf(task: UsageRequest): UnstoredRequest[] {
   const { window, members } = task;
   if (members.length > 1) {

@@ -132,10 +132,15 @@ export async function collectAnswer(
   {
     grid,
     admit = (records) => records,
-  }: { grid?: Window; admit?: (records: UsageRecord[]) => UsageRecord[] } = {},
+    mostKeys,
+  }: {
+    grid?: Window;
+    admit?: (records: UsageRecord[]) => UsageRecord[];
+    mostKeys?: number | undefined;
+  } = {},
 ): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined }> {
   const query = queryOf(request);
-  const answer = new AnswerCollector({ ...query, window: grid ?? request.window });
+  const answer = new AnswerCollector({ ...query, window: grid ?? request.window, mostKeys });
   const { stride } = await source.billing.usage(query, {
     signal: source.signal,
     onRecords: (records) => answer.add(admit(records)),

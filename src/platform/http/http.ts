@@ -102,7 +102,7 @@ const MAX_ERROR_BODY = 65_536;
 const ERROR_BODY_MS = 10_000;
 
 const TIMEOUTS = { headersMs: 120_000, bodyMs: 60_000, connectMs: 10_000, graceMs: 120_000 };
-const ANSWER_LIMIT = 536_870_912;
+const ANSWER_LIMIT = 268_435_456;
 const EVENT_STREAM = "text/event-stream";
 
 type Method = "GET" | SendRequest["method"];
