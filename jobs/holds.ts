@@ -93,7 +93,7 @@ export async function startClockGuard({
 }
 
 /** Work goes on within this and one attempt after the store writes again. */
-const CAP_MS = 15_000;
+const CAP_MS = 5_000;
 /** A gate that closes again sooner keeps its pauses: a load may need more room than the attempt. */
 const RELAPSE_MS = 60_000;
 

@@ -22,9 +22,19 @@ export function createLogger(level: string, to: LogTarget): Logger {
         logMethod: limitLines(systemClock, (leftOut) => log.warn(leftOut, "lines left out")),
       },
     },
-    typeof to === "object" ? to : pino.destination({ fd: to === "stdout" ? 1 : 2, sync: true }),
+    typeof to === "object" ? to : openDestination(to === "stdout" ? 1 : 2),
   );
   return log;
+}
+
+/** What a full disk does not take waits, up to so many characters. */
+const MOST_WAITING = 1_048_576;
+
+/** A log that cannot be written stops no work. */
+function openDestination(fd: number) {
+  const destination = pino.destination({ fd, sync: true, maxLength: MOST_WAITING });
+  destination.on("error", () => {});
+  return destination;
 }
 
 /** Logs trouble with a connection. */

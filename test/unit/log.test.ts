@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { limitLines } from "../../src/log.ts";
@@ -58,3 +60,26 @@ test("each fault has its own limit, and a line without a code has none", () => {
   vi.advanceTimersByTime(60_000);
   expect(lines.at(-1)).toMatchObject({ code: "rate_limited", leftOut: 81, msg: "lines left out" });
 });
+
+test.skipIf(!existsSync("/dev/full"))(
+  "a log that cannot be written stops nothing and takes no memory",
+  () => {
+    const code = `
+    const { createLogger } = await import(${JSON.stringify(new URL("../../src/log.ts", import.meta.url).href)});
+    await import(${JSON.stringify(new URL("../../src/main.ts", import.meta.url).href)});
+    const log = createLogger("info", "stderr");
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 20_000; i++) log.info({ text: "x".repeat(1000) }, "line");
+    process.stderr.write("said\\n");
+    setTimeout(() => process.stdout.write(String(process.memoryUsage().rss - before < 50e6)), 50);
+  `;
+    const full = openSync("/dev/full", "w");
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ["--input-type=module", "-e", code, "--", "--version"],
+      { stdio: ["ignore", "pipe", full], encoding: "utf8" },
+    );
+    closeSync(full);
+    expect([status, stdout.endsWith("true")]).toEqual([0, true]);
+  },
+);

@@ -48,12 +48,12 @@ test("nothing is asked while the store keeps nothing, and a cheap write finds ou
   await poll(() => !gate.isHeld());
   gate.check();
   expect(changes).toEqual([true, false]);
-  // Full jitter below a bound that doubles from a second to fifteen: back within 30 s, whatever happened.
+  // Full jitter below a bound that doubles from a second to five: back within 10 s, whatever happened.
   expect(waits).toHaveLength(61);
   waits.forEach((ms, n) => {
-    expect(ms).toBeLessThanOrEqual(Math.min(15_000, 1000 * 2 ** n));
+    expect(ms).toBeLessThanOrEqual(Math.min(5_000, 1000 * 2 ** n));
   });
-  expect(Math.max(...waits)).toBeGreaterThan(10_000);
+  expect(Math.max(...waits)).toBeGreaterThan(3_000);
   // Each fault is said once, and so is the end.
   expect(logs.map((line) => line.code ?? line.msg)).toEqual([
     "postgres_full",
@@ -95,7 +95,7 @@ test("a store that fails again soon is tried less and less often", async () => {
     gate.note(full);
     await poll(() => !gate.isHeld());
   }
-  expect(Math.max(...waits)).toBeGreaterThan(5_000);
+  expect(Math.max(...waits)).toBeGreaterThan(3_000);
   now += 60_001;
   waits.length = 0;
   gate.note(full);
