@@ -138,9 +138,7 @@ test("the login of dashboards has the settings that docs/bi.md names", async () 
     return [...text.matchAll(/^ALTER ROLE \w+ SET (.*?);/gm)].map(([, setting]) => setting).sort();
   };
   const documented = await settingsIn("bi.md");
-  expect(documented).toEqual(
-    expect.arrayContaining(["jit = off", "timezone = 'UTC'", "statement_timeout = '60s'"]),
-  );
+  expect(documented).toEqual(expect.arrayContaining(["timezone = 'UTC'", "statement_timeout = '60s'"]));
   expect(await settingsIn("deploy/monitoring/reader.sql")).toEqual(documented);
 });
 

@@ -12,8 +12,6 @@ ALTER ROLE usage_dashboard SET idle_in_transaction_session_timeout = '10min';
 ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
 -- Every day and hour of the views is a UTC one.
 ALTER ROLE usage_dashboard SET timezone = 'UTC';
--- The planner overrates these views.
-ALTER ROLE usage_dashboard SET jit = off;
 -- Views are found without their schema, and nothing of another schema is taken for one.
 ALTER ROLE usage_dashboard SET search_path = reporting;
 GRANT usage_reader TO usage_dashboard;

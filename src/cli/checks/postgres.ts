@@ -17,7 +17,7 @@ import { type Notes, problemOf } from "./check.ts";
 
 /** Postgres 15 is the first with MERGE. */
 export const OLDEST_POSTGRES = 150_000;
-const NEED_POSTGRES = ["postgres_write", "schema", "roles"];
+const NEED_POSTGRES = ["postgres_write", "schema", "roles", "jit"];
 
 /** Checks the database. Returns the store if its schema can be read, else undefined. */
 export async function checkPostgres(session: Session, notes: Notes): Promise<Store | undefined> {
@@ -43,14 +43,34 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
     await requireSchema(store);
   } catch (error) {
     notes.fail("schema", problemOf(error));
-    notes.skip("roles", "The schema cannot be used.");
+    for (const check of ["roles", "jit"]) notes.skip(check, "The schema cannot be used.");
     return undefined;
   }
   notes.pass("schema", "is up to date");
   const { hasReaders } = await serverCapabilities(store.db);
   if (hasReaders) notes.pass("roles", "usage_reader and usage_reader_masked exist");
   else notes.fail("roles", ROLES_MISSING, EXIT.usage);
+  await checkJit(store, notes);
   return store;
+}
+
+/** Whether a new session of a login without settings of its own compiles its queries. */
+async function checkJit({ db }: Store, notes: Notes): Promise<void> {
+  const { rows } = await sql<{ database: string; compiles: boolean }>`
+    select d.datname as database, pg_jit_available() and coalesce(
+      (select split_part(c, '=', 2)::boolean from pg_db_role_setting s, unnest(s.setconfig) c
+       where s.setdatabase = d.oid and s.setrole = 0 and c like 'jit=%'),
+      (select reset_val::boolean from pg_settings where name = 'jit')
+    ) as compiles
+    from pg_database d where d.datname = current_database()
+  `.execute(db);
+  const [found] = rows;
+  if (found?.compiles !== true) return notes.pass("jit", "is off");
+  notes.warn("jit", {
+    code: "jit_on",
+    message: "JIT is on: Postgres compiles queries of the views, which takes seconds.",
+    next: `Let an owner of the database run \`ALTER DATABASE "${found.database.replaceAll('"', '""')}" SET jit = off\`.`,
+  });
 }
 
 /** Postgres's clock decides what is due and final; that of this host only what it shows and schedules. */

@@ -37,3 +37,24 @@ test("migrate may start three times at once on an empty database", async () => {
     expect(schema).toBe(await dumpSchema(reader));
   }
 });
+
+test("a login of a migrated database compiles no queries, unless somebody has set otherwise", async () => {
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  const name = new URL(url).pathname.slice(1);
+  const ask = async (text: string) => {
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query(text);
+    await client.end();
+    return rows;
+  };
+  const store = openStore({ url, maxConnections: 2 });
+  onTestFinished(() => store.close());
+  await ask(`ALTER DATABASE ${name} SET jit = on`);
+  await migrate(store);
+  expect(await ask("SHOW jit")).toEqual([{ jit: "on" }]);
+  await ask(`ALTER DATABASE ${name} RESET jit`);
+  await migrate(store);
+  expect(await ask("SHOW jit")).toEqual([{ jit: "off" }]);
+});
