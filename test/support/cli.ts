@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
@@ -13,11 +14,17 @@ export interface Ended {
   readonly stderr: string;
 }
 
+interface Said {
+  readonly stdout: string;
+  /** Both kinds, where a file takes its output. */
+  readonly stderr: string;
+}
+
 export interface Running {
   readonly process: ChildProcess;
   readonly ended: Promise<Ended>;
   /** What it has written so far. */
-  readonly said: { stdout: string; stderr: string };
+  readonly said: Said;
 }
 
 /** Where a program runs. */
@@ -28,6 +35,8 @@ export interface Where {
   readonly release?: string;
   /** Working folder. Default: that of the tests. */
   readonly cwd?: string;
+  /** A file that takes its output, both kinds, in place of pipes. */
+  readonly output?: string | undefined;
 }
 
 /**
@@ -37,21 +46,32 @@ export interface Where {
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { within = [], release = RELEASE, cwd }: Where = {},
+  { within = [], release = RELEASE, cwd, output }: Where = {},
 ): Running {
   const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
+  const file = output === undefined ? "pipe" : openSync(output, "a");
   const child = spawn(program, rest, {
     cwd,
     env: { ...environment(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", file, file],
   });
-  const said = { stdout: "", stderr: "" };
-  child.stdout.on("data", (piece) => {
-    said.stdout += piece;
+  if (typeof file === "number") closeSync(file);
+  const piped = { stdout: "", stderr: "" };
+  child.stdout?.on("data", (piece) => {
+    piped.stdout += piece;
   });
-  child.stderr.on("data", (piece) => {
-    said.stderr += piece;
+  child.stderr?.on("data", (piece) => {
+    piped.stderr += piece;
   });
+  const said: Said =
+    output === undefined
+      ? piped
+      : {
+          stdout: "",
+          get stderr() {
+            return readFileSync(output, "utf8");
+          },
+        };
   const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...said })));
   onTestFinished(async () => {
     if (child.exitCode === null) child.kill("SIGKILL");

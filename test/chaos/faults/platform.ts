@@ -1,4 +1,5 @@
 import type { FaultName } from "../../../src/local/standin/faults.ts";
+import { createAuthority } from "../../support/certificates.ts";
 import { all, type Fault } from "../world/fault.ts";
 import type { HostileAnswer } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
@@ -20,6 +21,8 @@ function answers(answer: HostileAnswer, every: number) {
     };
   };
 }
+
+let authority: ReturnType<typeof createAuthority> | undefined;
 
 export const PLATFORM_FAULTS: readonly Fault[] = [
   {
@@ -54,6 +57,20 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: "platform: 429 with a Retry-After that cannot be meant",
+    on: "platform",
+    forS: 15,
+    withinS: 120,
+    named: ["rate_limited"],
+    isRandom: true,
+    begin: async ({ standin }) => {
+      const inTwoDays = new Date(Date.now() + 172_800_000).toUTCString();
+      for (const retry_after of [inTwoDays, "soon", "-5", "0", "1e9", "99999999999", ""])
+        standin.faults.script({ fault: { kind: "status", status: 429, retry_after }, times: 3 });
+      return async () => standin.faults.clear();
+    },
+  },
+  {
     name: "platform: 500, 502 and 503 to everything",
     on: "platform",
     allowed: { failures: true },
@@ -77,6 +94,39 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       return async () => {
         for (const { platform } of all(world)) platform.accepts = "all";
       };
+    },
+  },
+  {
+    name: "platform: moves, and its old address falls silent",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 1,
+    withinS: 180,
+    isRandom: true,
+    begin: async (world) => {
+      for (const { platform } of all(world)) platform.silence();
+      return async () => {};
+    },
+  },
+  {
+    name: "platform: its certificate expires",
+    on: "platform",
+    allowed: { failures: true },
+    forS: 30,
+    withinS: 120,
+    named: ["network"],
+    options: async () => {
+      authority = createAuthority();
+      return { authority };
+    },
+    begin: async (world) => {
+      const present = (days: number) => {
+        if (authority === undefined) throw new Error("no authority");
+        world.platform.present(authority.issue("127.0.0.1", days));
+        for (const { platform } of all(world)) platform.cut();
+      };
+      present(-1);
+      return async () => present(2);
     },
   },
   {

@@ -1,11 +1,10 @@
-import { spawnSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { onTestFinished } from "vitest";
 import { poll } from "../../support/poll.ts";
 import { all, type Fault, repeatedly } from "../world/fault.ts";
-import { createPostgres, type Server } from "../world/servers.ts";
+import { createPostgres, fill, type Server, smallDisk } from "../world/servers.ts";
 import { openWire } from "../world/wire.ts";
 import type { World } from "../world/world.ts";
 
@@ -50,9 +49,9 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: "Postgres: away for 90 s",
+    name: "Postgres: away for three minutes",
     on: "postgres",
-    forS: 90,
+    forS: 180,
     withinS: 45,
     begin: async ({ postgres }) => {
       await postgres.kill();
@@ -187,13 +186,7 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
     withinS: 60,
     named: ["postgres_full"],
     options: async () => {
-      disk = mkdtempSync("/tmp/usage-etl-chaos-disk-");
-      const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64m,mode=0777", "none", disk]);
-      if (mounted.status !== 0) throw new Error(`a small disk cannot be mounted: ${mounted.stderr}`);
-      onTestFinished(() => {
-        spawnSync("umount", ["-l", disk]);
-        rmSync(disk, { recursive: true, force: true });
-      });
+      disk = smallDisk("64m");
       const postgres = await createPostgres();
       const owner = statSync(join(postgres.dir, "data"));
       chownSync(disk, owner.uid, owner.gid);
@@ -216,16 +209,38 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
       }
       await client.end();
       const filler = join(disk, "filler");
-      const fill = () => {
-        // As much as fits.
-        spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=64k", "conv=notrunc", "oflag=append"]);
-      };
-      writeFileSync(filler, "");
-      const stop = repeatedly(200, async () => fill());
+      const stop = repeatedly(200, () => fill(filler));
       const grow = repeatedly(100, () => world.change());
       return async () => {
         await Promise.all([stop(), grow()]);
         rmSync(filler);
+      };
+    },
+  },
+  {
+    name: "Postgres: disk full, with its write-ahead log on it",
+    on: "postgres",
+    forS: 20,
+    withinS: 60,
+    options: async () => {
+      disk = smallDisk("400m");
+      const postgres = await createPostgres({
+        base: disk,
+        settings: ["max_wal_size=64MB", "min_wal_size=32MB"],
+      });
+      await postgres.start();
+      return { postgres };
+    },
+    begin: async (world) => {
+      const filler = join(disk, "filler");
+      const stop = repeatedly(200, () => fill(filler));
+      const grow = repeatedly(100, () => world.change());
+      return async () => {
+        await Promise.all([stop(), grow()]);
+        rmSync(filler);
+        // Without room for its log it may have ended itself.
+        await world.postgres.kill();
+        await world.postgres.start();
       };
     },
   },

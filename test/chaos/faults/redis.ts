@@ -1,5 +1,10 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+import { poll } from "../../support/poll.ts";
 import { all, type Fault, repeatedly } from "../world/fault.ts";
-import { cutAppendOnlyFile } from "../world/servers.ts";
+import { createRedis, cutAppendOnlyFile, PASSWORD } from "../world/servers.ts";
+import { openWire } from "../world/wire.ts";
+import { openKeys } from "../world/world.ts";
 
 const AWAY = ["redis_unreachable", "worker_error", "schedules_unrestored"];
 
@@ -39,6 +44,36 @@ export const REDIS_FAULTS: readonly Fault[] = [
       await redis.kill();
       cutAppendOnlyFile(redis, 4_000);
       return () => redis.start();
+    },
+  },
+  {
+    name: "Redis: failover to a replica that has not got the last 6 s",
+    on: "redis",
+    forS: 1,
+    withinS: 90,
+    begin: async (world) => {
+      const [wire, replica] = await Promise.all([openWire(world.redis.port), createRedis()]);
+      onTestFinished(() => wire.close());
+      await replica.start();
+      const keys = openKeys(replica);
+      await keys.config("SET", "masterauth", PASSWORD);
+      await keys.replicaof("127.0.0.1", `${wire.port}`);
+      await poll(async () => (await keys.info("replication")).includes("master_link_status:up"), {
+        deadlineMs: 60_000,
+      });
+      // What is written from here on is lost.
+      wire.accepts = "none";
+      wire.cut();
+      await pause(6_000);
+      await world.redis.kill();
+      return async () => {
+        await keys.replicaof("NO", "ONE");
+        Object.assign(world, { redis: replica, keys });
+        for (const { redis } of all(world)) {
+          redis.target = replica.port;
+          redis.cut();
+        }
+      };
     },
   },
   {

@@ -1,6 +1,9 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { poll } from "../../support/poll.ts";
 import { all, type Fault, kill, repeatedly, worker } from "../world/fault.ts";
+import { fill, smallDisk } from "../world/servers.ts";
 import type { Worker, World } from "../world/world.ts";
 
 /** How long the service may take to exit after SIGTERM, milliseconds. */
@@ -25,6 +28,33 @@ async function killAt(world: World, moment: "before" | "after"): Promise<() => P
   return async () => void (await world.addWorker());
 }
 
+/** Kills a worker with `kill -9` before the so many-th of what it sends. */
+function killAtRandom(sent: "onStatement" | "onRedis", most: number) {
+  return async (world: World): Promise<() => Promise<void>> => {
+    const victim = worker(world);
+    let left = 1 + world.dice.below(most);
+    await new Promise<void>((struck) => {
+      victim[sent] = () => {
+        if (--left !== 0) return;
+        kill(victim);
+        struck();
+      };
+    });
+    return async () => void (await world.addWorker());
+  };
+}
+
+/** The same, again and again. */
+function killedAtRandom(sent: "onStatement" | "onRedis", most: number, times: number) {
+  return async (world: World): Promise<() => Promise<void>> => {
+    for (let i = 1; i < times; i++) {
+      const replace = await killAtRandom(sent, most)(world);
+      await replace();
+    }
+    return killAtRandom(sent, most)(world);
+  };
+}
+
 /**
  * Each kill hits the few tasks that are under way, and a new worker takes them again once their locks have ended, half a minute later.
  * How many kills fit into that depends on the machine.
@@ -40,12 +70,12 @@ async function mostClaims(world: World): Promise<number> {
 }
 
 /** SIGTERM, and its exit in time with code 0. */
-async function endInTime(victim: Worker): Promise<void> {
+async function endInTime(victim: Worker, withinMs = EXIT_WITHIN_MS): Promise<void> {
   const since = performance.now();
   kill(victim, "SIGTERM");
   const { code } = await victim.running.ended;
   const ms = Math.round(performance.now() - since);
-  if (code !== 0 || ms > EXIT_WITHIN_MS) throw new Error(`exit code ${code} after ${ms} ms`);
+  if (code !== 0 || ms > withinMs) throw new Error(`exit code ${code} after ${ms} ms`);
 }
 
 export const WORKER_FAULTS: readonly Fault[] = [
@@ -82,6 +112,55 @@ export const WORKER_FAULTS: readonly Fault[] = [
     withinS: 60,
     isRandom: true,
     begin: (world) => killAt(world, "after"),
+  },
+  {
+    name: "worker: kill -9 before any statement",
+    on: "workers",
+    forS: 1,
+    withinS: 60,
+    isRandom: true,
+    begin: killAtRandom("onStatement", 300),
+  },
+  {
+    name: "worker: kill -9 before any command to Redis",
+    on: "workers",
+    forS: 1,
+    withinS: 60,
+    isRandom: true,
+    begin: killAtRandom("onRedis", 300),
+  },
+  {
+    name: "worker: kill -9 before any statement, ten times",
+    on: "workers",
+    forS: 1,
+    withinS: 90,
+    begin: killedAtRandom("onStatement", 300, 10),
+  },
+  {
+    name: "worker: SIGTERM beside a silent Postgres",
+    on: "workers",
+    forS: 1,
+    withinS: 90,
+    begin: async (world) => {
+      const victim = worker(world);
+      victim.postgres.accepts = "silent";
+      victim.postgres.silence();
+      await endInTime(victim, 10_000);
+      return async () => void (await world.addWorker());
+    },
+  },
+  {
+    name: "worker: the disk that takes its log is full",
+    on: "workers",
+    forS: 30,
+    withinS: 60,
+    begin: async (world) => {
+      const folder = smallDisk("1m");
+      await world.addWorker({ output: join(folder, "log") });
+      const filler = join(folder, "filler");
+      fill(filler);
+      return async () => rmSync(filler);
+    },
   },
   {
     name: "worker: killed five times within the same fetch task",

@@ -7,7 +7,7 @@ import type { Worker, World, WorldOptions } from "./world.ts";
 export interface Fault {
   readonly name: string;
   /** What it strikes. Two faults at once never strike the same. */
-  readonly on: "workers" | "redis" | "postgres" | "platform" | "together";
+  readonly on: "workers" | "redis" | "postgres" | "platform" | "receiver" | "together";
   /** Causes it. Resolves, once it is there, to what ends it. */
   readonly begin: (world: World) => Promise<() => Promise<void>>;
   /** How long it lasts, seconds. */

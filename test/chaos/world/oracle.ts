@@ -1,4 +1,6 @@
 import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { poll } from "../../support/poll.ts";
@@ -78,16 +80,57 @@ export async function checkEverything(world: World, allowed: Allowed = {}): Prom
   const failedJobs = await world.keys.zcard("{usage-etl}:fetch-default:failed");
   const found = allowed.failures === true ? { ...odd, failed: 0, failedJobs: 0 } : { ...odd, failedJobs };
   expect(found).toEqual({ restatements: 0, poisoned: 0, failed: 0, failedJobs: 0 });
+  await poll(async () => (await whatIsHeld(world)).length === 0, { deadlineMs: 60_000 }).catch(async () => {
+    throw new Error(`held a minute later: ${(await whatIsHeld(world)).join(", ")}`);
+  });
   for (const worker of world.workers) expect(floods(worker)).toEqual([]);
   await checkSecrets(world);
   for (const worker of world.workers) await checkExit(worker);
 }
 
+const QUEUES = ["control-default", "fetch-default"];
+/** A worker at rest takes about 150 MB. */
+const MOST_MB = 350;
+
+/** What a process that has nothing to do must not hold: jobs, transactions of Postgres, memory; and it says nothing. */
+async function whatIsHeld(world: World): Promise<string[]> {
+  const alive = world.workers.filter(({ isGone }) => !isGone);
+  const warnings = () => alive.reduce((sum, one) => sum + one.log().filter(isWarning).length, 0);
+  const before = warnings();
+  await pause(3_000);
+  const [idle] = await world.sql<{ sessions: number }>(
+    `SELECT count(*)::integer AS sessions FROM pg_stat_activity
+     WHERE application_name LIKE 'usage-etl%' AND state LIKE 'idle in transaction%' AND state_change < now() - interval '2 s'`,
+  );
+  const active = await Promise.all(
+    QUEUES.map(async (queue) => ({ queue, jobs: await world.keys.llen(`{usage-etl}:${queue}:active`) })),
+  );
+  return [
+    // Syncs begin every few seconds.
+    ...active.filter(({ jobs }) => jobs > 1).map(({ queue, jobs }) => `${jobs} jobs of ${queue}`),
+    ...((idle?.sessions ?? 0) > 0 ? [`${idle?.sessions} transactions`] : []),
+    ...(warnings() > before ? ["a log that grows"] : []),
+    ...alive.flatMap(({ running }) => {
+      const megabytes = memoryOf(running.process.pid as number);
+      return megabytes > MOST_MB ? [`${megabytes} MB`] : [];
+    }),
+  ];
+}
+
+/** Resident, MB; 0 where the system has no `/proc`. */
+function memoryOf(pid: number): number {
+  const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, "utf8") : "";
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_000);
+}
+
+function isWarning({ level = 0 }: ReturnType<Worker["log"]>[number]): boolean {
+  return level >= 40 || ["warn", "error", "fatal"].includes(String(level));
+}
+
 /** Codes that a process logged too often within one minute. */
 function floods(worker: Worker): string[] {
   const counts = new Map<string, number>();
-  for (const { level = 0, time = "", code, msg } of worker.log()) {
-    if (level < 40 && !["warn", "error", "fatal"].includes(String(level))) continue;
+  for (const { time = "", code, msg } of worker.log().filter(isWarning)) {
     const about = `${code ?? msg} ${time.slice(0, 16)}`;
     counts.set(about, (counts.get(about) ?? 0) + 1);
   }

@@ -1,6 +1,10 @@
+import { readFileSync } from "node:fs";
 import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+
+import type { Certificate } from "../../support/certificates.ts";
 
 /** What the stand-in cannot send: answers that never end, and whole ones that are wrong. */
 export type HostileAnswer = "drip" | "endless" | "html" | "empty" | "doubled";
@@ -13,18 +17,20 @@ export interface HostilePlatform {
   readonly requests: number;
   /** Called with each usage request before it is passed on. */
   onUsageRequest: () => void;
+  /** Another certificate, from the next connection on. */
+  present(certificate: Certificate): void;
   close(): Promise<void>;
 }
 
 /** A proxy in front of the stand-in. It keeps the framing of answers, cut or whole. */
-export async function openPlatform(target: string): Promise<HostilePlatform> {
+export async function openPlatform(target: string, certificate?: Certificate): Promise<HostilePlatform> {
   let requests = 0;
   const isHit = (url: URL) => {
     const { hostile } = platform;
     const isUsage = url.pathname.endsWith("/granular-usage");
     return isUsage && hostile !== undefined && requests % hostile.every === 0 ? hostile.answer : undefined;
   };
-  const server = createServer((request, response) => {
+  const pass = (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? "/", target);
     if (url.pathname.endsWith("/granular-usage")) {
       requests++;
@@ -47,7 +53,9 @@ export async function openPlatform(target: string): Promise<HostilePlatform> {
     });
     upstream.on("error", fail);
     request.pipe(upstream);
-  });
+  };
+  const tls = certificate === undefined ? undefined : createTlsServer(filesOf(certificate), pass);
+  const server = tls ?? createServer(pass);
   // Longer than any delay: else it closes connections whose answers are still on their way.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
@@ -58,6 +66,7 @@ export async function openPlatform(target: string): Promise<HostilePlatform> {
       return requests;
     },
     onUsageRequest: () => {},
+    present: (other) => tls?.setSecureContext(filesOf(other)),
     close: async () => {
       const closed = new Promise((done) => server.close(done));
       server.closeAllConnections();
@@ -65,6 +74,10 @@ export async function openPlatform(target: string): Promise<HostilePlatform> {
     },
   };
   return platform;
+}
+
+function filesOf({ cert, key }: Certificate) {
+  return { cert: readFileSync(cert), key: readFileSync(key) };
 }
 
 function send(response: ServerResponse, answer: Exclude<HostileAnswer, "doubled">): void {

@@ -139,15 +139,21 @@ function statOf(pid: number) {
 const DURABLE = ["fsync=off", "synchronous_commit=on", "max_connections=60", "shared_buffers=64MB"];
 
 interface PostgresOptions {
+  /** Where the folder of its data lies. */
+  readonly base?: string;
   /** Where it replicates from, as a standby. */
   readonly standbyOf?: { readonly port: number };
   readonly settings?: readonly string[];
 }
 
 /** A migrated Postgres, not started. All of a run begin as copies of one cluster, so each can be a standby of another. */
-export async function createPostgres({ standbyOf, settings = [] }: PostgresOptions = {}): Promise<Server> {
+export async function createPostgres({
+  base = BASE,
+  standbyOf,
+  settings = [],
+}: PostgresOptions = {}): Promise<Server> {
   const { template, binaries, user } = await cluster();
-  const dir = mkdtempSync(join(BASE, "usage-etl-chaos-postgres-"));
+  const dir = mkdtempSync(join(base, "usage-etl-chaos-postgres-"));
   if (user !== undefined) chownSync(dir, user.uid, user.gid);
   run("cp", "-a", join(template, "data"), dir);
   const data = join(dir, "data");
@@ -267,6 +273,23 @@ export function cutAppendOnlyFile(server: Server, bytes: number): void {
   if (last === undefined) throw new Error("no append-only file");
   const path = join(folder, last);
   truncateSync(path, Math.max(0, statSync(path).size - bytes));
+}
+
+/** The folder of a disk that holds so much, as mount's option says it. */
+export function smallDisk(size: string): string {
+  const disk = mkdtempSync(join(BASE, "usage-etl-chaos-disk-"));
+  run("mount", "-t", "tmpfs", "-o", `size=${size},mode=0777`, "none", disk);
+  onTestFinished(() => {
+    spawnSync("umount", ["-l", disk]);
+    rmSync(disk, { recursive: true, force: true });
+  });
+  return disk;
+}
+
+/** Adds to the file as much as its disk takes. */
+export function fill(file: string): void {
+  spawnSync("dd", ["if=/dev/zero", `of=${file}`, "bs=64k", "conv=notrunc", "oflag=append"]);
+  spawnSync("dd", ["if=/dev/zero", `of=${file}`, "bs=1k", "conv=notrunc", "oflag=append"]);
 }
 
 function run(...command: string[]): void {

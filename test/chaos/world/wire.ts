@@ -136,11 +136,17 @@ type CommitFate = "pass" | "cut" | "silent";
 /** `before`: the rows are copied, COMMIT is not sent. `after`: Postgres has committed, the reply is on its way. */
 export type CommitHook = (moment: "before" | "after") => CommitFate;
 
+/** What a process sends: `statement` before each statement, `commit` at the end of loads. */
+interface PostgresHooks {
+  readonly commit: CommitHook;
+  readonly statement: () => void;
+}
+
 /**
- * Finds the COMMIT of loads in a connection's messages (https://www.postgresql.org/docs/current/protocol-message-formats.html).
+ * Finds statements, and the COMMIT of loads, in a connection's messages (https://www.postgresql.org/docs/current/protocol-message-formats.html).
  * A transaction is a load if it copied rows.
  */
-export function commitsOf(hook: CommitHook): Filter {
+export function statementsOf({ commit: hook, statement }: PostgresHooks): Filter {
   const client = frames(false);
   const server = frames(true);
   let hasCopied = false;
@@ -148,6 +154,7 @@ export function commitsOf(hook: CommitHook): Filter {
   return {
     toServer: (bytes, link) =>
       client(bytes, ({ type, text }) => {
+        if (type === "Q" || type === "P") statement();
         if (type === "c") hasCopied = true;
         if (type !== "Q" || !/^(commit|rollback)/i.test(text())) return true;
         isEnding = hasCopied && /^commit/i.test(text());
@@ -160,6 +167,17 @@ export function commitsOf(hook: CommitHook): Filter {
         isEnding = false;
         return meets(hook("after"), link);
       }),
+  };
+}
+
+/** Calls `piece` before each piece that a process sends: to Redis, that is one command or several. */
+export function piecesOf(piece: () => void): Filter {
+  return {
+    ...PASS,
+    toServer: (bytes) => {
+      piece();
+      return bytes;
+    },
   };
 }
 

@@ -5,12 +5,14 @@ import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../src/domain/time/window.ts";
 import { type Dice, dice } from "../../../src/local/standin/engine/random.ts";
 import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
+import type { createAuthority } from "../../support/certificates.ts";
 import { type Ended, type Running, start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { farFromTheNextHour } from "../../support/source.ts";
 import { type HostilePlatform, openPlatform } from "./platform.ts";
+import { openReceiver, type Receiver } from "./receiver.ts";
 import { createPostgres, createRedis, type Server } from "./servers.ts";
-import { type CommitHook, commitsOf, openWire, type Wire } from "./wire.ts";
+import { type CommitHook, openWire, piecesOf, statementsOf, type Wire } from "./wire.ts";
 
 /** What a row of chaos acts on. Everything ends with the test. */
 export interface World {
@@ -19,8 +21,10 @@ export interface World {
   /** Changed as the stand-in is, and never asked by the product: what Postgres must hold in the end. */
   readonly truth: Standin;
   readonly platform: HostilePlatform;
-  readonly redis: Server;
-  /** The primary. A failover replaces it. */
+  /** Where alerts go. */
+  readonly receiver: Receiver;
+  /** The primaries. A failover replaces them. */
+  redis: Server;
   postgres: Server;
   readonly workers: Worker[];
   /** Days with usage, the last one up to where the platform's clock stands. */
@@ -33,7 +37,7 @@ export interface World {
   /** Rows of Postgres, past all wires. */
   sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
   /** Redis, past all wires. */
-  readonly keys: Redis;
+  keys: Redis;
   /** The clock of every process, epoch milliseconds. */
   now(): number;
   /** More traces of a stream in an hour that is not final. */
@@ -55,6 +59,8 @@ export interface WorldOptions {
   readonly postgres?: Server;
   readonly environment?: Readonly<Record<string, string>>;
   readonly worker?: WorkerOptions;
+  /** The platform speaks TLS. */
+  readonly authority?: ReturnType<typeof createAuthority>;
   /** What the clock of every process shows at the start, epoch milliseconds (clock.ts). Default: the time. */
   readonly startsAt?: number;
 }
@@ -82,19 +88,20 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
     createRedis({ aof: options.aof ?? true }),
     options.postgres ?? createPostgres(),
   ]);
-  const platform = await openPlatform(standin.url);
+  const { authority } = options;
+  const certificate = authority?.issue("127.0.0.1");
+  const [platform, receiver] = await Promise.all([openPlatform(standin.url, certificate), openReceiver()]);
   onTestFinished(async () => {
     await Promise.all([platform.close(), standin.close(), truth.close()]);
   });
   await Promise.all([redis.start(), ...(options.postgres === undefined ? [postgres.start()] : [])]);
-  const keys = new Redis(redis.url, { maxRetriesPerRequest: null, retryStrategy: () => 100 });
-  keys.on("error", () => {});
-  onTestFinished(() => keys.disconnect());
   const workspaceIds = standin.organisation.workspaces.slice(0, WORKSPACES).map(({ id }) => id);
   const environment = {
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
-    USAGE_BASE_URL: `http://127.0.0.1:${platform.port}`,
+    USAGE_BASE_URL: `http${authority === undefined ? "" : "s"}://127.0.0.1:${platform.port}`,
+    USAGE_ALERT_WEBHOOK_URL: receiver.url,
+    ...(authority === undefined ? {} : { NODE_EXTRA_CA_CERTS: authority.ca }),
     USAGE_API_KEY: API_KEY,
     USAGE_DATA_START: dataStart,
     USAGE_WORKSPACE_IDS: workspaceIds.join(","),
@@ -111,12 +118,13 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
     standin,
     truth,
     platform,
+    receiver,
     redis,
     postgres,
     range,
     workspaceIds,
     environment,
-    keys,
+    keys: openKeys(redis),
     workers: [],
     onChange: () => {},
     now: () => Date.now() + Number(process.env.CLOCK_OFFSET ?? 0) * 1_000,
@@ -161,7 +169,12 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
       const [{ backfillId }] = JSON.parse(stdout) as [{ backfillId: number }];
       return backfillId;
     },
-    command: (...args) => usageEtl(args, { ...environment, DATABASE_URL: world.postgres.url }, ownRelease()),
+    command: (...args) =>
+      usageEtl(
+        args,
+        { ...environment, DATABASE_URL: world.postgres.url, REDIS_URL: world.redis.url },
+        ownRelease(),
+      ),
     loadByHand: async ({ postgresMs = 0, platformMs = 0 }) => {
       const [postgres, platform] = await Promise.all([
         openWire(world.postgres.port),
@@ -189,6 +202,14 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
   return world;
 }
 
+/** A connection past all wires, until the test ends. */
+export function openKeys({ url }: Server): Redis {
+  const keys = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 100 });
+  keys.on("error", () => {});
+  onTestFinished(() => keys.disconnect());
+  return keys;
+}
+
 function day(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
@@ -201,6 +222,9 @@ export interface Worker {
   readonly platform: Wire;
   /** What becomes of the end of its loads. */
   onCommit: CommitHook;
+  /** Called before each statement, and before each piece that goes to Redis. */
+  onStatement: () => void;
+  onRedis: () => void;
   /** All it wrote that is a log line. */
   log(): LogLine[];
   /** Whether it was ended on purpose. */
@@ -221,6 +245,8 @@ interface WorkerOptions {
   /** Folder of another release. */
   readonly release?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** A file that takes its output, in place of pipes. */
+  readonly output?: string;
 }
 
 /** Milliseconds that an answer of the platform takes: as long as a short one does over the internet. */
@@ -231,10 +257,15 @@ const UNREACHABLE = 6;
 /** Servers may be away meanwhile, and the machine busy. */
 const SERVES_WITHIN_MS = 300_000;
 
-async function startWorker(world: World, { release, environment }: WorkerOptions): Promise<Worker> {
+async function startWorker(world: World, { release, environment, output }: WorkerOptions): Promise<Worker> {
   const [postgres, redis, platform] = await Promise.all([
-    openWire(world.postgres.port, () => commitsOf((moment) => worker.onCommit(moment))),
-    openWire(world.redis.port),
+    openWire(world.postgres.port, () =>
+      statementsOf({
+        commit: (moment) => worker.onCommit(moment),
+        statement: () => worker.onStatement(),
+      }),
+    ),
+    openWire(world.redis.port, () => piecesOf(() => worker.onRedis())),
     openWire(world.platform.port),
   ]);
   platform.delayMs = PLATFORM_DELAY_MS;
@@ -248,7 +279,7 @@ async function startWorker(world: World, { release, environment }: WorkerOptions
         USAGE_BASE_URL: through(world.environment.USAGE_BASE_URL, platform),
         ...environment,
       },
-      release === undefined ? ownRelease() : { release },
+      { ...(release === undefined ? ownRelease() : { release }), output },
     );
   onTestFinished(async () => {
     await Promise.all([postgres.close(), redis.close(), platform.close()]);
@@ -263,6 +294,8 @@ async function startWorker(world: World, { release, environment }: WorkerOptions
     },
     isGone: false,
     onCommit: () => "pass",
+    onStatement: () => {},
+    onRedis: () => {},
     log: () => linesOf(`${running.said.stdout}\n${running.said.stderr}`),
   };
   await poll(

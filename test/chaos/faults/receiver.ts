@@ -1,0 +1,51 @@
+import { Queue } from "bullmq";
+import { poll } from "../../support/poll.ts";
+import { type Fault, repeatedly } from "../world/fault.ts";
+import { MANNERS } from "../world/receiver.ts";
+import type { World } from "../world/world.ts";
+
+/** Long enough for messages that are under way to reach their limits, and for those that wait behind them. */
+const TOLD_WITHIN_MS = 180_000;
+
+/** Something to tell: an alert that the receiver has got, and that is over. */
+const OVER = `INSERT INTO usage.alert (source_id, kind, told, newest, since, told_at)
+  SELECT source_id, 'difference', 1, 0, now(), now() FROM usage.source
+  ON CONFLICT (source_id, kind) DO UPDATE SET cleared_at = NULL`;
+const IS_TOLD = "SELECT FROM usage.alert WHERE cleared_at IS NOT NULL";
+
+/** As its schedule does, and more often. */
+async function tell({ redis }: World): Promise<void> {
+  const { hostname: host, port, password } = new URL(redis.url);
+  const queue = new Queue("control-default", {
+    connection: { host, port: Number(port), password },
+    prefix: "{usage-etl}",
+  });
+  queue.on("error", () => {});
+  await queue.add("alert", {}, { attempts: 1, removeOnComplete: true, removeOnFail: true });
+  await queue.close();
+}
+
+export const RECEIVER_FAULTS: readonly Fault[] = [
+  {
+    name: "receiver of alerts: drips, holds, refuses, redirects and never ends",
+    on: "receiver",
+    forS: 60,
+    withinS: 45,
+    isRandom: true,
+    begin: async (world) => {
+      await world.sql(OVER);
+      const manners = MANNERS.filter((manner) => manner !== "well");
+      const stop = repeatedly(4_000, async () => {
+        world.receiver.manner = world.dice.pick(manners);
+        await tell(world);
+      });
+      await poll(() => world.receiver.messages > 0, { deadlineMs: TOLD_WITHIN_MS });
+      return async () => {
+        await stop();
+        world.receiver.manner = "well";
+        await tell(world);
+        await poll(async () => (await world.sql(IS_TOLD)).length > 0, { deadlineMs: TOLD_WITHIN_MS });
+      };
+    },
+  },
+];

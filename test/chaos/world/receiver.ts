@@ -1,0 +1,56 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+
+/** What the receiver of alerts does with a message. */
+export const MANNERS = ["well", "drips", "holds", "refuses", "redirects", "never ends"] as const;
+
+export interface Receiver {
+  readonly url: string;
+  manner: (typeof MANNERS)[number];
+  /** Messages so far, whatever became of them. */
+  readonly messages: number;
+}
+
+/** A receiver of webhooks that may hold whoever sends to it. */
+export async function openReceiver(): Promise<Receiver> {
+  let messages = 0;
+  const server = createServer(async (request, response) => {
+    await text(request).catch(() => "");
+    messages++;
+    answer(response, receiver.manner);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(async () => {
+    const closed = new Promise((done) => server.close(done));
+    server.closeAllConnections();
+    await closed;
+  });
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    manner: "well",
+    get messages() {
+      return messages;
+    },
+  };
+  return receiver;
+}
+
+function answer(response: ServerResponse, manner: Receiver["manner"]): void {
+  if (manner === "holds") return;
+  if (manner === "well") return void response.end("ok");
+  if (manner === "refuses") return void response.writeHead(503).end('{"ok":true}');
+  if (manner === "redirects") return void response.writeHead(307, { location: "/hook" }).end();
+  response.writeHead(200, { "content-type": "text/plain" });
+  if (manner === "drips") {
+    const timer = setInterval(() => response.write("."), 500);
+    return void response.on("close", () => clearInterval(timer));
+  }
+  const piece = Buffer.alloc(65_536, ".");
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on("drain", more);
+  more();
+}
