@@ -11,6 +11,8 @@ import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
+/** For a request with all its attempts and bodies: a limit between two pieces would hold it for as long as some come. */
+const WHOLE_WITHIN_MS = 600_000;
 
 interface Bucket {
   readonly address: string;
@@ -21,16 +23,22 @@ interface Bucket {
 /** A part of an S3 bucket, as a `Place`. Credentials, region and endpoint are those of the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3 and so on). */
 export function openBucket(
   { address, bucket, prefix }: Bucket,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, withinMs = WHOLE_WITHIN_MS }: { readonly signal: AbortSignal; readonly withinMs?: number },
 ) {
   const client = new S3Client(configuration());
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
-  const options = { abortSignal: signal };
-  const orNamed = <T>(work: Promise<T>) =>
-    work.catch((cause) => {
+  const inTime = async <T>(work: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
+    const deadline = AbortSignal.timeout(withinMs);
+    try {
+      return await work({ abortSignal: AbortSignal.any([signal, deadline]) });
+    } catch (cause) {
       signal.throwIfAborted();
-      throw namedError(address, cause);
-    });
+      throw namedError(
+        address,
+        deadline.aborted ? new Error(`within ${withinMs / 1000} s`) : (cause as Error),
+      );
+    }
+  };
   return {
     address,
     async create(name: string) {
@@ -40,15 +48,14 @@ export function openBucket(
         write: async (chunk: Uint8Array) => void chunks.push(chunk),
         async commit() {
           const Body = Buffer.concat(chunks.splice(0));
-          await orNamed(
-            client.send(new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body }), options),
-          );
+          const put = new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body });
+          await inTime((options) => client.send(put, options));
         },
         abandon: async () => void chunks.splice(0),
       };
     },
     async read(name: string) {
-      const get = async () => {
+      return inTime(async (options) => {
         try {
           const { Body } = await client.send(
             new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }),
@@ -59,19 +66,18 @@ export function openBucket(
           if ((error as Error).name === "NoSuchKey") return undefined;
           throw error;
         }
-      };
-      return orNamed(get());
+      });
     },
     async list(folder: string) {
       const found = new Map<string, number>();
       let ContinuationToken: string | undefined;
       do {
-        const page = await orNamed(
-          client.send(
-            new ListObjectsV2Command({ Bucket: bucket, Prefix: `${keyOf(folder)}/`, ContinuationToken }),
-            options,
-          ),
-        );
+        const list = new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: `${keyOf(folder)}/`,
+          ContinuationToken,
+        });
+        const page = await inTime((options) => client.send(list, options));
         for (const { Key = "", Size = 0 } of page.Contents ?? [])
           found.set(Key.slice(keyOf("").length), Size);
         ContinuationToken = page.NextContinuationToken;
@@ -79,7 +85,8 @@ export function openBucket(
       return found;
     },
     async remove(name: string) {
-      await orNamed(client.send(new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) }), options));
+      const remove = new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(name) });
+      await inTime((options) => client.send(remove, options));
     },
   };
 }
