@@ -73,6 +73,23 @@ export const PLANTED: readonly PlantedBug[] = [
     scale: ["const POISON_AFTER = 20;", "const POISON_AFTER = 1;"],
     environment: { CHAOS_ONLY: "429 to everything" },
   },
+  {
+    name: "a message to the receiver of alerts has no limit",
+    file: "src/pipeline/alerts.ts",
+    edits: [
+      [
+        "const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);",
+        "const ends = signal ?? new AbortController().signal;",
+      ],
+    ],
+    environment: { CHAOS_ONLY: "receiver of alerts" },
+  },
+  {
+    name: "a log that cannot be written ends the process",
+    file: "src/log.ts",
+    edits: [['  destination.on("error", () => {});\n', ""]],
+    environment: { CHAOS_ONLY: "takes its log" },
+  },
 ];
 
 /** A copy of the product with one bug, or with only its smaller limit. Returns its folder. */

@@ -19,7 +19,8 @@ export interface KnownUsage {
   readonly differences: number;
 }
 
-const WORDS: Readonly<Record<OtherState, string>> = {
+/** Said of a close. */
+export const OTHER_STATES: Readonly<Record<OtherState, string>> = {
   checked: "checked too",
   not_counted: "NOT in it, for the server is not known to count it",
   not_known: "NOT in it, for no sync has learned yet whether the server counts it",
@@ -37,7 +38,7 @@ export function describeOtherUsage(known: readonly KnownUsage[]): string {
       const figures = isLoaded
         ? `; days x scopes: ${count(finalDays)} final, ${count(reconciledDays)} reconciled; ${left}`
         : "";
-      return `${METER_NAME[meter]}: ${WORDS[state]}${why}${figures}.`;
+      return `${METER_NAME[meter]}: ${OTHER_STATES[state]}${why}${figures}.`;
     })
     .join(" ");
 }

@@ -3,7 +3,8 @@ import { sourceFlagsOf } from "../../../config/config.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { monthAt, monthNamed } from "../../../domain/months/month.ts";
-import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
+import { type KnownUsage, OTHER_STATES } from "../../../domain/months/other-usage.ts";
+import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { EtlError } from "../../../errors.ts";
 import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { lookAtMonth } from "../../../pipeline/months/look.ts";
@@ -14,14 +15,18 @@ import { recordAction } from "../../../store/work/operator-actions.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
+  capital,
+  count,
   type Html,
   html,
   instant,
   notice,
+  numberHead,
   prose,
   refusal,
   sourceField,
   sourceUnknown,
+  table,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { closedPage, monthList } from "./months.ts";
@@ -89,10 +94,33 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           csrf: who.role === "operator" ? context.csrf() : undefined,
         });
   const all = address("/months", { source: source.source });
-  const others =
-    look.others.length === 0 ? "" : html`<p>Other usage: ${prose(describeOtherUsage(look.others))}</p>`;
+  const others = look.others.length === 0 ? "" : otherUsage(look.others);
   const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
   return { title, body: html`${choice}${body}${others}${provider}<p><a href="${all}">All months</a></p>` };
+}
+
+/** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */
+function otherUsage(others: readonly KnownUsage[]): Html {
+  const days = (one: KnownUsage, number: number) =>
+    html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
+  const isRefused = others.some(({ evidence }) => evidence !== null);
+  return html`${table({
+    label: "Other usage",
+    caption: "Other usage, and whether a close is about it. Days x dimensions x workspaces.",
+    heads: [
+      "Usage",
+      "A close",
+      numberHead("Final days"),
+      numberHead("Compared with the export"),
+      numberHead("Differences"),
+    ],
+    rows: others.map(
+      (
+        one,
+      ) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${OTHER_STATES[one.state]}</td>
+        ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
+    ),
+  })}${isRefused ? html`<p>${prose("What the server answered to each is in `usage-etl doctor`.")}</p>` : ""}`;
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
