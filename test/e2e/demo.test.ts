@@ -20,6 +20,7 @@ const WORKSPACES = 5;
 interface Shown {
   extracted: { groupBy: string; stride: string; windows: number; requests: number; fewest: number }[];
   reconciliation: { differences: unknown[]; compared: number };
+  totals: { workspace: string; traces: number }[];
 }
 
 async function folder(): Promise<string> {
@@ -130,6 +131,9 @@ test("the demo needs the fewest requests, finds no difference and fetches final 
   expect(await outcome(dir)).toEqual(before);
   const requests = (round: Shown) => round.extracted.reduce((sum, one) => sum + one.requests, 0);
   expect(requests(second)).toBeLessThan(requests(first) / 2);
+  // What the first one's probe has sent stays billed: a workspace that lost its usage would look like one that cannot be read.
+  const quiet = second.totals.find(({ workspace }) => workspace.startsWith("Sandbox"));
+  expect(quiet?.traces).toBe(6);
   await poll(() => processesOf(dir).length === 0);
 
   // Killed half way in another folder and started again, it stores the same figures and fetches nothing twice.

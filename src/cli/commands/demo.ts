@@ -20,6 +20,7 @@ import {
 } from "../../local/demo/plant.ts";
 import { firstSync, runOn, SYNC_EVERY } from "../../local/demo/sync.ts";
 import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
+import { billEarlier } from "../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
@@ -27,6 +28,7 @@ import { redisServerOf } from "../../redis-server.ts";
 import { servePages } from "../../service/pages.ts";
 import { serve } from "../../service/serve.ts";
 import { migrate } from "../../store/db/migrate.ts";
+import { sentByProbes } from "../../store/proof/probes.ts";
 import { EXIT } from "../session/exit.ts";
 import { wholeNumber } from "../session/options.ts";
 import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
@@ -85,6 +87,9 @@ async function demo(
   const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
   await migrate(store);
+  // What probes of an earlier start have sent stays billed.
+  for (const { at, traces } of await sentByProbes(store.db, healthySource(standin).slug))
+    billEarlier(standin, { at, runs: traces });
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
   const service =
     redis === undefined

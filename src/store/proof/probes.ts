@@ -103,6 +103,25 @@ function fromStored(stored: unknown): ProbeReadings {
   return new Map(Object.entries(stored as Record<string, WorkspaceReading>));
 }
 
+/** The traces that all probes of a source have sent, each at one instant, epoch milliseconds. */
+export async function sentByProbes(
+  db: Database,
+  slug: string,
+): Promise<{ readonly at: number; readonly traces: number }[]> {
+  const rows = await db
+    .selectFrom("probe")
+    .innerJoin("source", "source.source_id", "probe.source_id")
+    .select(["started_at", "sent_at", "expected_traces"])
+    .where("slug", "=", slug)
+    .where("expected_traces", ">", 0)
+    .orderBy("probe_id")
+    .execute();
+  return rows.map((row) => ({
+    at: (row.sent_at ?? row.started_at).getTime(),
+    traces: row.expected_traces,
+  }));
+}
+
 export async function keepBaseline(
   db: Database,
   kept: { probeId: number; baseline: ProbeReadings; projectId: string | undefined },

@@ -1,5 +1,6 @@
 import type { MeterFault } from "../faults.ts";
 import type { World } from "../world.ts";
+import type { Cell } from "./ledger.ts";
 import type { Key, Organisation, Project, Sender, Workspace } from "./organisation.ts";
 import { dice } from "./random.ts";
 import { RunEngine } from "./runs.ts";
@@ -9,24 +10,30 @@ const PROJECT_NAME = "agent-server";
 
 /** The run engine of one world: each run is billed in its ledger. */
 export function runsOf(world: World): RunEngine {
-  let sender: (Sender & { readonly deployment: Project }) | undefined;
-  // One trace a run, recorded when it starts (our guess); the deployment's own usage beside it.
-  const meter = () => {
-    sender ??= newSender(world);
-    const { deployment, ...own } = sender;
-    const at = world.now();
-    if (at >= world.ledger.start) bill(world, own, world.faults.nextOfMeter());
-    if (at < world.deploymentLedger.start) return;
-    for (const measure of ["agent_runs", "nodes_executed"] as const) {
-      world.deploymentLedger.change({ ...own, project: deployment, at }, measure, 1);
-    }
-  };
-  return new RunEngine(() => world.now(), meter);
+  return new RunEngine(
+    () => world.now(),
+    () => bill(world, world.now(), world.faults.nextOfMeter()),
+  );
 }
 
-function bill(world: World, sender: Sender, fault: MeterFault | null): void {
+/** Bills runs that an earlier process with the same seed has billed: usage stays when a server is started anew. */
+export function billEarlier(world: World, { at, runs }: { at: number; runs: number }): void {
+  for (let i = 0; i < runs; i++) bill(world, at, null);
+}
+
+/** One trace a run, recorded when it starts (our guess); the deployment's own usage beside it. */
+function bill(world: World, at: number, fault: MeterFault | null): void {
+  const { deployment, ...own } = senderOf(world);
+  if (at >= world.ledger.start) billTrace(world, { ...own, at }, fault);
+  if (at < world.deploymentLedger.start) return;
+  for (const measure of ["agent_runs", "nodes_executed"] as const) {
+    world.deploymentLedger.change({ ...own, project: deployment, at }, measure, 1);
+  }
+}
+
+function billTrace(world: World, { at, ...sender }: Cell, fault: MeterFault | null): void {
   const { ledger } = world;
-  const cell = { ...payer(world, sender, fault), at: world.now() };
+  const cell = { ...payer(world, sender, fault), at };
   if (fault?.kind === "drop") return;
   if (fault?.kind === "late") ledger.changeLater(cell, 1, cell.at + fault.seconds * 1000);
   else ledger.change(cell, 1);
@@ -53,6 +60,15 @@ function otherProject({ projects }: Organisation, own: Project): Project {
 
 function other<T>(all: readonly T[], own: T | null): T | null {
   return all.find((one) => one !== own) ?? null;
+}
+
+const senders = new WeakMap<Organisation, ReturnType<typeof newSender>>();
+
+/** A reset begins with another organisation, and so with another sender. */
+function senderOf(world: World): ReturnType<typeof newSender> {
+  const known = senders.get(world.organisation) ?? newSender(world);
+  senders.set(world.organisation, known);
+  return known;
 }
 
 /**
