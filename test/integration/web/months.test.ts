@@ -238,3 +238,32 @@ test("who only looks sees months and closes none, and months that cannot be clos
   ] as const)
     expect(await refusalOf(pages, address), address).toBe(refusal);
 });
+
+test("a month begins with its traces, what may be claimed of them and the change, also while it is under way", async () => {
+  await load({ start: bench.dataStart, end: bench.today + DAY_MS });
+  await bench.reconcile({ range: month });
+  await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces')");
+  await bench.sql(
+    "INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 0.5, 'USD', '2020-01-01' FROM usage.sku",
+  );
+  const sumOf = async (from: number, to: number) => {
+    const [row] = await bench.sql<{ traces: number }>(
+      "SELECT sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $1 AND usage_date < $2",
+      [dayText(from), dayText(to)],
+    );
+    return row?.traces ?? 0;
+  };
+  const dayText = (at: number) => new Date(at).toISOString().slice(0, 10);
+  const shown = (number: number) => number.toLocaleString("en-US", { maximumFractionDigits: 10 });
+  const traces = await sumOf(month.start, month.end);
+  const ended = textOf((await pages.get(`/months/${month.name}`)).text);
+  expect(ended).toContain(`Traces ${shown(traces)} ● final and proved`);
+  expect(ended).toContain(`Estimated cost, USD ${shown(traces / 2)} ● final and proved`);
+  const name = dayText(bench.now).slice(0, 7);
+  const soFar = await sumOf(Date.parse(`${name}-01`), bench.today + DAY_MS);
+  const running = await pages.get(`/months/${name}`);
+  expect(running.status).toBe(200);
+  expect(textOf(running.text)).toContain(`Traces ${shown(soFar)} so far ◔ under way`);
+  expect(textOf(running.text)).toContain(`${name} is under way. It can be closed once`);
+  expect(running.text).not.toContain("/close");
+});

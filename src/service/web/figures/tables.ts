@@ -15,6 +15,16 @@ export function unitOf({ question: { measure, currency } }: Report): string {
   return measure === "cost" ? (currency ?? "") : COUNTED_WORDS[measure];
 }
 
+/** The whole of a report, with what it can claim and how it changed. */
+export function headline(report: Report): Html {
+  const { total, before, question } = report;
+  const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
+  const change = total.isComparable
+    ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}</small>`
+    : "";
+  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
+}
+
 /** The ids of a range: the first ones, those without an id, the rest and the total. */
 export function idTable(report: Report): Html {
   const { question, lines, total, before } = report;

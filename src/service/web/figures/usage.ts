@@ -100,7 +100,7 @@ function nothingToWrite(): UsageError {
 }
 
 /** Everything that a question needs besides its figures. */
-async function askedOf(
+export async function askedOf(
   db: Database,
   query: UsageQuery,
   { source, now }: { source: UsageSource; now: number },
@@ -156,7 +156,7 @@ function nothingYet({ asked, source, today }: Question): Html {
 }
 
 /** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
-function sinceClose(
+export function sinceClose(
   { month, closedTraces, netTraces, hasCosts }: ChangedMonth,
   { source, measure }: Question,
 ): Html | string {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { sourceFlagsOf } from "../../../config/config.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
-import { monthAt, monthNamed } from "../../../domain/months/month.ts";
+import { type CalendarMonth, monthAt, monthNamed } from "../../../domain/months/month.ts";
 import { type KnownUsage, OTHER_STATES } from "../../../domain/months/other-usage.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { EtlError } from "../../../errors.ts";
@@ -31,6 +31,7 @@ import {
 import type { Context, Web } from "../routes.ts";
 import { closedPage, monthList } from "./months.ts";
 import { checkList, confirmation, openPage } from "./open.ts";
+import { statementOf } from "./statement.ts";
 
 const SLUG = z.string().max(63).optional();
 const params = z.object({ month: z.string().max(20) });
@@ -75,10 +76,24 @@ export function addMonths(web: Web): void {
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const { db, query, who } = context;
   const { source, sources } = await chosenSource(context, query.source);
+  const { month: name } = context.params;
+  const title = `${name}, ${source.source}`;
+  const all = html`<p><a href="${address("/months", { source: source.source })}">All months</a></p>`;
+  const page = async (month: CalendarMonth, ...below: (Html | string)[]): Promise<Page> => {
+    const statement = await statementOf(db, {
+      ...{ source: source.source, month: month.name, now: context.now, masked: who.role === "viewer" },
+    });
+    const [state, ...rest] = below;
+    const choice = sourceForm(`/months/${month.name}`, sources, source.source);
+    return { title, body: html`${choice}${statement?.sums}${state}${statement?.parts}${rest}${all}` };
+  };
+  const begun = monthNamed(name);
+  if (begun !== undefined && begun.name === monthAt(context.now).name) {
+    const state = `${name} is under way. It can be closed once its last day is final and proved.`;
+    return page(begun, notice("info", state));
+  }
   const look = await lookFor(context, source, query);
   const { month, closed } = look;
-  const title = `${month.name}, ${source.source}`;
-  const choice = sourceForm(`/months/${month.name}`, sources, source.source);
   const body =
     closed === undefined
       ? openPage({
@@ -93,10 +108,9 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           sourceFlags: sourceFlagsOf(context.config, source.source),
           csrf: who.role === "operator" ? context.csrf() : undefined,
         });
-  const all = address("/months", { source: source.source });
   const others = look.others.length === 0 ? "" : otherUsage(look.others);
-  const provider = html`<p>Billing provider: ${prose(describeProviderMonth(look.provider))}</p>`;
-  return { title, body: html`${choice}${body}${others}${provider}<p><a href="${all}">All months</a></p>` };
+  const provider = html`<p>${prose(capital(describeProviderMonth(look.provider)))}</p>`;
+  return page(month, body, others, provider);
 }
 
 /** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */
@@ -104,9 +118,9 @@ function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
     html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
   const isRefused = others.some(({ evidence }) => evidence !== null);
-  return html`${table({
+  return html`<h2>Other usage</h2>${table({
     label: "Other usage",
-    caption: "Other usage, and whether a close is about it. Days x dimensions x workspaces.",
+    caption: "What a close of the month has to do with it. Days x dimensions x workspaces.",
     heads: [
       "Usage",
       "A close",

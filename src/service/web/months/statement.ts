@@ -1,0 +1,44 @@
+import type { Database } from "../../../store/db/database.ts";
+import { usageSources } from "../../../store/figures/sources.ts";
+import { changedMonths } from "../../../store/months/month-adjustments.ts";
+import { addressOf, sourceOf } from "../figures/question.ts";
+import { type Report, reportOf } from "../figures/report.ts";
+import { course, headline, idTable } from "../figures/tables.ts";
+import { askedOf, sinceClose } from "../figures/usage.ts";
+import { type Html, html } from "../parts.ts";
+
+interface Statement {
+  /** Traces, and costs in each currency, each with what can be claimed of it. */
+  readonly sums: Html;
+  /** Traces by day and by workspace. */
+  readonly parts: Html;
+}
+
+/** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */
+export async function statementOf(
+  db: Database,
+  given: { source: string; month: string; now: number; masked: boolean },
+): Promise<Statement | undefined> {
+  const source = sourceOf(given.source, await usageSources(db));
+  if (source === undefined) return undefined;
+  const query = { source: source.slug, month: given.month };
+  const { question } = await askedOf(db, query, { source, now: given.now });
+  const { from, to } = question.range;
+  if (from === to) return undefined;
+  const costs = await askedOf(db, { ...query, measure: "cost" }, { source, now: given.now });
+  const traces = await reportOf(db, question, given);
+  const reports: Report[] = [traces];
+  for (const currency of costs.currencies)
+    reports.push(await reportOf(db, { ...costs.question, currency }, given));
+  const changed = await changedMonths(db, { sourceId: source.sourceId, from, to });
+  const others = (["project", "user", "api_key"] as const).map(
+    (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,
+  );
+  return {
+    sums: html`<dl class="facts">${reports.map(headline)}</dl>
+      ${changed.map((one) => sinceClose(one, question))}`,
+    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces)}
+      <nav class="presets" aria-label="The same month"><ul>${others}
+        ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question)}">its costs</a></li>`}</ul></nav>`,
+  };
+}
