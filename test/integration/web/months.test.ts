@@ -266,4 +266,7 @@ test("a month begins with its traces, what may be claimed of them and the change
   expect(textOf(running.text)).toContain(`Traces ${shown(soFar)} so far ◔ under way`);
   expect(textOf(running.text)).toContain(`${name} is under way. It can be closed once`);
   expect(running.text).not.toContain("/close");
+  const list = textOf((await pages.get("/months")).text);
+  expect(list).toContain(`${month.name} ${shown(traces)} ● final and proved`);
+  expect(list).toContain(`${name} ${shown(soFar)} so far ◔ under way`);
 });

@@ -25,6 +25,11 @@ export function headline(report: Report): Html {
   return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
 }
 
+/** Cells for a figure and its state. */
+export function figureCells(figure: Figure): Html {
+  return html`<td class="number">${figureShown(figure)}</td><td>${stateBadge(figure)}</td>`;
+}
+
 /** The ids of a range: the first ones, those without an id, the rest and the total. */
 export function idTable(report: Report): Html {
   const { question, lines, total, before } = report;
@@ -50,8 +55,7 @@ export function idTable(report: Report): Html {
 }
 
 function idRow(line: Line, report: Report): Html {
-  return html`<tr><th scope="row">${titleOf(line, report)}</th><td class="number">${figureShown(line.sum)}</td>
-    <td>${stateBadge(line.sum)}</td><td class="number">${percent(line.share)}</td><td class="number">${changeOf(line)}</td>
+  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum)}<td class="number">${percent(line.share)}</td><td class="number">${changeOf(line)}</td>
     <td>${sparkline(pointsOf(line, report))}</td></tr>`;
 }
 
@@ -120,7 +124,7 @@ export function course(report: Report): Html {
       heads: [capital(question.per), numberHead(capital(unit)), "State"],
       rows: buckets.map(({ at }, n) => {
         const figure = total.course[n] as Figure;
-        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th><td class="number">${figureShown(figure)}</td><td>${stateBadge(figure)}</td></tr>`;
+        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${figureCells(figure)}</tr>`;
       }),
     })}</details>`;
 }

@@ -21,6 +21,7 @@ import {
   twin,
 } from "../parts.ts";
 import { inShort } from "./open.ts";
+import { tracesByMonth } from "./statement.ts";
 
 /** Months on a page. */
 const ON_A_PAGE = 12;
@@ -57,7 +58,7 @@ export async function monthList(
   const oldest = shown.at(-1) ?? last;
   const open = shown.filter(isOpen);
   const ranges = open.map((month) => daysWithin(month, source.dataStart));
-  const [checks, adjusted] = await Promise.all([
+  const [checks, adjusted, traces] = await Promise.all([
     ranges.length === 0
       ? []
       : checkMonths(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
@@ -65,6 +66,7 @@ export async function monthList(
       db,
       closes.map(({ closeId }) => closeId),
     ),
+    tracesByMonth(db, { source: source.source, from: oldest.start, to: newest.end, now }),
   ]);
   const rows = shown.map((month): Row => {
     const close = closed.get(month.name);
@@ -77,11 +79,17 @@ export async function monthList(
   const months = table({
     label: "Months",
     caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count days x dimensions x workspaces.`,
-    heads: ["Month", "Closed, or what keeps it open", "Changed since the close"],
-    rows: rows.map(({ month: { name }, what, since }) => {
+    heads: [
+      "Month",
+      numberHead("Traces"),
+      "State",
+      "Closed, or what keeps it open",
+      "Changed since the close",
+    ],
+    rows: rows.map(({ month: { name, start }, what, since }) => {
       const to = address(`/months/${name}`, { source: source.source });
       return html`<tr><th scope="row"><a href="${to}">${name}</a></th>
-        <td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
+        ${traces.get(start) ?? html`<td></td><td></td>`}<td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
     }),
   });
   return html`${months}

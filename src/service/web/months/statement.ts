@@ -1,9 +1,10 @@
+import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { usageSources } from "../../../store/figures/sources.ts";
 import { changedMonths } from "../../../store/months/month-adjustments.ts";
 import { addressOf, sourceOf } from "../figures/question.ts";
-import { type Report, reportOf } from "../figures/report.ts";
-import { course, headline, idTable } from "../figures/tables.ts";
+import { type Figure, type Report, reportOf } from "../figures/report.ts";
+import { course, figureCells, headline, idTable } from "../figures/tables.ts";
 import { askedOf, sinceClose } from "../figures/usage.ts";
 import { type Html, html } from "../parts.ts";
 
@@ -12,6 +13,20 @@ interface Statement {
   readonly sums: Html;
   /** Traces by day and by workspace. */
   readonly parts: Html;
+}
+
+/** Cells for the traces of each month of a range of days, by its first day, and for what can be claimed of them. */
+export async function tracesByMonth(
+  db: Database,
+  given: Days & { readonly source: string; readonly now: number },
+): Promise<ReadonlyMap<string, Html>> {
+  const source = sourceOf(given.source, await usageSources(db));
+  if (source === undefined) return new Map();
+  const { from, to, now } = given;
+  const { question } = await askedOf(db, { source: source.slug, from, to, per: "month" }, { source, now });
+  if (question.range.from === question.range.to) return new Map();
+  const { buckets, total } = await reportOf(db, question, { now, masked: true });
+  return new Map(buckets.map(({ at }, n) => [at, figureCells(total.course[n] as Figure)]));
 }
 
 /** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */
