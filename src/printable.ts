@@ -22,3 +22,8 @@ export function printableLine(value: unknown): string {
 function escaped(control: string): string {
   return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
+
+/** Such as `1 worker` and `1,204 workers`. */
+export function counted(number: number, thing: string): string {
+  return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
+}

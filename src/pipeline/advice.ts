@@ -1,6 +1,7 @@
 import { type Config, sourceFlagsOf } from "../config/config.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
+import { counted } from "../printable.ts";
 import {
   type SourceProgress,
   type SourceStatus,
@@ -239,12 +240,13 @@ function onFigures(at: Situation): Advice | undefined {
   const { sourceFlags, trust } = at;
   const where = whereOf(at);
   if (at.openDifferences > 0) {
-    const repair = `${at.openDifferences.toLocaleString("en-US")} counts differ from the export. Load them again.`;
+    const many = counted(at.openDifferences, "count");
+    const repair = `${many} ${at.openDifferences === 1 ? "differs" : "differ"} from the export. Load ${at.openDifferences === 1 ? "it" : "them"} again.`;
     const command = `usage-etl reconcile --from ${trust.dataStart} --to ${trust.today}${sourceFlags} --repair`;
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
-    const ask = `The platform contradicts itself on ${trust.disagreements.toLocaleString("en-US")} counts. Ask its support, or accept them when you close.`;
+    const ask = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept them when you close.`;
     return advice("warn", ask, undefined, `/differences?${where}`);
   }
   if (at.unpriced) {
@@ -257,8 +259,8 @@ function onFigures(at: Situation): Advice | undefined {
     return advice("info", close, `usage-etl close ${month}${sourceFlags}`, `/months/${month}?${where}`);
   }
   if (trust.disagreementsSince > 0) {
-    const many = trust.disagreementsSince.toLocaleString("en-US");
-    const ask = `The platform contradicts itself on ${many} counts of closed months, found since they were closed. Ask its support.`;
+    const many = counted(trust.disagreementsSince, "count");
+    const ask = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
     return advice("warn", ask, undefined, `/differences?${where}`);
   }
   return undefined;

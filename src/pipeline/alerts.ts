@@ -1,6 +1,7 @@
 import { describeUnpriced } from "../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
+import { counted } from "../printable.ts";
 import {
   type AlertFacts,
   type AlertKind,
@@ -113,19 +114,19 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "difference",
       differences,
-      `${differences.count} counts differ between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
       "JSON and CSV export agree again",
     ),
     found(
       "control_total",
       controlTotals,
-      `${controlTotals.count} totals of the platform are not the sums of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
       "all totals are the sums of their days and of their retention tiers again",
     ),
     found(
       "provider_total",
       providerTotals,
-      `${providerTotals.count} totals of the billing provider (months x workspaces) are not the stored sums, after a second request. See reporting.usage_reconciliation.`,
+      `${counted(providerTotals.count, "total")} of the billing provider (months x workspaces) ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting.usage_reconciliation.`,
       "the billing provider's totals are the stored sums again",
     ),
     {
@@ -133,7 +134,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       isFiring: facts.changedLately,
       count: facts.finalChanges,
       newest: facts.newestRestatement,
-      message: `${facts.finalChanges} final counts changed. See reporting.usage_restatement.`,
+      message: `${counted(facts.finalChanges, "final count")} changed. See reporting.usage_restatement.`,
       over: "no final count changed for a day",
     },
     {
@@ -164,6 +165,10 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       "every loaded day with usage has a price, or no prices are stored",
     ),
   ];
+}
+
+function isNo(what: string, many: number): string {
+  return many === 1 ? `is not the ${what}` : `are not the ${what}s`;
 }
 
 /** Of what either is or is not. */

@@ -4,8 +4,9 @@ import { schedulesOf } from "../../../jobs/schedule.ts";
 import { idleCommandsPerHour } from "../../../jobs/workers.ts";
 import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../clock.ts";
 import type { Config, SourceConfig } from "../../config/config.ts";
+import { counted } from "../../printable.ts";
 import { describeRedis, type RedisServer } from "../../redis-server.ts";
-import { count, counted } from "../report/output.ts";
+import { count } from "../report/output.ts";
 import { EXIT } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 

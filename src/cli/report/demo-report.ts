@@ -2,11 +2,12 @@ import { isLoaded, type RangeLine } from "../../domain/coverage/range-status.ts"
 import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/proof/probe.ts";
 import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
+import { counted } from "../../printable.ts";
 import type { FetchTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
 import { describeProbe } from "../commands/proof/probe.ts";
 import { describeReconcile } from "../commands/proof/reconcile.ts";
 import { describeRange, dimensionText } from "./load-report.ts";
-import { counted, linesOf, tableOf } from "./output.ts";
+import { linesOf, tableOf } from "./output.ts";
 
 export function describeDemo(shown: {
   extracted: readonly (FetchTotals & { windows: number; fewest: number })[];

@@ -101,11 +101,6 @@ export function count(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/** Such as `1 worker` and `2 workers`. */
-export function counted(number: number, thing: string): string {
-  return `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
-}
-
 type Line = string | false | undefined;
 
 /** A text of these lines. What is false or undefined is left out. */

@@ -8,6 +8,7 @@ import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { counted } from "../../printable.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
@@ -16,7 +17,7 @@ import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
-import { count, counted, instant, linesOf, second, wrapped } from "./output.ts";
+import { count, instant, linesOf, second, wrapped } from "./output.ts";
 
 /** One source in `status`. `rounds` is the name in `--json`. */
 export type ShownStatus = SourceStatus &

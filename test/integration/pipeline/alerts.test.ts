@@ -156,7 +156,9 @@ test("a month that the billing provider counts differently sends an alert, of ea
   await differ("all", "platform_disagrees");
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "provider_total", state: "firing", count: 1 }]);
-  expect(heard[0]?.text).toContain("1 totals of the billing provider (months x workspaces)");
+  expect(heard[0]?.text).toContain(
+    "1 total of the billing provider (months x workspaces) is not the stored sum",
+  );
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await differ("longlived", "platform_disagrees");
   expect(await raise()).toEqual({ told: 1, cleared: 0 });

@@ -54,7 +54,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "a contradiction in a closed month that nobody accepted",
     { trust: SINCE },
-    "contradicts itself on 1 counts of closed months, found since they were closed. Ask its support.",
+    "contradicts itself on 1 count of closed months, found since they were closed. Ask its support.",
     undefined,
   ],
   [
@@ -74,7 +74,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "a difference",
     { trust: DISPUTED, openDifferences: 1 },
-    "1 counts differ from the export",
+    "1 count differs from the export",
     "usage-etl reconcile --from 2026-02-10 --to 2026-04-20 --repair",
   ],
   [

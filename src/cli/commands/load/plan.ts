@@ -19,9 +19,10 @@ import {
   previewedSource,
 } from "../../../pipeline/backfill/plan-backfill.ts";
 import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "../../../pipeline/backfill/wish.ts";
+import { counted } from "../../../printable.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { rangeToData } from "../../report/load-report.ts";
-import { count, counted, instant, linesOf, table, tableOf, wrapped } from "../../report/output.ts";
+import { count, instant, linesOf, table, tableOf, wrapped } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
   groupingsOf,

@@ -5,10 +5,11 @@ import { METER_NAME, type Meter, meterFlags, numberName } from "../../../domain/
 import { type GroupBy, shownId } from "../../../domain/usage/record.ts";
 import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
 import type { NotCompared, StrideResult } from "../../../pipeline/proof/reconcile-parts.ts";
+import { counted } from "../../../printable.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import { describeRun, exitOfRun } from "../../report/load-report.ts";
-import { count, counted, instant, linesOf, tableOf } from "../../report/output.ts";
+import { count, instant, linesOf, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import {
   askedMeter,

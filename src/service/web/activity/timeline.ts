@@ -3,6 +3,7 @@ import { describeDuration } from "../../../clock.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import { outcomeOf } from "../../../pipeline/runs.ts";
+import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { type Run, type RunOutcome, runsById } from "../../../store/activity/runs.ts";
 import {
@@ -270,8 +271,4 @@ function workspacesChange(before: string, now: string): string {
   const removed = old.filter((id) => !current.includes(id));
   const named = (some: readonly string[]) => (some.length <= 3 ? `: ${some.join(", ")}` : "");
   return `The configured workspaces changed: ${added.length} added${named(added)}; ${removed.length} removed${named(removed)}.`;
-}
-
-function counted(count: number, thing: string): string {
-  return `${count.toLocaleString("en-US")} ${thing}${count === 1 ? "" : "s"}`;
 }
