@@ -269,7 +269,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   const tiers =
     "sku,unit_price,currency,valid_from,from_quantity\nbase,0,USD,2026-01-01,0\nbase,0.0005,USD,2026-01-01,100000\n";
   const tiered = await usageEtl(["prices", "import", await fileOf(tiers), "--replace"], env);
-  expect(tiered.stdout).toContain("1 prices added, 0 unchanged, 2 removed; 1 stored.");
+  expect(tiered.stdout).toContain("1 price added, 0 unchanged, 2 removed; 1 stored.");
   const steps = (await usageEtl(["prices", "list"], env)).stdout.split("\n");
   expect(steps.map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
     "sku | unit price | currency | valid from | valid to | source | workspace | from quantity | counted over",

@@ -3,6 +3,7 @@ import type { TieredPrice } from "../../../domain/bill/price.ts";
 import { describeUnpriced, isForSame, measureOf, overlaps, type Price } from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import { importPrices } from "../../../pipeline/bill/import-prices.ts";
+import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import {
   adjustedCosts,
@@ -41,7 +42,7 @@ async function importFile(
   output.data(
     { ...counts, stored: stored.length },
     ({ added, unchanged, removed }) =>
-      `${added} prices added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
+      `${counted(added, "price")} added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
   );
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
