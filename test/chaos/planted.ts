@@ -84,12 +84,6 @@ export const PLANTED: readonly PlantedBug[] = [
     ],
     environment: { CHAOS_ONLY: "receiver of alerts" },
   },
-  {
-    name: "a log that cannot be written ends the process",
-    file: "src/log.ts",
-    edits: [['  destination.on("error", () => {});\n', ""]],
-    environment: { CHAOS_ONLY: "takes its log" },
-  },
 ];
 
 /** A copy of the product with one bug, or with only its smaller limit. Returns its folder. */
