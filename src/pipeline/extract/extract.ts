@@ -134,7 +134,8 @@ async function loadTask(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ stamp }) => {
-        const mostKeys = canSplit(task) ? MOST_KEYS : undefined;
+        // Where nothing may be split any more, a bound would only refuse what can be loaded.
+        const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
         const { answer, flaw } = await collectAnswer(source, task, { admit, mostKeys });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
         const loaded = await loadAnswer(store, {

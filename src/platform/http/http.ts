@@ -40,7 +40,7 @@ export interface PlatformHttpOptions {
    * the head until a body must have come at the least rate.
    */
   readonly timeouts?: Partial<typeof TIMEOUTS>;
-  /** Bytes of the largest answer that is read, as received and decoded. Default 512 MiB. */
+  /** Bytes of the largest answer that is read, as received and decoded. Default 256 MiB. */
   readonly answerLimit?: number | undefined;
   /** Open sockets; further requests wait for one. Default 8. */
   readonly connections?: number;

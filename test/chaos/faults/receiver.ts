@@ -11,7 +11,7 @@ const TOLD_WITHIN_MS = 180_000;
 const OVER = `INSERT INTO usage.alert (source_id, kind, told, newest, since, told_at)
   SELECT source_id, 'difference', 1, 0, now(), now() FROM usage.source
   ON CONFLICT (source_id, kind) DO UPDATE SET cleared_at = NULL`;
-const IS_TOLD = "SELECT FROM usage.alert WHERE cleared_at IS NOT NULL";
+const IS_TOLD = "SELECT FROM usage.alert WHERE kind = 'difference' AND cleared_at IS NOT NULL";
 
 /** As its schedule does, and more often; each time there is something to tell. */
 async function tell({ redis, sql }: World): Promise<void> {

@@ -36,7 +36,8 @@ export async function statementOf(
 ): Promise<Statement | undefined> {
   const source = sourceOf(given.source, await usageSources(db));
   if (source === undefined) return undefined;
-  const query = { source: source.slug, month: given.month };
+  // A month that has just begun would be read by the hour, and hours are loaded of late ones only.
+  const query = { source: source.slug, month: given.month, per: "day" as const };
   const { question } = await askedOf(db, query, { source, now: given.now });
   const { from, to } = question.range;
   if (from === to) return undefined;
