@@ -11,8 +11,10 @@ import { type EtlError, UnreachableError, UsageError } from "../errors.ts";
 const CONNECT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 120_000;
 const ATTEMPTS = 5;
-/** For a request with all its attempts and bodies: a limit between two pieces would hold it for as long as some come. */
+/** For a request with all its attempts and its answer: a limit between two pieces would hold it for as long as some come. */
 const WHOLE_WITHIN_MS = 600_000;
+/** What is sent may take longer: a second for so many bytes. */
+const BYTES_A_SECOND = 4096;
 
 interface Bucket {
   readonly address: string;
@@ -27,15 +29,19 @@ export function openBucket(
 ) {
   const client = new S3Client(configuration());
   const keyOf = (name: string) => (prefix === "" ? name : `${prefix}/${name}`);
-  const inTime = async <T>(work: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
-    const deadline = AbortSignal.timeout(withinMs);
+  const inTime = async <T>(
+    work: (options: { abortSignal: AbortSignal }) => Promise<T>,
+    sentBytes = 0,
+  ): Promise<T> => {
+    const limitMs = withinMs + Math.ceil(sentBytes / BYTES_A_SECOND) * 1000;
+    const deadline = AbortSignal.timeout(limitMs);
     try {
       return await work({ abortSignal: AbortSignal.any([signal, deadline]) });
     } catch (cause) {
       signal.throwIfAborted();
       throw namedError(
         address,
-        deadline.aborted ? new Error(`within ${withinMs / 1000} s`) : (cause as Error),
+        deadline.aborted ? new Error(`within ${limitMs / 1000} s`) : (cause as Error),
       );
     }
   };
@@ -49,7 +55,7 @@ export function openBucket(
         async commit() {
           const Body = Buffer.concat(chunks.splice(0));
           const put = new PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body });
-          await inTime((options) => client.send(put, options));
+          await inTime((options) => client.send(put, options), Body.length);
         },
         abandon: async () => void chunks.splice(0),
       };

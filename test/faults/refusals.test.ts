@@ -246,7 +246,10 @@ describe("a sync that the platform or the caller interrupts", () => {
   });
 });
 
-test("more ids than memory is meant for are asked for in parts, down to one bucket, which may have any number", async () => {
+test.each([
+  ["are asked for in parts, down to one bucket, which may have any number", true, 3],
+  ["are taken at once where nothing may be split any more", false, 1],
+])("more ids than memory is meant for %s", async (_, maySplit, requests) => {
   const bench = await setup({ workspaces: [0], days: 2 });
   const many = 100_001;
   const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
@@ -266,11 +269,16 @@ test("more ids than memory is meant for are asked for in parts, down to one buck
   const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
   const { run } = await bench.fetch(
     { wanted: [{ stride: "day", range }], groupings: ["user"], reprocess: "missing" },
-    { baseUrl: proxy.url },
+    {
+      baseUrl: proxy.url,
+      opened: ({ splitLimit }) => {
+        while (!maySplit && splitLimit.allows()) splitLimit.refused();
+      },
+    },
   );
   expect(run.failures).toEqual([]);
   const asked = proxy.seen.filter((url) => url.searchParams.get("group_by") === "user");
-  expect(asked).toHaveLength(3);
+  expect(asked).toHaveLength(requests);
   expect(
     await bench.sql(
       "SELECT bucket_start = $1::date AS first, count(*)::integer AS records FROM usage.dated_record GROUP BY 1 ORDER BY 1",

@@ -54,18 +54,26 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
   return store;
 }
 
-/** Whether a new session of a login without settings of its own compiles its queries. */
-async function checkJit({ db }: Store, notes: Notes): Promise<void> {
-  const { rows } = await sql<{ database: string; compiles: boolean }>`
-    select d.datname as database, pg_jit_available() and coalesce(
-      (select split_part(c, '=', 2)::boolean from pg_db_role_setting s, unnest(s.setconfig) c
-       where s.setdatabase = d.oid and s.setrole = 0 and c like 'jit=%'),
-      (select reset_val::boolean from pg_settings where name = 'jit')
-    ) as compiles
-    from pg_database d where d.datname = current_database()
-  `.execute(db);
-  const [found] = rows;
-  if (found?.compiles !== true) return notes.pass("jit", "is off");
+/**
+ * Whether a new session of a login without settings of its own compiles its queries: by the setting of the database, else by that of
+ * the server. Where this login has a setting of its own, the server's is not seen, and taken for Postgres's default, which is on.
+ */
+async function checkJit(store: Store, notes: Notes): Promise<void> {
+  const found = await store.transaction(async ({ db }) => {
+    const { rows } = await sql<{ database: string; isOn: boolean }>`
+      select d.datname as database, coalesce(
+        (select split_part(c, '=', 2)::boolean from pg_db_role_setting s, unnest(s.setconfig) c
+         where s.setdatabase = d.oid and s.setrole = 0 and c like 'jit=%'),
+        (select setting::boolean or source not in ('default', 'configuration file', 'command line') from pg_settings where name = 'jit')
+      ) as "isOn"
+      from pg_database d where d.datname = current_database()
+    `.execute(db);
+    // A session whose own JIT is off says that there is none.
+    await sql`set local jit = on`.execute(db);
+    const { rows: asked } = await sql<{ exists: boolean }>`select pg_jit_available() as exists`.execute(db);
+    return rows[0]?.isOn === true && asked[0]?.exists === true ? rows[0] : undefined;
+  });
+  if (found === undefined) return notes.pass("jit", "is off");
   notes.warn("jit", {
     code: "jit_on",
     message: "JIT is on: Postgres compiles queries of the views, which takes seconds.",

@@ -18,7 +18,7 @@ const STEPS: Readonly<Record<string, string>> = {
   bucket_missing: "Report it to the platform.",
   workspace_unasked: "Report it to the platform.",
   id_too_long: "Report it to the platform.",
-  ids_too_many: "Report it to the platform: so many ids in so many answers are a fault.",
+  ids_too_many: "Nothing: less is asked for at once. To ask now, retry.",
   stride_differs: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
   bucket_misplaced: "Nothing: it is planned one stride finer. `usage-etl doctor` shows what was learned.",
 };

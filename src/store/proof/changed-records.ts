@@ -1,15 +1,14 @@
 import { sql } from "kysely";
-import { monthAt } from "../../domain/months/month.ts";
 import { normalize } from "../../domain/time/intervals.ts";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { DIGEST_BYTES, WindowDigest } from "../../domain/usage/digest.ts";
-import { clearTime, multirange, type ScopeTime } from "../catalog/scope-time.ts";
+import { clearTime, multirange, overlaps, type ScopeTime } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 
-/** Time of a scope in which the stored records are not those of its loads. */
-interface Changed extends Interval {
+/** A calendar month of a scope, UTC. */
+interface ScopeMonth extends Interval {
   readonly scopeId: number;
 }
 
@@ -43,13 +42,15 @@ export async function doubtChanged(store: Store, sourceId: number): Promise<numb
       return found.length;
     });
   }
-  for (const scopeId of ofStride("hour")) {
+  // A month in a transaction: loads wait for its lock.
+  for (const month of await monthsOfHours(store.db, ofStride("hour"))) {
     months += await store.transaction(async (transaction) => {
-      await lockScopes(transaction.db, [scopeId]);
-      const hours = await otherHours(transaction, scopeId);
+      const scopeIds = [month.scopeId];
+      await lockScopes(transaction.db, scopeIds);
+      const hours = await otherHours(transaction, month);
       const parts = normalize(hours.map((start) => ({ start, end: start + HOUR_MS })));
-      for (const period of parts) await doubt(transaction.db, { scopeIds: [scopeId], period });
-      return new Set(hours.map((hour) => monthAt(hour).start)).size;
+      for (const period of parts) await doubt(transaction.db, { scopeIds, period });
+      return Math.min(1, parts.length);
     });
   }
   return months;
@@ -69,9 +70,9 @@ async function doubt(db: Database, time: ScopeTime): Promise<void> {
   await clearTime(db, "matched_total", time);
 }
 
-async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<Changed[]> {
+async function miscountedMonths(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
   const ids = sql`any (${[...scopeIds]}::integer[])`;
-  const { rows } = await sql<Changed>`
+  const { rows } = await sql<ScopeMonth>`
     select m.scope_id as "scopeId", (extract(epoch from m.month_start) * 1000)::bigint as start,
            (extract(epoch from m.month_start + interval '1 month') * 1000)::bigint as "end"
     from (
@@ -104,24 +105,41 @@ async function recount(db: Database, scopeId: number): Promise<void> {
   `.execute(db);
 }
 
-/**
- * Hours of a locked scope, as instants, whose records have another digest than their loads gave them. A digest of an earlier epoch
- * still says what was loaded.
- */
-async function otherHours({ db, client }: Transaction, scopeId: number): Promise<number[]> {
-  const { rows: loaded } = await sql<{ start: number; end: number; digest: Buffer }>`
-    select (extract(epoch from period_start) * 1000)::bigint as start, (extract(epoch from period_end) * 1000)::bigint as "end", digest
-    from usage.coverage where scope_id = ${scopeId} and digest is not null order by period_start
+/** The months in which hours were loaded. */
+async function monthsOfHours(db: Database, scopeIds: readonly number[]): Promise<ScopeMonth[]> {
+  const { rows } = await sql<ScopeMonth>`
+    select distinct c.scope_id as "scopeId", (extract(epoch from m) * 1000)::bigint as start,
+           (extract(epoch from (m at time zone 'UTC' + interval '1 month') at time zone 'UTC') * 1000)::bigint as "end"
+    from usage.coverage c
+    cross join lateral generate_series(
+      date_trunc('month', c.period_start, 'UTC'), c.period_end - interval '1 microsecond', interval '1 month'
+    ) m
+    where c.scope_id = any (${[...scopeIds]}::integer[]) and c.digest is not null
+    order by 1, 2
   `.execute(db);
-  const [first, last] = [loaded[0], loaded.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const stored = new WindowDigest({ stride: "hour", start: first.start, end: last.end });
+  return rows;
+}
+
+/**
+ * Hours of a month of a locked scope, as instants, whose records have another digest than their loads gave them. A digest of an
+ * earlier epoch still says what was loaded.
+ */
+async function otherHours({ db, client }: Transaction, { scopeId, ...month }: ScopeMonth): Promise<number[]> {
+  const { rows: loaded } = await sql<{ start: number; digest: Buffer }>`
+    select (extract(epoch from lower(part)) * 1000)::bigint as start, usage.digest_part(digest, whole, part) as digest
+    from (
+      select digest, tstzrange(period_start, period_end) as whole,
+             tstzrange(period_start, period_end) * tstzrange(${new Date(month.start)}::timestamptz, ${new Date(month.end)}::timestamptz) as part
+      from usage.coverage where ${overlaps({ scopeIds: [scopeId], period: month })} and digest is not null
+    ) c
+  `.execute(db);
+  const stored = new WindowDigest({ stride: "hour", ...month });
   await client.query(
     `DECLARE hours NO SCROLL CURSOR FOR
      SELECT r.series_id, (extract(epoch FROM r.bucket_start) / 3600)::integer, r.traces
      FROM usage.hourly_record r JOIN usage.series x USING (series_id)
      WHERE x.scope_id = ${scopeId} AND r.bucket_start >= $1 AND r.bucket_start < $2`,
-    [new Date(first.start), new Date(last.end)],
+    [new Date(month.start), new Date(month.end)],
   );
   for (let isMore = true; isMore; ) {
     const { rows } = await client.query<[id: number, bucketHour: number, traces: number]>({
@@ -132,10 +150,10 @@ async function otherHours({ db, client }: Transaction, scopeId: number): Promise
     isMore = rows.length === BATCH;
   }
   await client.query("CLOSE hours");
-  return loaded.flatMap(({ digest, ...interval }) => {
-    const records = stored.of(interval) as Buffer;
+  return loaded.flatMap(({ start, digest }) => {
     const hours = Array.from({ length: digest.length / DIGEST_BYTES }, (_, i) => i);
-    return hours.filter((i) => !isSameBucket(digest, records, i)).map((i) => interval.start + i * HOUR_MS);
+    const records = stored.of({ start, end: start + hours.length * HOUR_MS }) as Buffer;
+    return hours.filter((i) => !isSameBucket(digest, records, i)).map((i) => start + i * HOUR_MS);
   });
 }
 

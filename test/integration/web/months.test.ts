@@ -270,3 +270,24 @@ test("a month begins with its traces, what may be claimed of them and the change
   expect(list).toContain(`${month.name} ${shown(traces)} ● final and proved`);
   expect(list).toContain(`${name} ${shown(soFar)} so far ◔ under way`);
 });
+
+test("a month of which one day is known is read by the day, whatever hours are loaded", async () => {
+  const last = month.end - DAY_MS;
+  const short = await setup({
+    ...{ now: bench.now, days: (bench.today - last) / DAY_MS, workspaces: WORKSPACES, hourlyForMs: HOUR_MS },
+  });
+  await short.open();
+  const ownPages = await setupPages(short, {
+    environment: { USAGE_WORKSPACE_IDS: short.workspaceIds.join(",") },
+  });
+  const range = { start: last, end: month.end };
+  await short.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  await short.reconcile({ range });
+  const [{ traces = 0 } = {}] = await short.sql<{ traces: number }>(
+    "SELECT sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date = $1",
+    [new Date(last).toISOString().slice(0, 10)],
+  );
+  const text = textOf((await ownPages.get(`/months/${month.name}`)).text);
+  expect(text).toContain(`Traces ${traces.toLocaleString("en-US")} ● final and proved`);
+  expect(text).toContain("Traces per day");
+});

@@ -16,7 +16,7 @@ test.each([
   ["bucket_missing", "to the platform"],
   ["workspace_unasked", "to the platform"],
   ["id_too_long", "to the platform"],
-  ["ids_too_many", "to the platform"],
+  ["ids_too_many", "less is asked for"],
   ["stride_differs", "planned one stride finer"],
   ["bucket_misplaced", "planned one stride finer"],
   ["of_a_later_release", "Read the message, then retry."],

@@ -80,8 +80,12 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const title = `${name}, ${source.source}`;
   const all = html`<p><a href="${address("/months", { source: source.source })}">All months</a></p>`;
   const page = async (month: CalendarMonth, ...below: (Html | string)[]): Promise<Page> => {
+    const masked = who.role === "viewer";
     const statement = await statementOf(db, {
-      ...{ source: source.source, month: month.name, now: context.now, masked: who.role === "viewer" },
+      source: source.source,
+      month: month.name,
+      now: context.now,
+      masked,
     });
     const [state, ...rest] = below;
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);

@@ -103,7 +103,19 @@ test("no figure is one that nobody could have read, and the truth is back with a
         await bench.sql("SELECT FROM reporting.usage_coverage_daily WHERE status = 'unverified'"),
       ).toEqual([]);
     }),
-    { numRuns: times(3) },
+    {
+      numRuns: times(3),
+      examples: [
+        [
+          { lost: [], listsUnreadable: false },
+          [
+            { do: "sync", byQueue: true, during: { do: "lose", place: 0 } },
+            { do: "regain", place: 0 },
+            { do: "sync", byQueue: false, during: undefined },
+          ],
+        ],
+      ],
+    },
   );
 });
 
