@@ -72,6 +72,38 @@ CREATE TABLE usage.billing_period (
   CONSTRAINT billing_period_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
 );
 
+CREATE TABLE usage.charge (
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  measure text NOT NULL,
+  is_closed boolean NOT NULL,
+  tier integer NOT NULL,
+  is_booked boolean NOT NULL,
+  price_id integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18,10) NOT NULL,
+  currency text NOT NULL,
+  traces bigint NOT NULL,
+  cost numeric(38,10) NOT NULL,
+  is_final boolean NOT NULL,
+  coverage_status text NOT NULL,
+  day_traces bigint,
+  day_cost numeric(38,10),
+  day_unit_price numeric(18,10),
+  day_traces_now bigint,
+  CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, is_closed, tier),
+  CONSTRAINT charge_traces_range CHECK ((traces > 0))
+);
+
+CREATE TABLE usage.charge_due (
+  source_id smallint,
+  month_start date,
+  workspace_id integer
+);
+
 CREATE TABLE usage.closed_charge (
   close_id integer NOT NULL,
   usage_date date NOT NULL,
@@ -771,6 +803,8 @@ CREATE TABLE usage.workspace (
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
+CREATE INDEX charge_by_month ON usage.charge USING btree (source_id, month_start, workspace_id);
+
 CREATE INDEX configuration_change_newest ON usage.configuration_change USING btree (changed_at DESC, change_id DESC);
 
 CREATE INDEX control_difference_newest ON usage.control_difference USING btree (found_at DESC, scope_id, kind, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);
@@ -808,6 +842,42 @@ CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
 CREATE INDEX run_of_kind ON usage.run USING btree (source_id, kind, started_at DESC, run_id DESC);
 
 CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
+
+CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.charges_follow_prices();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.charges_follow_prices();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE ON usage.month_close FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_close();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price_tier FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+
+CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN (((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start))) EXECUTE FUNCTION usage.charges_follow_source();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_workspace();
+
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.is_available IS DISTINCT FROM new.is_available) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_source();
+
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW WHEN (((old.unlisted_since IS DISTINCT FROM new.unlisted_since) OR (old.is_deleted IS DISTINCT FROM new.is_deleted))) EXECUTE FUNCTION usage.charges_follow_workspace();
+
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_charge REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_workspace REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+
+CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_charge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+
+CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_workspace REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+
+CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_charge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+
+CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_workspace REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
 
 CREATE TRIGGER configuration_changes AFTER UPDATE OF base_url, workspace_ids, data_start, organization_id, key_digest ON usage.source FOR EACH ROW WHEN ((((((old.base_url IS DISTINCT FROM new.base_url) OR (old.workspace_ids IS DISTINCT FROM new.workspace_ids)) OR (old.data_start IS DISTINCT FROM new.data_start)) OR (old.organization_id IS DISTINCT FROM new.organization_id)) OR (old.key_digest IS DISTINCT FROM new.key_digest))) EXECUTE FUNCTION usage.keep_configuration_change();
 
@@ -2096,10 +2166,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW usage.attributed_day (
---   slug text,
 --   group_by text,
---   workspace_id text,
---   workspace_name text,
+--   workspace_entity_id integer,
 --   usage_date date,
 --   traces bigint
 -- )
@@ -2120,25 +2188,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text,
---   measure text
--- )
-
--- VIEW usage.booked_charge (
---   slug text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   price_id integer,
---   tier integer,
---   unit_price numeric(18,10),
---   currency text,
---   traces bigint,
---   cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   is_flat boolean,
 --   measure text
 -- )
 
@@ -2197,27 +2246,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_loaded integer[],
 --   is_final boolean[],
 --   plain boolean[]
--- )
-
--- VIEW usage.charge (
---   source_id smallint,
---   slug text,
---   usage_date date,
---   month_start date,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   price_id integer,
---   tier integer,
---   from_quantity bigint,
---   unit_price numeric(18,10),
---   currency text,
---   traces bigint,
---   cost numeric(38,10),
---   is_final boolean,
---   coverage_status text,
---   is_flat boolean
 -- )
 
 -- VIEW usage.charged_month (
@@ -2287,6 +2315,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   slug text,
 --   group_by text,
 --   usage_date date,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
 --   dimension_id text,
@@ -2338,6 +2367,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
 --   status text
@@ -2412,28 +2442,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_closed boolean,
 --   is_final boolean,
 --   coverage_status text
--- )
-
--- VIEW usage.every_charge (
---   source_id smallint,
---   slug text,
---   usage_date date,
---   month_start date,
---   workspace_entity_id integer,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   price_id integer,
---   tier integer,
---   from_quantity bigint,
---   unit_price numeric(18,10),
---   currency text,
---   traces bigint,
---   cost numeric(38,10),
---   is_final boolean,
---   coverage_status text,
---   is_flat boolean,
---   measure text
 -- )
 
 -- VIEW usage.expected_day (
@@ -2519,6 +2527,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone,
 --   slug text,
 --   group_by text,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text
 -- )
@@ -2529,15 +2538,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   period_end timestamp with time zone,
 --   final_at timestamp with time zone,
 --   withdrawn_at timestamp with time zone
--- )
-
--- VIEW usage.flat_rate (
---   slug text,
---   workspace_id text,
---   sku text,
---   currency text,
---   unit_price numeric(18,10),
---   days datemultirange
 -- )
 
 -- VIEW usage.hour_cell (
@@ -2648,10 +2648,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   currency text,
 --   quantity bigint,
 --   cost numeric(38,10),
---   unit_price numeric,
+--   unit_price numeric(18,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   quantity_now bigint
 -- )
 
 -- VIEW usage.measured_day (
@@ -2769,19 +2770,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days datemultirange
 -- )
 
--- VIEW usage.stepped_cost (
+-- VIEW usage.shown_workspace (
+--   entity_id integer,
 --   slug text,
---   usage_date date,
 --   workspace_id text,
---   workspace_name text,
---   sku text,
---   currency text,
---   traces bigint,
---   cost numeric(38,10),
---   unit_price numeric,
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text
+--   workspace_name text
 -- )
 
 -- VIEW usage.trace_cell (
@@ -2839,23 +2832,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   name text
 -- )
 
--- VIEW usage.workspace_price (
---   source_id smallint,
---   slug text,
---   workspace_entity_id integer,
---   workspace_id text,
---   price_id integer,
---   sku_id integer,
---   sku text,
---   unit_price numeric(18,10),
---   currency text,
---   counted_over text,
---   price_source_id smallint,
---   price_workspace_id integer,
---   days datemultirange,
---   is_tiered boolean
--- )
-
 -- VIEW usage.workspace_usage (
 --   slug text,
 --   usage_date date,
@@ -2875,9 +2851,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
+-- FUNCTION usage.all_charges_due(source smallint) RETURNS void
+
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
 -- FUNCTION usage.begin_digest_epoch() RETURNS trigger
+
+-- FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
+
+-- FUNCTION usage.charges_follow_close() RETURNS trigger
+
+-- FUNCTION usage.charges_follow_closed() RETURNS trigger
+
+-- FUNCTION usage.charges_follow_prices() RETURNS trigger
+
+-- FUNCTION usage.charges_follow_source() RETURNS trigger
+
+-- FUNCTION usage.charges_follow_workspace() RETURNS trigger
+
+-- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[]) RETURNS SETOF usage.charge
 
 -- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
 
@@ -2919,6 +2911,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
 
+-- FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[]) RETURNS void
+
 -- FUNCTION usage.keep_configuration_change() RETURNS trigger
 
 -- FUNCTION usage.keep_proof(scopes integer[]) RETURNS void
@@ -2947,6 +2941,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
 
+-- FUNCTION usage.recompute_due_charges() RETURNS trigger
+
 -- FUNCTION usage.service_name(measure text) RETURNS text
 
 -- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
@@ -2964,6 +2960,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.traces_of_hours(series integer[], usage_date date) RETURNS bigint
 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
+
+-- FUNCTION usage.wrong_charges(source smallint) RETURNS TABLE(is_stored boolean, usage_date date, workspace_id integer, sku text, charge jsonb)
 
 -- FUNCTION usage.wrong_state(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, stored text, by_rules text)
 

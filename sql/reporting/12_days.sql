@@ -1,6 +1,7 @@
 -- Days whose 24 hours are all loaded while the day itself is not. Only there the hours make up the day's figure.
 CREATE OR REPLACE VIEW usage.day_of_hours AS
-SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.fetched_at, x.slug, x.group_by, x.workspace_id, x.workspace_name,
+SELECT x.day_scope_id, x.hour_scope_id, day AS usage_date, t.fetched_at, x.slug, x.group_by, x.workspace_entity_id, x.workspace_id,
+       x.workspace_name,
        usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
 FROM usage.trace_cell x
 CROSS JOIN LATERAL usage.days_of(x.days_of_hours) day
@@ -26,8 +27,8 @@ $$;
 -- Traces of the hours of such a day, by entity. The sum is a subquery for each day and series, so that it reads these 24
 -- hours alone, whatever the planner expects.
 CREATE OR REPLACE VIEW usage.figure_of_hours AS
-SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.status, h.fetched_at, h.slug, h.group_by, h.workspace_id,
-       h.workspace_name
+SELECT h.day_scope_id, s.entity_id, h.usage_date, f.traces, h.status, h.fetched_at, h.slug, h.group_by,
+       h.workspace_entity_id, h.workspace_id, h.workspace_name
 FROM usage.day_of_hours h
 JOIN usage.series s ON s.scope_id = h.hour_scope_id
 CROSS JOIN LATERAL (
@@ -86,7 +87,7 @@ CROSS JOIN LATERAL (
 
 -- Figures by day and entity. A day that is not loaded is one row without an entity.
 CREATE OR REPLACE VIEW usage.daily_row AS
-SELECT x.slug, x.group_by, r.bucket_start AS usage_date, x.workspace_id, x.workspace_name,
+SELECT x.slug, x.group_by, r.bucket_start AS usage_date, x.workspace_entity_id, x.workspace_id, x.workspace_name,
        e.dimension_id, e.dimension_name, r.traces, c.fetched_at[width_bucket(r.bucket_start, c.starts)] AS fetched_at,
        CASE WHEN r.traces = 0 AND x.final @> r.bucket_start THEN 'empty'
             ELSE usage.day_status(r.bucket_start, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status,
@@ -100,7 +101,7 @@ JOIN usage.labelled_entity e USING (entity_id)
 LEFT JOIN usage.day_fetched c ON c.scope_id = x.day_scope_id
 LEFT JOIN usage.day_proof p ON p.scope_id = x.day_scope_id
 UNION ALL
-SELECT f.slug, f.group_by, f.usage_date, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
+SELECT f.slug, f.group_by, f.usage_date, f.workspace_entity_id, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
        f.fetched_at, CASE WHEN f.traces = 0 AND f.status = 'ok' THEN 'empty' ELSE f.status END,
        -- Only a day's own record is ever compared.
        NULL, NULL, NULL
@@ -108,7 +109,7 @@ FROM usage.figure_of_hours f
 JOIN usage.labelled_entity e USING (entity_id)
 UNION ALL
 -- Expected days that are not loaded. Read from the sets, not day by day: mostly there are none.
-SELECT x.slug, x.group_by, day, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL,
+SELECT x.slug, x.group_by, day, x.workspace_entity_id, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL,
        usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL
 FROM usage.trace_cell x
 CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day;

@@ -5,15 +5,18 @@
 -- Who reads these views materializes the cells that it needs: so the ranges are computed once for each cell, not for each row.
 
 -- The days of each figure that is shown: those of long-lived traces and of deployment usage are those of their scope. Short-lived
--- traces are all less the long-lived ones. So each of their days needs both, and is no better than the worse one.
+-- traces are all less the long-lived ones. So each of their days needs both, and is no better than the worse one. When they were fetched
+-- are subqueries, for each cell by the key: joined, all coverage would be grouped again for each cell.
 CREATE OR REPLACE VIEW usage.figure_days AS
 SELECT x.*, x.expected - x.loaded - x.not_available - x.failed - x.unverified AS missing
 FROM (
   SELECT c.meter, c.trace_tier, c.day_scope_id AS scope_id, NULL::integer AS trace_scope_id, c.slug, c.source_id, c.group_by,
          c.workspace_entity_id, c.workspace_id, c.workspace_name, c.begins_on, c.expected, c.loaded, c.final, c.not_available,
-         c.failed, c.unverified, f.starts, f.fetched_at, NULL::date[] AS trace_starts, NULL::timestamptz[] AS trace_fetched_at
+         c.failed, c.unverified,
+         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS starts,
+         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS fetched_at,
+         NULL::date[] AS trace_starts, NULL::timestamptz[] AS trace_fetched_at
   FROM usage.day_cell c
-  LEFT JOIN usage.day_fetched f ON f.scope_id = c.day_scope_id
   WHERE c.meter IN ('longlived', 'deployments')
   UNION ALL
   SELECT 'shortlived', 'shortlived', l.day_scope_id, a.day_scope_id, l.slug, l.source_id, l.group_by, l.workspace_entity_id,
@@ -21,11 +24,12 @@ FROM (
          l.not_available + a.not_available, l.failed + a.failed,
          -- Where one is unverified and the other was never asked for, the day is missing.
          l.unverified + a.unverified - l.missing - a.missing,
-         f.starts, f.fetched_at, t.starts, t.fetched_at
+         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = l.day_scope_id ORDER BY v.period_start),
+         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = l.day_scope_id ORDER BY v.period_start),
+         ARRAY(SELECT (v.period_start AT TIME ZONE 'UTC')::date FROM usage.coverage v WHERE v.scope_id = a.day_scope_id ORDER BY v.period_start),
+         ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = a.day_scope_id ORDER BY v.period_start)
   FROM usage.day_cell l
   JOIN usage.day_cell a ON a.workspace_entity_id = l.workspace_entity_id AND a.group_by = l.group_by AND a.meter = 'traces'
-  LEFT JOIN usage.day_fetched f ON f.scope_id = l.day_scope_id
-  LEFT JOIN usage.day_fetched t ON t.scope_id = a.day_scope_id
   WHERE l.meter = 'longlived'
 ) x;
 

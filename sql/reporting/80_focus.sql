@@ -108,9 +108,10 @@ FROM (
          bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
   FROM period m
   JOIN (
-    SELECT source_id, month_start, usage_date, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency, traces,
-           cost, is_final, coverage_status, measure
-    FROM usage.every_charge
+    SELECT source_id, month_start, usage_date, workspace_id AS workspace_entity_id, sku, price_id, tier, from_quantity, unit_price,
+           currency, traces, cost, is_final, coverage_status, measure
+    FROM usage.charge
+    WHERE NOT is_closed
     UNION ALL
     SELECT m.source_id, m.month_start, k.usage_date, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
            k.currency, -k.traces, -k.cost, NULL, NULL, k.measure
@@ -135,10 +136,10 @@ WHERE c.traces <> 0;
 -- All charges with their billing month: of open months those of now, of closed months those kept, and the corrections.
 CREATE OR REPLACE VIEW usage.billed_charge AS
 WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
-SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_entity_id, c.sku, c.price_id,
-       c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
-FROM usage.every_charge c
-WHERE NOT EXISTS (
+SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_id AS workspace_entity_id, c.sku,
+       c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
+FROM usage.charge c
+WHERE NOT c.is_closed AND NOT EXISTS (
   SELECT FROM period m WHERE m.source_id = c.source_id AND m.month_start = c.month_start
 )
 UNION ALL

@@ -9,9 +9,10 @@ FROM (
          0 AS current_cost, k.measure
   FROM usage.closed_cost k
   UNION ALL
-  SELECT m.close_id, c.workspace_entity_id, c.sku, c.unit_price, c.currency, 0, 0, c.cost, c.measure
-  FROM usage.every_charge c
-  JOIN usage.month_close m ON m.source_id = c.source_id AND m.month_start = c.month_start
+  SELECT m.close_id, c.workspace_id, c.sku, c.unit_price, c.currency, 0, 0, c.cost, c.measure
+  FROM usage.month_close m
+  JOIN usage.charge c USING (source_id, month_start)
+  WHERE NOT c.is_closed
 ) p
 JOIN usage.month_close m USING (close_id)
 JOIN usage.source src USING (source_id)

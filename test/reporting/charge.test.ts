@@ -6,9 +6,9 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 
-const CHARGES = `SELECT usage_date AS day, workspace_id AS workspace, sku, tier, traces, cost, currency, is_final AS final,
-                        coverage_status AS status
-                 FROM usage.charge ORDER BY 1, 2, 3, 4`;
+const CHARGES = `SELECT usage_date AS day, workspace_id AS workspace, sku, volume_tier AS tier, traces, estimated_cost AS cost, currency,
+                        is_final AS final, coverage_status AS status
+                 FROM reporting.fct_cost_workspace_daily ORDER BY 1, 2, 3, 4`;
 
 test("a free allowance and a graduated price: each trace costs what its place in the month says", async () => {
   const bench = await setupSource();
@@ -52,7 +52,7 @@ test("charges equal an independent recomputation to the last digit, and every tr
       );
       expect(charges).toEqual(expectedCharges(given, priced));
       const { rows: lost } = await client.query(`
-        SELECT usage_date, workspace_id, c.sku FROM usage.charge c
+        SELECT usage_date, workspace_id, c.sku FROM reporting.fct_cost_workspace_daily c
         JOIN reporting.fct_usage_workspace_daily u USING (usage_date, workspace_id)
         GROUP BY usage_date, workspace_id, c.sku, u.traces HAVING sum(c.traces) <> u.traces`);
       expect(lost).toEqual([]);
@@ -82,19 +82,41 @@ test("a day that is not loaded makes the charges of later days of its month prov
   expect(await read()).toEqual([...before, "03-06 1 t ok", "03-06 2 f provisional", ...april]);
 });
 
-test("without tiers no window over the history is computed", async () => {
+test("a change of prices says how many charges it computed and changed, and the same prices again change none", async () => {
   const bench = await setupSource();
-  await enterPrices(bench.store, [{ unitPrice: "1" }]);
-  await enterMonths(bench, { [WORKSPACE]: { 3: 1 } });
-  const client = await connectPlain(bench.url);
-  const windows = async () => {
-    const { rows } = await client.query<Record<string, string>>(
-      "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM usage.charge WHERE usage_date = '2026-03-04'",
-    );
-    const lines = rows.map((row) => row["QUERY PLAN"] ?? "").filter((line) => line.includes("WindowAgg"));
-    return { all: lines.length, run: lines.filter((line) => !line.includes("never executed")).length };
-  };
-  expect(await windows()).toMatchObject({ run: 0 });
-  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 1 }]);
-  expect((await windows()).run).toBeGreaterThan(0);
+  await enterMonths(bench, { [WORKSPACE]: { 0: 60, 31: 30 }, [OTHER]: { 0: 70 } });
+  const tiers = (second: string): GivenPrice[] => [
+    { unitPrice: "1" },
+    { unitPrice: second, fromQuantity: 100 },
+  ];
+  expect(await enterPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 4 });
+  expect(await enterPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 0 });
+  // Their number is another one: the price is new.
+  expect(await enterPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
+  expect(await enterPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
+});
+
+test("two transactions that fill one volume tier at once leave what both together say", async () => {
+  const bench = await setupSource();
+  await enterMonths(bench, { [WORKSPACE]: { 0: 60 }, [OTHER]: { 0: 70 } });
+  await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }]);
+  const [one, other] = [await connectPlain(bench.url), await connectPlain(bench.url)];
+  const more = (workspace: string) => `
+    BEGIN; UPDATE usage.dated_record SET traces = traces + 50 WHERE series_id = (
+      SELECT series_id FROM usage.series JOIN usage.scope USING (scope_id) JOIN usage.entity w ON w.entity_id = workspace_id
+      WHERE group_by = 'workspace' AND stride = 'day' AND w.external_id = '${workspace}' LIMIT 1
+    )`;
+  await one.query(more(WORKSPACE));
+  await other.query(more(OTHER));
+  // Neither sees the other's count, so the one that stores later has to wait for the first and to look again.
+  await one.query("SET CONSTRAINTS ALL IMMEDIATE");
+  const waiting = other.query("COMMIT");
+  await one.query("COMMIT");
+  await waiting;
+  const { rows } = await one.query<Record<string, string>>(CHARGES);
+  expect(rows.map((row) => `${row.workspace?.slice(-1)} ${row.tier} ${row.traces}`)).toEqual([
+    "1 1 100",
+    "1 2 10",
+    "2 2 120",
+  ]);
 });

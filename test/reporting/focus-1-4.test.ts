@@ -140,7 +140,8 @@ async function conservation(client: pg.Client) {
       SELECT "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId", "BillingCurrency", "BilledCost" AS cost
       FROM ${COST.table}
       UNION ALL
-      SELECT slug, usage_date, workspace_id, sku, currency, -cost FROM usage.every_charge
+      SELECT w.slug, c.usage_date, w.workspace_id, c.sku, c.currency, -c.cost
+      FROM usage.charge c JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id WHERE NOT c.is_closed
     ) t
     GROUP BY 1, 2, 3, 4, 5 HAVING sum(cost) <> 0
     UNION ALL

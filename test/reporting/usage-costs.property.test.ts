@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { type Days, monthStart, rangeBefore } from "../../src/domain/time/days.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { type CostLine, pricingOf, usageCosts } from "../../src/store/figures/costs.ts";
+import { type CostLine, currenciesOf, usageCosts } from "../../src/store/figures/costs.ts";
 import type { UsageCells } from "../../src/store/figures/records.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
@@ -82,7 +82,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
 
 async function compare(store: Store, client: pg.Client, of: UsageCells, range: Days): Promise<void> {
   const before = rangeBefore(range);
-  const { currencies, hasSteps } = await pricingOf(store.db, of.sourceId);
+  const currencies = await currenciesOf(store.db, of.sourceId);
   for (const currency of currencies) {
     const rowsOf = async ({ from, to }: Days) =>
       (
@@ -101,7 +101,6 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
         before,
         per,
         currency,
-        hasSteps,
         top: TOP,
         masked: false,
       });

@@ -54,8 +54,8 @@ export const CLOSE_MARCH = `
     INSERT INTO usage.closed_workspace SELECT close_id, entity_id, false FROM m, usage.workspace RETURNING close_id, workspace_id
   )
   INSERT INTO usage.closed_charge
-  SELECT close_id, usage_date, workspace_entity_id, sku, measure, price_id, tier, from_quantity, unit_price, currency, traces, cost
-  FROM usage.every_charge JOIN w ON w.workspace_id = workspace_entity_id WHERE month_start = '2026-03-01'`;
+  SELECT close_id, usage_date, workspace_id, sku, measure, price_id, tier, from_quantity, unit_price, currency, traces, cost
+  FROM usage.charge JOIN w USING (workspace_id) WHERE month_start = '2026-03-01' AND NOT is_closed`;
 
 /** Traces by workspace and place of the day; a loaded day that is not named is zero. */
 export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;

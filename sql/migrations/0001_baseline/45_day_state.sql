@@ -131,36 +131,50 @@ END
 $$;
 REVOKE ALL ON FUNCTION usage.keep_state (integer[]) FROM public;
 
--- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing.
+-- Who says it and when (fetch_number, fetched_at) and the time of the next attempt decide nothing. What a workspace has used may have
+-- changed with its coverage: its charges of these months are due (usage.charge_due).
 CREATE FUNCTION usage.state_follows() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  changed integer[];
+  scopes integer[];
+  starts timestamptz[];
+  ends timestamptz[];
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    changed := (SELECT array_agg(DISTINCT scope_id) FROM new_rows);
+    SELECT array_agg(scope_id), array_agg(period_start), array_agg(period_end) INTO scopes, starts, ends FROM new_rows;
   ELSIF TG_OP = 'DELETE' THEN
-    changed := (SELECT array_agg(DISTINCT scope_id) FROM old_rows);
+    SELECT array_agg(scope_id), array_agg(period_start), array_agg(period_end) INTO scopes, starts, ends FROM old_rows;
   ELSIF TG_TABLE_NAME = 'coverage' THEN
-    changed := (
-      SELECT array_agg(DISTINCT scope_id) FROM (
-        SELECT scope_id, period_start, period_end, final, traced FROM new_rows
-        EXCEPT SELECT scope_id, period_start, period_end, final, traced FROM old_rows
-      ) c
-    );
+    SELECT array_agg(scope_id), array_agg(period_start), array_agg(period_end) INTO scopes, starts, ends
+    FROM (
+      SELECT scope_id, period_start, period_end, final, traced, digest FROM new_rows
+      EXCEPT SELECT scope_id, period_start, period_end, final, traced, digest FROM old_rows
+    ) c;
   ELSE
-    changed := (
-      SELECT array_agg(DISTINCT scope_id) FROM (
-        SELECT scope_id, period_start, period_end, state FROM new_rows
-        EXCEPT SELECT scope_id, period_start, period_end, state FROM old_rows
-      ) c
-    );
+    SELECT array_agg(scope_id), array_agg(period_start), array_agg(period_end) INTO scopes, starts, ends
+    FROM (
+      SELECT scope_id, period_start, period_end, state FROM new_rows
+      EXCEPT SELECT scope_id, period_start, period_end, state FROM old_rows
+    ) c;
   END IF;
-  IF changed IS NOT NULL THEN
-    PERFORM usage.keep_state(changed);
+  IF scopes IS NULL THEN
+    RETURN NULL;
   END IF;
+  PERFORM usage.keep_state(ARRAY(SELECT DISTINCT scope_id FROM unnest(scopes) scope_id));
+  INSERT INTO usage.charge_due (source_id, month_start, workspace_id)
+  SELECT DISTINCT s.source_id, month::date, s.workspace_id
+  FROM unnest(scopes, starts, ends) t (scope_id, period_start, period_end)
+  JOIN usage.scope s USING (scope_id)
+  JOIN usage.source o USING (source_id)
+  JOIN usage.entity e ON e.entity_id = s.workspace_id
+  JOIN usage.workspace w ON w.entity_id = s.workspace_id
+  CROSS JOIN LATERAL generate_series(
+    date_trunc('month', t.period_start AT TIME ZONE 'UTC'), (t.period_end AT TIME ZONE 'UTC') - interval '1 microsecond', interval '1 month'
+  ) month
+  -- Of a workspace that is asked about no more, whatever is loaded makes days expected (usage.required_workspace).
+  WHERE s.group_by = 'workspace' OR w.unlisted_since IS NOT NULL OR NOT (o.workspace_ids = '{}' OR e.external_id = ANY (o.workspace_ids));
   RETURN NULL;
 END
 $$;

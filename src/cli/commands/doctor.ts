@@ -5,8 +5,10 @@ import { METER, METER_NAME, METERS, type Meter } from "../../domain/usage/meter.
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describeAdded, knownSyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { billingClientOf } from "../../platform/clients.ts";
+import { counted } from "../../printable.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/activity/overview.ts";
 import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bill/bill-terms.ts";
+import { checkCharges } from "../../store/bill/charges.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
@@ -14,7 +16,7 @@ import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
 import { listedOnly, lostWorkspaces } from "../../store/coverage/zeros.ts";
-import type { Store } from "../../store/db/database.ts";
+import type { Database, Store } from "../../store/db/database.ts";
 import {
   type Check,
   checksToData,
@@ -36,7 +38,7 @@ export function define(command: Command): void {
   command
     .option(
       "--state",
-      "check what is stored of every day and hour by the rules, which takes minutes for years of usage",
+      "check what is stored of every day, hour and cost by the rules, which takes minutes for years of usage",
     )
     .action(inSession(doctor));
 }
@@ -98,6 +100,7 @@ async function checkSource(
 }
 
 async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): Promise<void> {
+  await checkStoredCharges(db, sourceId, notes);
   const { scopes, wrong, first } = await checkState(db, sourceId);
   if (first === undefined) {
     notes.pass("state", `${scopes} scopes: each day and hour is stored as the rules say`);
@@ -109,6 +112,19 @@ async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): 
     code: "state_wrong",
     message: `${wrong} days and hours are not stored as the rules say. The first: workspace ${workspaceId} by ${groupBy} and ${stride}, ${at}: stored ${stored ?? "missing"}, by the rules ${byRules ?? "missing"}.`,
     next: `If somebody changed tables by hand, undo that. Then load that time again: \`usage-etl backfill --from ${day} --reprocess all --inline\`, with --stride ${stride}.`,
+  });
+}
+
+async function checkStoredCharges(db: Database, sourceId: number, notes: Notes): Promise<void> {
+  const { wrong, first } = await checkCharges(db, sourceId);
+  if (first === undefined) {
+    notes.pass("charges", "each day's cost is stored as usage and prices say");
+    return;
+  }
+  notes.fail("charges", {
+    code: "charges_wrong",
+    message: `${counted(wrong, "daily cost")} are not what usage and prices say. The first: workspace ${first.workspaceId}, ${first.day}, SKU ${first.sku}.`,
+    next: "If somebody changed tables by hand, undo that. Then import the prices again with `usage-etl prices import FILE`: it computes all costs anew.",
   });
 }
 

@@ -12,6 +12,7 @@ import {
   textOf,
 } from "../../domain/bill/price.ts";
 import { UsageError } from "../../errors.ts";
+import { recomputeCharges } from "../../store/bill/charges.ts";
 import {
   addPrices,
   closedMeasures,
@@ -30,7 +31,7 @@ const PROBLEMS_SHOWN = 10;
  * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
  * prices that the file lacks are removed. Error: `price_file_invalid`, with every line whose source or workspace is
  * unknown or whose price overlaps another. `stored`: all prices that are stored now. `by`: who gives the order,
- * which is then kept with it.
+ * which is then kept with it. All costs are computed anew, also where no price is new.
  */
 export async function importPrices(
   store: Store,
@@ -57,6 +58,7 @@ export async function importPrices(
     const removedIds = removed.map(({ priceId }) => priceId);
     await removePrices(db, removedIds);
     await addPrices(db, added);
+    const computed = await recomputeCharges(db);
     if (by !== undefined) {
       const detail = `${file}: ${added.length} added, ${removed.length} removed`;
       await recordAction(db, by, { sourceId: null, action: "prices.import", detail });
@@ -66,6 +68,7 @@ export async function importPrices(
       unchanged: joined.length - added.length,
       removed: removed.length,
       stored: [...same, ...kept, ...added],
+      ...computed,
     };
   });
 }

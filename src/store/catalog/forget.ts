@@ -84,6 +84,7 @@ const OF_SOURCE = [
     "source_fact",
     "source_meter",
     "price",
+    "charge",
     "fetch_task",
     "run",
     "backfill",

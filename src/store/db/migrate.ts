@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { sql } from "kysely";
 import { type Migration, type MigrationResultSet, Migrator } from "kysely/migration";
 import { EtlError } from "../../errors.ts";
 import { ROOT } from "../../root.ts";
+import { recomputeCharges } from "../bill/charges.ts";
 import type { Database, Store } from "./database.ts";
 import { lockMigrations } from "./dialect.ts";
 import { expandDimensions } from "./dimensions.ts";
@@ -49,6 +51,7 @@ export async function migrate(
   }
   const missingRoles = await ensureReaders(store.db);
   await replaceViews(store, lockRetry);
+  await followRulesOfCharges(store);
   await analyzeStale(store.db);
   return {
     applied: (results ?? []).filter((r) => r.status === "Success").map((r) => r.migrationName),
@@ -150,4 +153,21 @@ async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<v
       for (const text of files) await client.query(expandDimensions(text));
     }),
   );
+}
+
+/** Computes all charges anew where other rules stored them: those of a release before this one. */
+async function followRulesOfCharges(store: Store): Promise<void> {
+  const rules = createHash("sha256")
+    .update((await sqlTexts(REPORTING)).join())
+    .digest("hex");
+  const stored = sql<{ rules: string | null }>`
+    select obj_description('usage.keep_charges(smallint, date, integer[])'::regprocedure) as rules
+  `;
+  if ((await stored.execute(store.db)).rows[0]?.rules === rules) return;
+  await store.transaction(async ({ db }) => {
+    await recomputeCharges(db);
+    await sql`comment on function usage.keep_charges (smallint, date, integer[]) is ${sql.lit(rules)}`.execute(
+      db,
+    );
+  });
 }

@@ -82,6 +82,36 @@ export interface BillPart {
   source_id: number;
 }
 
+export interface Charge {
+  cost: Numeric;
+  coverage_status: string;
+  currency: string;
+  day_cost: Numeric | null;
+  day_traces: number | null;
+  day_traces_now: number | null;
+  day_unit_price: Numeric | null;
+  from_quantity: number;
+  is_booked: boolean;
+  is_closed: boolean;
+  is_final: boolean;
+  measure: string;
+  month_start: string;
+  price_id: number;
+  sku: string;
+  source_id: number;
+  tier: number;
+  traces: number;
+  unit_price: Numeric;
+  usage_date: string;
+  workspace_id: number;
+}
+
+export interface ChargeDue {
+  month_start: string | null;
+  source_id: number | null;
+  workspace_id: number | null;
+}
+
 export interface ClosedCharge {
   close_id: number;
   cost: Numeric;
@@ -590,6 +620,8 @@ export interface DB {
   became_final: BecameFinal;
   bill_part: BillPart;
   billing_period: BillingPeriod;
+  charge: Charge;
+  charge_due: ChargeDue;
   closed_charge: ClosedCharge;
   closed_correction: ClosedCorrection;
   closed_cost: ClosedCost;

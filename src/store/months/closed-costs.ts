@@ -33,11 +33,9 @@ export async function closedCosts(
         select workspace_id, sku, unit_price, currency, cost as closed, 0 as current
         from usage.closed_cost where close_id = ${closeId}
         union all
-        select workspace_entity_id, sku, unit_price, currency, 0, cost
-        from usage.every_charge
-        -- By day: that is what reads the days of one month only.
-        where source_id = ${sourceId} and usage_date >= ${monthStart}::date
-          and usage_date < (${monthStart}::date + interval '1 month')::date
+        select workspace_id, sku, unit_price, currency, 0, cost
+        from usage.charge
+        where source_id = ${sourceId} and month_start = ${monthStart}::date and not is_closed
       ) each_one
       group by workspace_id, sku, unit_price, currency
     ) p

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { storeDueCharges } from "../bill/charges.ts";
 import type { Database } from "../db/database.ts";
 
 /** Estimated costs in one currency: an exact decimal text. */
@@ -17,6 +18,7 @@ export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> 
   await sql`update usage.month_close set costs_closed_at = clock_timestamp() where close_id = ${closeId}`.execute(
     db,
   );
+  await storeDueCharges(db);
   await keepCharges(db, closeId);
   const { rows } = await sql<Cost>`
     select currency, trim_scale(sum(cost))::text as cost from usage.closed_cost where close_id = ${closeId}
@@ -48,8 +50,8 @@ async function keepCharges(db: Database, closeId: number): Promise<void> {
            c.traces, c.cost, c.measure
     from usage.month_close m
     join usage.closed_workspace w using (close_id)
-    join usage.every_charge c
-      on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_entity_id = w.workspace_id
+    join usage.charge c
+      on c.source_id = m.source_id and c.month_start = m.month_start and c.workspace_id = w.workspace_id and not c.is_closed
     -- A close proves traces. Other charges that are not final yet are changes of the closed month once they are.
     where m.close_id = ${closeId} and not w.is_left_out and (c.measure = 'traces' or c.is_final)
   `.execute(db);

@@ -62,11 +62,9 @@ export async function totalsToClose(
            ), '[]') as workspaces,
            coalesce((
              select json_agg(x order by x.currency) from (
-               select k.currency, trim_scale(sum(k.cost))::text as cost from usage.every_charge k
-               -- By day: that is what reads the days of one month only.
-               where k.source_id = ${sourceId} and k.usage_date >= ${monthStart}::date
-                 and k.usage_date < (${monthStart}::date + interval '1 month')::date
-                 and k.workspace_entity_id = any (${[...workspaces]}::integer[]) and (k.measure = 'traces' or k.is_final)
+               select k.currency, trim_scale(sum(k.cost))::text as cost from usage.charge k
+               where k.source_id = ${sourceId} and k.month_start = ${monthStart}::date and not k.is_closed
+                 and k.workspace_id = any (${[...workspaces]}::integer[]) and (k.measure = 'traces' or k.is_final)
                group by k.currency
              ) x
            ), '[]') as costs,

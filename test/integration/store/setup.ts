@@ -40,6 +40,7 @@ export async function setupStore({
     options: NO_JIT,
   });
   await reader.connect();
+  if (isStateTrue) await reader.query(PRICES);
   onTestFinished(async ({ task }) => {
     try {
       if (isStateTrue && task.result?.state === "pass") await expectTrueState(reader);
@@ -61,6 +62,14 @@ export async function setupSource(
   await noteAccess(bundle.store, { sourceId, asked, named: asked, at: Date.now() });
   return { ...bundle, sourceId };
 }
+
+/** So that all usage costs something: tiers that all workspaces fill, tiers of each by itself, and a price without. */
+const PRICES = `
+  INSERT INTO usage.sku (name, measure) VALUES ('all', 'traces'), ('each', 'traces'), ('long', 'longlived'), ('runs', 'agent_runs');
+  INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, counted_over)
+  SELECT sku_id, 0.5, 'USD', '2020-01-01', CASE name WHEN 'each' THEN 'workspace' ELSE 'source' END FROM usage.sku;
+  INSERT INTO usage.price_tier
+  SELECT price_id, 3, 0.25 FROM usage.price JOIN usage.sku USING (sku_id) WHERE name <> 'long'`;
 
 /** Compiling the views takes seconds on some servers, and saves nothing on the few rows here. */
 const NO_JIT = "-c jit=off";
@@ -98,6 +107,7 @@ const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
   ...["reconciliation_difference", "reconciled", "became_final", "late_change", "control_difference"],
   ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
+  "charge",
   ...[
     "series",
     "scope",

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { checkCharges, recomputeCharges } from "../../../src/store/bill/charges.ts";
 import { checkState } from "../../../src/store/coverage/check-state.ts";
+import { loadRows } from "../../support/store.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { expectTrueState } from "./state.ts";
 
@@ -52,4 +54,33 @@ test("a writer that leaves the state as it was is found, whatever it changes", a
   await reader.query("UPDATE usage.coverage SET final = false");
   await expectTrueState(reader);
   expect(await checkState(bundle.store.db, sourceId)).toEqual({ scopes: 12, wrong: 0, first: undefined });
+});
+
+test("a charge that somebody changed by hand is found, and computing all anew mends it", async () => {
+  const bundle = await setupStore();
+  const { reader, store } = bundle;
+  const workspaceId = "00000000-0000-4000-8000-000000000001";
+  const sourceId = await enterSource(bundle, { workspaceIds: [workspaceId], dataStart: FIRST_DAY });
+  const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 4 * DAY_MS };
+  const day = new Date(FIRST_DAY).toISOString().slice(0, 10);
+  await loadRows(store, {
+    sourceId,
+    workspaceId,
+    groupBy: "workspace",
+    window,
+    rows: [[day, workspaceId, 7]],
+  });
+  expect(await checkCharges(store.db, sourceId)).toEqual({ wrong: 0, first: undefined });
+  for (const change of [
+    "DELETE FROM usage.charge WHERE tier = 1",
+    "UPDATE usage.charge SET traces = traces + 1",
+    "UPDATE usage.charge SET is_final = NOT is_final",
+  ]) {
+    await reader.query(change);
+    expect(await checkCharges(store.db, sourceId), change).toMatchObject({
+      first: { workspaceId, day, sku: "all" },
+    });
+    await store.transaction(({ db }) => recomputeCharges(db));
+    expect(await checkCharges(store.db, sourceId), change).toEqual({ wrong: 0, first: undefined });
+  }
 });

@@ -41,8 +41,9 @@ async function importFile(
   const { stored, ...counts } = await importPrices(store, { file, lines, replace, by: commandActor() });
   output.data(
     { ...counts, stored: stored.length },
-    ({ added, unchanged, removed }) =>
-      `${counted(added, "price")} added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.`,
+    ({ added, unchanged, removed, charges, chargesChanged }) =>
+      `${counted(added, "price")} added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.\n` +
+      `Costs were computed anew: ${counted(charges, "charge")} by day, workspace and SKU; ${chargesChanged} of the stored ones changed.`,
   );
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }

@@ -68,8 +68,6 @@ export interface Question {
   readonly perNote: string | undefined;
   readonly measure: Measured;
   readonly currency: string | undefined;
-  /** Whether volume tiers or closed months decide what traces cost. */
-  readonly hasSteps: boolean;
   readonly today: string;
   /** Whether anything of the measure was ever asked for. */
   readonly isLoaded: boolean;
@@ -93,7 +91,6 @@ export function questionOf(
     ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by }),
     measure,
     currency: query.currency,
-    hasSteps: true,
     today,
     isLoaded,
   };

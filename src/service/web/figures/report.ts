@@ -249,9 +249,9 @@ async function tracesOf(
 }
 
 async function costsOf(db: Database, of: UsageCells, { question, before, masked }: Asked): Promise<Sums> {
-  const { range, per, currency, hasSteps } = question;
+  const { range, per, currency } = question;
   if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
-  const rows = await usageCosts(db, of, { range, before, per, currency, hasSteps, top: TOP, masked });
+  const rows = await usageCosts(db, of, { range, before, per, currency, top: TOP, masked });
   const lines = Map.groupBy(rows, ({ kind, key }) => `${kind} ${key}`);
   const sums = [...lines.values()].flatMap((of): Sum[] => {
     const whole = of.find(({ bucket }) => bucket === null);

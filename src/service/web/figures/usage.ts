@@ -2,7 +2,7 @@ import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { pricingOf } from "../../../store/figures/costs.ts";
+import { currenciesOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
@@ -117,8 +117,8 @@ export async function askedOf(
     isLoaded: begins !== undefined,
   });
   if (measure !== "cost") return { question: asked, currencies: [] };
-  const { currencies, hasSteps } = await pricingOf(db, source.sourceId);
-  return { question: { ...asked, currency: currencyOf(asked.currency, currencies), hasSteps }, currencies };
+  const currencies = await currenciesOf(db, source.sourceId);
+  return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, currencies };
 }
 
 /** One that the prices do not have is not an error: the first one is shown, and the form names it. */

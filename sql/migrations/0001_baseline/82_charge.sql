@@ -1,0 +1,205 @@
+-- What usage costs by day, stored in the transaction of every change that it follows from: usage, how it is loaded, prices, closes.
+-- Two books a row can be of: what is used now at the prices of now, and what a month was closed with. Readers see one of them
+-- (is_booked). usage.charges_of says the rules (sql/reporting/76_charge.sql). No foreign keys: it is derived, and recomputed whole.
+CREATE TABLE usage.charge (
+  source_id smallint NOT NULL,
+  month_start date NOT NULL,
+  usage_date date NOT NULL,
+  workspace_id integer NOT NULL,
+  sku text NOT NULL,
+  measure text NOT NULL,
+  -- As the month was closed.
+  is_closed boolean NOT NULL,
+  -- 0: the price has no volume tiers.
+  tier integer NOT NULL,
+  -- What readers see: the closed charges of a month and workspace where there are some, else the estimate of now.
+  is_booked boolean NOT NULL,
+  price_id integer NOT NULL,
+  from_quantity bigint NOT NULL,
+  unit_price numeric(18, 10) NOT NULL,
+  currency text NOT NULL,
+  -- The quantity of this tier.
+  traces bigint NOT NULL,
+  cost numeric(38, 10) NOT NULL,
+  is_final boolean NOT NULL,
+  coverage_status text NOT NULL,
+  -- Of the day and SKU, all tiers together. On the row of the first tier alone, so that a join finds each day once.
+  day_traces bigint,
+  day_cost numeric(38, 10),
+  -- Null also where a volume tier begins within the day: then no one price is that of all its traces.
+  day_unit_price numeric(18, 10),
+  -- What the workspace has now: of a closed day that may be another quantity.
+  day_traces_now bigint,
+  CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, is_closed, tier),
+  CONSTRAINT charge_traces_range CHECK (traces > 0)
+) WITH (
+  autovacuum_vacuum_insert_scale_factor = 0.01, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02
+);
+CREATE INDEX charge_by_month ON usage.charge (source_id, month_start, workspace_id);
+
+-- What is to be recomputed before the transaction ends. Nobody else ever sees a row.
+CREATE TABLE usage.charge_due (
+  -- Null: of every source.
+  source_id smallint,
+  -- Null: every month.
+  month_start date,
+  -- Null: every workspace.
+  workspace_id integer
+);
+
+-- Runs when the transaction commits, or at SET CONSTRAINTS usage.charges_follow IMMEDIATE. The first call takes all.
+CREATE FUNCTION usage.recompute_due_charges() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  due record;
+BEGIN
+  FOR due IN
+    WITH taken AS (
+      DELETE FROM usage.charge_due RETURNING *
+    ), month AS (
+      SELECT source_id, month_start, workspace_id FROM taken WHERE month_start IS NOT NULL
+      UNION ALL
+      SELECT s.source_id, m.month_start, NULL
+      FROM usage.source s
+      CROSS JOIN LATERAL usage.charge_months(s.source_id) m (month_start)
+      WHERE EXISTS (SELECT FROM taken t WHERE t.month_start IS NULL AND coalesce(t.source_id, s.source_id) = s.source_id)
+    )
+    SELECT source_id, month_start,
+           CASE WHEN bool_and(workspace_id IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces
+    FROM month
+    GROUP BY source_id, month_start
+    -- In one order, so that two transactions never wait for each other in a circle.
+    ORDER BY source_id, month_start
+  LOOP
+    PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces);
+  END LOOP;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.recompute_due_charges () FROM public;
+
+CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
+
+-- Notes that all charges of a source are due. Null: of every source.
+CREATE FUNCTION usage.all_charges_due(source smallint) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  INSERT INTO usage.charge_due (source_id)
+  SELECT source WHERE NOT EXISTS (
+    SELECT FROM usage.charge_due d WHERE d.month_start IS NULL AND d.source_id IS NOT DISTINCT FROM source
+  )
+$$;
+REVOKE ALL ON FUNCTION usage.all_charges_due (smallint) FROM public;
+
+-- Prices change what all time costs.
+CREATE FUNCTION usage.charges_follow_prices() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM usage.all_charges_due(NULL);
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_prices () FROM public;
+CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.price
+  FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.price_tier
+  FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+-- A statement that changes records and is not of the program says nothing about their time.
+CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.dated_record
+  FOR EACH STATEMENT WHEN (current_setting('usage.keeps_digests', true) IS DISTINCT FROM 'on')
+  EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.hourly_record
+  FOR EACH STATEMENT WHEN (current_setting('usage.keeps_digests', true) IS DISTINCT FROM 'on')
+  EXECUTE FUNCTION usage.charges_follow_prices();
+
+-- Which days of a source are expected, and of which workspaces, decides what fills a volume tier and what is final.
+CREATE FUNCTION usage.charges_follow_source() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF TG_OP <> 'DELETE' THEN
+    PERFORM usage.all_charges_due(NEW.source_id);
+  ELSE
+    PERFORM usage.all_charges_due(OLD.source_id);
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_source () FROM public;
+CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW
+  WHEN ((OLD.workspace_ids, OLD.data_start) IS DISTINCT FROM (NEW.workspace_ids, NEW.data_start))
+  EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW
+  WHEN ((OLD.is_available, OLD.starts_on) IS DISTINCT FROM (NEW.is_available, NEW.starts_on))
+  EXECUTE FUNCTION usage.charges_follow_source();
+
+CREATE FUNCTION usage.charges_follow_workspace() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM usage.all_charges_due(e.source_id)
+  FROM usage.entity e WHERE e.entity_id = CASE TG_OP WHEN 'DELETE' THEN OLD.entity_id ELSE NEW.entity_id END;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_workspace () FROM public;
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_workspace();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW
+  WHEN ((OLD.unlisted_since, OLD.is_deleted) IS DISTINCT FROM (NEW.unlisted_since, NEW.is_deleted))
+  EXECUTE FUNCTION usage.charges_follow_workspace();
+
+-- A close changes its month.
+CREATE FUNCTION usage.charges_follow_close() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    INSERT INTO usage.charge_due (source_id, month_start) VALUES (OLD.source_id, OLD.month_start);
+  ELSE
+    INSERT INTO usage.charge_due (source_id, month_start) VALUES (NEW.source_id, NEW.month_start);
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_close () FROM public;
+CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE ON usage.month_close
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_close();
+
+-- So do the workspaces and charges of one. Its month may be gone when they go; then that has been noted.
+CREATE FUNCTION usage.charges_follow_closed() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  INSERT INTO usage.charge_due (source_id, month_start)
+  SELECT DISTINCT m.source_id, m.month_start FROM changed JOIN usage.month_close m USING (close_id);
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_closed () FROM public;
+CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_workspace
+  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_workspace
+  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_workspace
+  REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_charge
+  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+CREATE TRIGGER charges_follow_updated AFTER UPDATE ON usage.closed_charge
+  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_charge
+  REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();

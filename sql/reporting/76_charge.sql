@@ -1,0 +1,268 @@
+-- What usage costs: the rules of usage.charge, and how it is kept. Readers cannot see them. A column `traces` of a charge holds the
+-- quantity that its SKU counts: traces, those of a retention tier, or a measure of deployment usage.
+
+-- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
+CREATE OR REPLACE VIEW usage.volume_tier AS
+SELECT price_id, CASE WHEN count(*) OVER price = 1 THEN 0 ELSE row_number() OVER steps END::integer AS tier, from_quantity,
+       lead(from_quantity) OVER steps AS to_quantity, unit_price
+FROM (
+  SELECT price_id, 0 AS from_quantity, unit_price FROM usage.price
+  UNION ALL
+  SELECT price_id, from_quantity, unit_price FROM usage.price_tier
+) t
+WINDOW price AS (PARTITION BY price_id), steps AS (PARTITION BY price_id ORDER BY from_quantity);
+
+-- Days of months that were closed without costs: nobody has closed those since. Without a price they have none anywhere.
+CREATE OR REPLACE VIEW usage.costless AS
+SELECT source_id, range_agg(daterange(month_start, (month_start + interval '1 month')::date)) AS days
+FROM usage.month_close
+WHERE costs_closed_at IS NULL
+GROUP BY source_id;
+
+-- Which price applies to a workspace, and on which days: the most specific one of each SKU, a workspace's before its source's
+-- before everybody's. The days of one workspace and SKU never overlap.
+CREATE OR REPLACE VIEW usage.measured_price AS
+SELECT s.source_id, s.slug, w.entity_id AS workspace_entity_id, usage.shown_id(e.external_id) AS workspace_id, p.price_id,
+       k.sku_id, k.name AS sku, p.unit_price, p.currency, p.counted_over, p.source_id AS price_source_id,
+       p.workspace_id AS price_workspace_id, d.days,
+       -- Prices of one SKU and scope follow each other in time; if one has tiers, all of them are counted together.
+       EXISTS (
+         SELECT FROM usage.price o
+         JOIN usage.price_tier USING (price_id)
+         WHERE o.sku_id = p.sku_id AND o.source_id IS NOT DISTINCT FROM p.source_id
+           AND o.workspace_id IS NOT DISTINCT FROM p.workspace_id
+       ) AS is_tiered,
+       k.measure
+FROM usage.workspace w
+JOIN usage.entity e USING (entity_id)
+JOIN usage.source s USING (source_id)
+JOIN usage.price p
+  ON (p.source_id IS NULL OR p.source_id = s.source_id) AND (p.workspace_id IS NULL OR p.workspace_id = w.entity_id)
+JOIN usage.sku k USING (sku_id)
+CROSS JOIN LATERAL (
+  SELECT datemultirange(daterange(p.valid_from, p.valid_to))
+           - coalesce(range_agg(daterange(o.valid_from, o.valid_to)), '{}')
+           - coalesce((SELECT n.days FROM usage.costless n WHERE n.source_id = s.source_id), '{}') AS days
+  FROM usage.price o
+  WHERE o.sku_id = p.sku_id AND (
+    (o.workspace_id = w.entity_id AND p.workspace_id IS NULL)
+    OR (o.source_id = s.source_id AND o.workspace_id IS NULL AND p.source_id IS NULL)
+  )
+) d
+WHERE NOT isempty(d.days);
+
+-- Days with usage of each workspace. A sum, so that an answer that spells a workspace in two ways makes one day of it.
+CREATE OR REPLACE VIEW usage.workspace_usage AS
+SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
+FROM usage.daily_row
+WHERE group_by = 'workspace' AND traces > 0
+GROUP BY slug, usage_date, workspace_id, workspace_name;
+
+-- Expected days of what else is priced. Nothing is expected where the server does not count it. Without such prices nothing is read.
+CREATE OR REPLACE VIEW usage.measured_day AS
+SELECT d.trace_tier AS measure, d.source_id AS slug, d.usage_date, d.workspace_id, d.workspace_name, d.traces, d.is_final,
+       d.coverage_status
+FROM reporting.fct_usage_workspace_by_tier_daily d
+WHERE d.coverage_status <> 'not_available' AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('longlived', 'shortlived'))
+UNION ALL
+SELECT m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
+FROM reporting.fct_deployment_usage_workspace_daily d
+CROSS JOIN LATERAL (
+  VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
+) m (measure, quantity)
+WHERE d.coverage_status <> 'not_available'
+  AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('nodes_executed', 'agent_runs', 'agent_uptime_seconds'));
+
+-- Months whose costs were closed, by workspace. One that the close left out has none of it.
+CREATE OR REPLACE VIEW usage.charged_month AS
+SELECT m.close_id, m.source_id, m.month_start, w.entity_id AS workspace_entity_id,
+       daterange(m.month_start, (m.month_start + interval '1 month')::date) AS days
+FROM usage.month_close m
+JOIN usage.entity e USING (source_id)
+JOIN usage.workspace w USING (entity_id)
+WHERE m.costs_closed_at IS NOT NULL AND NOT EXISTS (
+  SELECT FROM usage.closed_workspace x WHERE x.close_id = m.close_id AND x.workspace_id = w.entity_id AND x.is_left_out
+);
+
+-- The charges of a month of a source, of some workspaces or, with null, of all: what usage.charge has to hold. Days with usage, by
+-- SKU and volume tier. A tier is filled in the order of days, and within a day of the workspaces' ids.
+CREATE OR REPLACE FUNCTION usage.charges_of(source smallint, month date, workspaces integer[]) RETURNS SETOF usage.charge
+-- Without SET: so it is planned as a part of the statement that calls it.
+LANGUAGE sql STABLE
+AS $$
+  WITH price AS MATERIALIZED (
+    SELECT * FROM usage.measured_price
+    WHERE source_id = source AND (workspaces IS NULL OR workspace_entity_id = ANY (workspaces))
+  ),
+  -- Each expected day, loaded or not.
+  used AS MATERIALIZED (
+    SELECT 'traces'::text AS measure, usage_date, workspace_id, traces, is_final, coverage_status
+    FROM reporting.fct_usage_workspace_daily
+    WHERE source_id = (SELECT slug FROM usage.source s WHERE s.source_id = source)
+      AND usage_date >= month AND usage_date < (month + interval '1 month')::date
+    UNION ALL
+    SELECT measure, usage_date, workspace_id, traces, is_final, coverage_status
+    FROM usage.measured_day
+    WHERE slug = (SELECT s.slug FROM usage.source s WHERE s.source_id = source)
+      AND usage_date >= month AND usage_date < (month + interval '1 month')::date
+  ),
+  priced AS (
+    SELECT p.*, u.usage_date, u.traces, u.is_final, u.coverage_status
+    FROM used u
+    JOIN price p ON p.workspace_id = u.workspace_id AND p.measure = u.measure AND p.days @> u.usage_date
+  ),
+  estimate AS (
+    SELECT usage_date, workspace_entity_id AS workspace_id, sku, measure, false AS is_closed, 0 AS tier, price_id,
+           0::bigint AS from_quantity, unit_price, currency, traces, is_final, coverage_status
+    FROM priced
+    WHERE NOT is_tiered AND traces > 0
+    UNION ALL
+    SELECT d.usage_date, d.workspace_entity_id, d.sku, d.measure, false, t.tier, d.price_id, t.from_quantity, t.unit_price, d.currency,
+           q.traces::bigint, d.is_certain,
+           -- The day may be final while one before it is not, which shifts the tiers.
+           CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END
+    FROM (
+      SELECT d.*,
+             CASE d.counted_over WHEN 'workspace' THEN sum(d.traces) OVER one ELSE sum(d.traces) OVER whole END AS counted,
+             CASE d.counted_over WHEN 'workspace' THEN bool_and(d.is_final) OVER one ELSE bool_and(d.is_final) OVER whole END
+               AS is_certain
+      FROM priced d
+      -- A workspace that a close of the month is not about fills no tier there.
+      JOIN usage.required_workspace r ON r.workspace_id = d.workspace_entity_id AND coalesce(r.days @> d.usage_date, false)
+      WHERE d.is_tiered
+      WINDOW whole AS (
+               PARTITION BY d.sku_id, d.price_source_id, d.price_workspace_id ORDER BY d.usage_date, d.workspace_id COLLATE "C"
+             ),
+             one AS (PARTITION BY d.sku_id, d.price_source_id, d.price_workspace_id, d.workspace_id ORDER BY d.usage_date)
+    ) d
+    JOIN usage.volume_tier t USING (price_id)
+    CROSS JOIN LATERAL (
+      SELECT least(d.counted, t.to_quantity) - greatest(d.counted - d.traces, t.from_quantity) AS traces
+    ) q
+    WHERE d.traces > 0 AND q.traces > 0
+  ),
+  book AS (
+    SELECT e.usage_date, e.workspace_id, e.sku, e.measure, e.is_closed, e.tier,
+           NOT EXISTS (
+             SELECT FROM usage.charged_month x
+             WHERE x.source_id = source AND x.month_start = month AND x.workspace_entity_id = e.workspace_id
+           ) AS is_booked,
+           e.price_id, e.from_quantity, e.unit_price, e.currency, e.traces,
+           -- Exact: the factors have 18 and 19 digits, ten of them after the point.
+           (e.unit_price * e.traces)::numeric(38, 10) AS cost, e.is_final, e.coverage_status, e.traces AS traces_now
+    FROM estimate e
+    UNION ALL
+    SELECT c.usage_date, c.workspace_id, c.sku, c.measure, true, c.tier, true, c.price_id, c.from_quantity, c.unit_price, c.currency,
+           c.traces, c.cost, true, 'ok',
+           coalesce((
+             SELECT sum(u.traces) FROM used u
+             WHERE u.usage_date = c.usage_date AND u.measure = c.measure
+               AND u.workspace_id = (SELECT usage.shown_id(e.external_id) FROM usage.entity e WHERE e.entity_id = c.workspace_id)
+           ), 0)
+    FROM usage.closed_charge c
+    JOIN usage.month_close m USING (close_id)
+    WHERE m.source_id = source AND m.month_start = month AND (workspaces IS NULL OR c.workspace_id = ANY (workspaces))
+  )
+  SELECT source, month, usage_date, workspace_id, sku, measure, is_closed, tier, is_booked, price_id, from_quantity, unit_price,
+         currency, traces, cost, is_final, coverage_status, CASE WHEN place = 1 THEN day_traces END,
+         CASE WHEN place = 1 THEN day_cost END, CASE WHEN tiers = 1 THEN unit_price END,
+         CASE WHEN place = 1 THEN CASE WHEN is_closed THEN traces_now ELSE day_traces END END
+  FROM (
+    SELECT b.*, row_number() OVER in_order AS place, count(*) OVER day AS tiers, (sum(traces) OVER day)::bigint AS day_traces,
+           (sum(cost) OVER day)::numeric(38, 10) AS day_cost
+    FROM book b
+    WINDOW day AS (PARTITION BY usage_date, workspace_id, sku, is_closed), in_order AS (day ORDER BY tier)
+  ) b
+$$;
+
+-- Months of a source that may have charges.
+CREATE OR REPLACE FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT usage.months_of(least(s.data_start, (
+           SELECT min(lower(d.loaded)) FROM usage.scope c JOIN usage.day_state d USING (scope_id)
+           WHERE c.source_id = source AND c.group_by = 'workspace'
+         )), (now() AT TIME ZONE 'UTC')::date)
+  FROM usage.source s
+  WHERE s.source_id = source
+  UNION
+  SELECT month_start FROM usage.charge WHERE source_id = source
+$$;
+
+-- Recomputes charges and stores what differs. Two transactions that change one month wait here for each other, until the first has
+-- committed: the second then sees what it changed, and takes both.
+CREATE OR REPLACE FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[]) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+-- Planning anew for each call takes longer than the call.
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  which integer[];
+  changed bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(
+    hashtext('usage.charge'), source * 100000 + (extract(year FROM month) * 12 + extract(month FROM month))::integer
+  );
+  IF EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge) THEN
+    -- Where all workspaces fill one volume tier, what one has used shifts what the others cost.
+    which := CASE WHEN NOT EXISTS (
+      SELECT FROM usage.price p WHERE p.counted_over = 'source' AND EXISTS (
+        SELECT FROM usage.price o JOIN usage.price_tier USING (price_id) WHERE o.sku_id = p.sku_id
+      )
+    ) THEN workspaces END;
+    WITH now AS MATERIALIZED (
+      SELECT * FROM usage.charges_of(source, month, which)
+    ), stored AS MATERIALIZED (
+      SELECT * FROM usage.charge
+      WHERE source_id = source AND month_start = month AND (which IS NULL OR workspace_id = ANY (which))
+    ), gone AS (
+      DELETE FROM usage.charge c
+      USING (
+        SELECT usage_date, workspace_id, sku, is_closed, tier FROM stored
+        EXCEPT SELECT usage_date, workspace_id, sku, is_closed, tier FROM now
+      ) g
+      WHERE c.usage_date = g.usage_date AND c.workspace_id = g.workspace_id AND c.sku = g.sku AND c.is_closed = g.is_closed
+        AND c.tier = g.tier
+      RETURNING 1
+    ), entered AS (
+      INSERT INTO usage.charge
+      SELECT * FROM now EXCEPT SELECT * FROM stored
+      ON CONFLICT (usage_date, workspace_id, sku, is_closed, tier) DO UPDATE
+      SET source_id = excluded.source_id, month_start = excluded.month_start, measure = excluded.measure,
+          is_booked = excluded.is_booked, price_id = excluded.price_id, from_quantity = excluded.from_quantity,
+          unit_price = excluded.unit_price, currency = excluded.currency, traces = excluded.traces, cost = excluded.cost,
+          is_final = excluded.is_final, coverage_status = excluded.coverage_status, day_traces = excluded.day_traces,
+          day_cost = excluded.day_cost, day_unit_price = excluded.day_unit_price, day_traces_now = excluded.day_traces_now
+      RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM entered) INTO changed;
+  ELSE
+    DELETE FROM usage.charge WHERE source_id = source AND month_start = month;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+  END IF;
+  -- For whoever asks within this transaction (src/store/bill/charges.ts).
+  PERFORM set_config(
+    'usage.charges_changed', (coalesce(nullif(current_setting('usage.charges_changed', true), '')::bigint, 0) + changed)::text, true
+  );
+END
+$$;
+-- Charges of a source that are stored and not what usage, prices and closes say now, or the other way round: none. For tests and
+-- `doctor`.
+CREATE OR REPLACE FUNCTION usage.wrong_charges(source smallint)
+RETURNS TABLE (is_stored boolean, usage_date date, workspace_id integer, sku text, charge jsonb)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH now AS MATERIALIZED (
+    SELECT c.* FROM usage.charge_months(source) m (month_start) CROSS JOIN LATERAL usage.charges_of(source, m.month_start, NULL) c
+  ),
+  stored AS MATERIALIZED (SELECT * FROM usage.charge WHERE source_id = source)
+  SELECT true, t.usage_date, t.workspace_id, t.sku, to_jsonb(t) FROM (SELECT * FROM stored EXCEPT SELECT * FROM now) t
+  UNION ALL
+  SELECT false, t.usage_date, t.workspace_id, t.sku, to_jsonb(t) FROM (SELECT * FROM now EXCEPT SELECT * FROM stored) t
+  ORDER BY 2, 3, 4, 1
+$$;
+REVOKE ALL ON FUNCTION usage.charges_of (smallint, date, integer[]), usage.charge_months (smallint),
+  usage.keep_charges (smallint, date, integer[]), usage.wrong_charges (smallint) FROM public;
