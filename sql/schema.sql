@@ -101,7 +101,7 @@ CREATE TABLE usage.charge (
 CREATE TABLE usage.charge_due (
   source_id smallint,
   month_start date,
-  workspace_id integer
+  workspace_ids integer[]
 );
 
 CREATE TABLE usage.closed_charge (
@@ -845,27 +845,27 @@ CREATE INDEX run_of_source ON usage.run USING btree (source_id, started_at);
 
 CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.dated_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.all_charges_follow();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.hourly_record FOR EACH STATEMENT WHEN ((current_setting('usage.keeps_digests'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION usage.all_charges_follow();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE ON usage.month_close FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_close();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE ON usage.month_close FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price_tier FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price_tier FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
 
-CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN (((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start))) EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN (((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start))) EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_workspace();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.is_available IS DISTINCT FROM new.is_available) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_source();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW WHEN (((old.is_available IS DISTINCT FROM new.is_available) OR (old.starts_on IS DISTINCT FROM new.starts_on))) EXECUTE FUNCTION usage.charges_follow_row();
 
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW WHEN (((old.unlisted_since IS DISTINCT FROM new.unlisted_since) OR (old.is_deleted IS DISTINCT FROM new.is_deleted))) EXECUTE FUNCTION usage.charges_follow_workspace();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW WHEN (((old.unlisted_since IS DISTINCT FROM new.unlisted_since) OR (old.is_deleted IS DISTINCT FROM new.is_deleted))) EXECUTE FUNCTION usage.charges_follow_row();
 
 CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_charge REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
 
@@ -2851,7 +2851,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION usage.all_charges_due(source smallint) RETURNS void
+-- FUNCTION usage.all_charges_follow() RETURNS trigger
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
@@ -2859,15 +2859,11 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
 
--- FUNCTION usage.charges_follow_close() RETURNS trigger
+-- FUNCTION usage.charges_due(source smallint, month date) RETURNS void
 
 -- FUNCTION usage.charges_follow_closed() RETURNS trigger
 
--- FUNCTION usage.charges_follow_prices() RETURNS trigger
-
--- FUNCTION usage.charges_follow_source() RETURNS trigger
-
--- FUNCTION usage.charges_follow_workspace() RETURNS trigger
+-- FUNCTION usage.charges_follow_row() RETURNS trigger
 
 -- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[]) RETURNS SETOF usage.charge
 

@@ -187,6 +187,8 @@ AS $$
   FROM usage.source s
   WHERE s.source_id = source
   UNION
+  SELECT month_start FROM usage.month_close WHERE source_id = source
+  UNION
   SELECT month_start FROM usage.charge WHERE source_id = source
 $$;
 
@@ -248,6 +250,7 @@ BEGIN
   );
 END
 $$;
+
 -- Charges of a source that are stored and not what usage, prices and closes say now, or the other way round: none. For tests and
 -- `doctor`.
 CREATE OR REPLACE FUNCTION usage.wrong_charges(source smallint)

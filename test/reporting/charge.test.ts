@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import { enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
+import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -111,6 +112,15 @@ test("two transactions that fill one volume tier at once leave what both togethe
   // Neither sees the other's count, so the one that stores later has to wait for the first and to look again.
   await one.query("SET CONSTRAINTS ALL IMMEDIATE");
   const waiting = other.query("COMMIT");
+  await poll(
+    async () => {
+      const { rows } = await one.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return rows.length > 0;
+    },
+    { deadlineMs: 20_000, everyMs: 20 },
+  );
   await one.query("COMMIT");
   await waiting;
   const { rows } = await one.query<Record<string, string>>(CHARGES);

@@ -163,8 +163,8 @@ BEGIN
     RETURN NULL;
   END IF;
   PERFORM usage.keep_state(ARRAY(SELECT DISTINCT scope_id FROM unnest(scopes) scope_id));
-  INSERT INTO usage.charge_due (source_id, month_start, workspace_id)
-  SELECT DISTINCT s.source_id, month::date, s.workspace_id
+  INSERT INTO usage.charge_due (source_id, month_start, workspace_ids)
+  SELECT s.source_id, month::date, array_agg(DISTINCT s.workspace_id)
   FROM unnest(scopes, starts, ends) t (scope_id, period_start, period_end)
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source o USING (source_id)
@@ -174,7 +174,8 @@ BEGIN
     date_trunc('month', t.period_start AT TIME ZONE 'UTC'), (t.period_end AT TIME ZONE 'UTC') - interval '1 microsecond', interval '1 month'
   ) month
   -- Of a workspace that is asked about no more, whatever is loaded makes days expected (usage.required_workspace).
-  WHERE s.group_by = 'workspace' OR w.unlisted_since IS NOT NULL OR NOT (o.workspace_ids = '{}' OR e.external_id = ANY (o.workspace_ids));
+  WHERE s.group_by = 'workspace' OR w.unlisted_since IS NOT NULL OR NOT usage.is_configured(o.workspace_ids, e.external_id)
+  GROUP BY s.source_id, month;
   RETURN NULL;
 END
 $$;

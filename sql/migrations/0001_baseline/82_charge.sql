@@ -37,14 +37,15 @@ CREATE TABLE usage.charge (
 );
 CREATE INDEX charge_by_month ON usage.charge (source_id, month_start, workspace_id);
 
--- What is to be recomputed before the transaction ends. Nobody else ever sees a row.
+-- What is to be recomputed before the transaction ends. Nobody else ever sees a row. One row for each month that a statement changes,
+-- not for each workspace: at the end each row runs a trigger.
 CREATE TABLE usage.charge_due (
   -- Null: of every source.
   source_id smallint,
   -- Null: every month.
   month_start date,
   -- Null: every workspace.
-  workspace_id integer
+  workspace_ids integer[]
 );
 
 -- Runs when the transaction commits, or at SET CONSTRAINTS usage.charges_follow IMMEDIATE. The first call takes all.
@@ -59,19 +60,20 @@ BEGIN
     WITH taken AS (
       DELETE FROM usage.charge_due RETURNING *
     ), month AS (
-      SELECT source_id, month_start, workspace_id FROM taken WHERE month_start IS NOT NULL
+      SELECT source_id, month_start, workspace_ids FROM taken WHERE month_start IS NOT NULL
       UNION ALL
       SELECT s.source_id, m.month_start, NULL
       FROM usage.source s
       CROSS JOIN LATERAL usage.charge_months(s.source_id) m (month_start)
       WHERE EXISTS (SELECT FROM taken t WHERE t.month_start IS NULL AND coalesce(t.source_id, s.source_id) = s.source_id)
     )
-    SELECT source_id, month_start,
-           CASE WHEN bool_and(workspace_id IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces
-    FROM month
-    GROUP BY source_id, month_start
+    SELECT m.source_id, m.month_start,
+           CASE WHEN bool_and(m.workspace_ids IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces
+    FROM month m
+    LEFT JOIN LATERAL unnest(m.workspace_ids) workspace_id ON true
+    GROUP BY m.source_id, m.month_start
     -- In one order, so that two transactions never wait for each other in a circle.
-    ORDER BY source_id, month_start
+    ORDER BY m.source_id, m.month_start
   LOOP
     PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces);
   END LOOP;
@@ -83,101 +85,83 @@ REVOKE ALL ON FUNCTION usage.recompute_due_charges () FROM public;
 CREATE CONSTRAINT TRIGGER charges_follow AFTER INSERT ON usage.charge_due
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION usage.recompute_due_charges();
 
--- Notes that all charges of a source are due. Null: of every source.
-CREATE FUNCTION usage.all_charges_due(source smallint) RETURNS void
+-- Notes that all charges of a month of a source are due. Null: every month; of every source.
+CREATE FUNCTION usage.charges_due(source smallint, month date) RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-  INSERT INTO usage.charge_due (source_id)
-  SELECT source WHERE NOT EXISTS (
-    SELECT FROM usage.charge_due d WHERE d.month_start IS NULL AND d.source_id IS NOT DISTINCT FROM source
+  INSERT INTO usage.charge_due (source_id, month_start)
+  SELECT source, month WHERE NOT EXISTS (
+    SELECT FROM usage.charge_due d
+    WHERE d.source_id IS NOT DISTINCT FROM source AND d.month_start IS NOT DISTINCT FROM month AND d.workspace_ids IS NULL
   )
 $$;
-REVOKE ALL ON FUNCTION usage.all_charges_due (smallint) FROM public;
+REVOKE ALL ON FUNCTION usage.charges_due (smallint, date) FROM public;
 
--- Prices change what all time costs.
-CREATE FUNCTION usage.charges_follow_prices() RETURNS trigger
+-- Prices change what all time costs. A statement that changes records and is not of the program does not say of which time.
+CREATE FUNCTION usage.all_charges_follow() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  PERFORM usage.all_charges_due(NULL);
+  PERFORM usage.charges_due(NULL, NULL);
   RETURN NULL;
 END
 $$;
-REVOKE ALL ON FUNCTION usage.charges_follow_prices () FROM public;
+REVOKE ALL ON FUNCTION usage.all_charges_follow () FROM public;
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.price
-  FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
+  FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.price_tier
-  FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_prices();
--- A statement that changes records and is not of the program says nothing about their time.
+  FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.dated_record
   FOR EACH STATEMENT WHEN (current_setting('usage.keeps_digests', true) IS DISTINCT FROM 'on')
-  EXECUTE FUNCTION usage.charges_follow_prices();
+  EXECUTE FUNCTION usage.all_charges_follow();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON usage.hourly_record
   FOR EACH STATEMENT WHEN (current_setting('usage.keeps_digests', true) IS DISTINCT FROM 'on')
-  EXECUTE FUNCTION usage.charges_follow_prices();
+  EXECUTE FUNCTION usage.all_charges_follow();
 
--- Which days of a source are expected, and of which workspaces, decides what fills a volume tier and what is final.
-CREATE FUNCTION usage.charges_follow_source() RETURNS trigger
+-- Which days of a source are expected, and of which workspaces, decides what fills a volume tier and what is final. A close changes
+-- its month.
+CREATE FUNCTION usage.charges_follow_row() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-BEGIN
-  IF TG_OP <> 'DELETE' THEN
-    PERFORM usage.all_charges_due(NEW.source_id);
-  ELSE
-    PERFORM usage.all_charges_due(OLD.source_id);
-  END IF;
-  RETURN NULL;
-END
-$$;
-REVOKE ALL ON FUNCTION usage.charges_follow_source () FROM public;
-CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW
-  WHEN ((OLD.workspace_ids, OLD.data_start) IS DISTINCT FROM (NEW.workspace_ids, NEW.data_start))
-  EXECUTE FUNCTION usage.charges_follow_source();
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact
-  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter
-  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_source();
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW
-  WHEN ((OLD.is_available, OLD.starts_on) IS DISTINCT FROM (NEW.is_available, NEW.starts_on))
-  EXECUTE FUNCTION usage.charges_follow_source();
-
-CREATE FUNCTION usage.charges_follow_workspace() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-  PERFORM usage.all_charges_due(e.source_id)
-  FROM usage.entity e WHERE e.entity_id = CASE TG_OP WHEN 'DELETE' THEN OLD.entity_id ELSE NEW.entity_id END;
-  RETURN NULL;
-END
-$$;
-REVOKE ALL ON FUNCTION usage.charges_follow_workspace () FROM public;
-CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
-  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_workspace();
-CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW
-  WHEN ((OLD.unlisted_since, OLD.is_deleted) IS DISTINCT FROM (NEW.unlisted_since, NEW.is_deleted))
-  EXECUTE FUNCTION usage.charges_follow_workspace();
-
--- A close changes its month.
-CREATE FUNCTION usage.charges_follow_close() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $$
+DECLARE
+  changed jsonb;
 BEGIN
   IF TG_OP = 'DELETE' THEN
-    INSERT INTO usage.charge_due (source_id, month_start) VALUES (OLD.source_id, OLD.month_start);
+    changed := to_jsonb(OLD);
   ELSE
-    INSERT INTO usage.charge_due (source_id, month_start) VALUES (NEW.source_id, NEW.month_start);
+    changed := to_jsonb(NEW);
   END IF;
+  PERFORM usage.charges_due(
+    -- A workspace's row names no source.
+    coalesce(
+      (changed ->> 'source_id')::smallint, (SELECT e.source_id FROM usage.entity e WHERE e.entity_id = (changed ->> 'entity_id')::integer)
+    ),
+    (changed ->> 'month_start')::date
+  );
   RETURN NULL;
 END
 $$;
-REVOKE ALL ON FUNCTION usage.charges_follow_close () FROM public;
+REVOKE ALL ON FUNCTION usage.charges_follow_row () FROM public;
+CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW
+  WHEN ((OLD.workspace_ids, OLD.data_start) IS DISTINCT FROM (NEW.workspace_ids, NEW.data_start))
+  EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_fact
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.source_meter
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.source_meter FOR EACH ROW
+  WHEN ((OLD.is_available, OLD.starts_on) IS DISTINCT FROM (NEW.is_available, NEW.starts_on))
+  EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW
+  WHEN ((OLD.unlisted_since, OLD.is_deleted) IS DISTINCT FROM (NEW.unlisted_since, NEW.is_deleted))
+  EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE ON usage.month_close
-  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_close();
+  FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
 -- So do the workspaces and charges of one. Its month may be gone when they go; then that has been noted.
 CREATE FUNCTION usage.charges_follow_closed() RETURNS trigger
@@ -185,8 +169,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  INSERT INTO usage.charge_due (source_id, month_start)
-  SELECT DISTINCT m.source_id, m.month_start FROM changed JOIN usage.month_close m USING (close_id);
+  PERFORM usage.charges_due(m.source_id, m.month_start) FROM usage.month_close m WHERE m.close_id IN (SELECT close_id FROM changed);
   RETURN NULL;
 END
 $$;

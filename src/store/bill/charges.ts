@@ -18,7 +18,7 @@ export async function storeDueCharges(db: Database): Promise<void> {
 
 /** Computes all charges of every source anew, and stores those that differ. */
 export async function recomputeCharges(db: Database): Promise<StoredCharges> {
-  await sql`select usage.all_charges_due(null)`.execute(db);
+  await sql`select usage.charges_due(null, null)`.execute(db);
   await storeDueCharges(db);
   const { rows } = await sql<StoredCharges>`
     select (select count(*)::integer from usage.charge where not is_closed) as charges,
@@ -29,7 +29,7 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
 
 /** A charge that is stored and should not be, or the other way round. */
 export interface WrongCharge {
-  /** The platform's id. */
+  /** The platform's id; `(forgotten)` of a workspace that is gone. */
   readonly workspaceId: string;
   /** ISO day, UTC. */
   readonly day: string;
@@ -42,8 +42,8 @@ export async function checkCharges(
   sourceId: number,
 ): Promise<{ wrong: number; first: WrongCharge | undefined }> {
   const { rows } = await sql<WrongCharge & { all: number }>`
-    select e.external_id as "workspaceId", to_char(w.usage_date, 'YYYY-MM-DD') as day, w.sku, (count(*) over ())::integer as all
-    from usage.wrong_charges(${sourceId}::smallint) w join usage.entity e on e.entity_id = w.workspace_id
+    select coalesce(e.external_id, '(forgotten)') as "workspaceId", to_char(w.usage_date, 'YYYY-MM-DD') as day, w.sku, (count(*) over ())::integer as all
+    from usage.wrong_charges(${sourceId}::smallint) w left join usage.entity e on e.entity_id = w.workspace_id
     order by w.usage_date limit 1
   `.execute(db);
   const [found] = rows;

@@ -155,7 +155,7 @@ async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<v
   );
 }
 
-/** Computes all charges anew where other rules stored them: those of a release before this one. */
+/** Computes all charges anew where other rules stored them: those of a release before this one. Parallel starts wait for the first. */
 async function followRulesOfCharges(store: Store): Promise<void> {
   const rules = createHash("sha256")
     .update((await sqlTexts(REPORTING)).join())
@@ -163,8 +163,13 @@ async function followRulesOfCharges(store: Store): Promise<void> {
   const stored = sql<{ rules: string | null }>`
     select obj_description('usage.keep_charges(smallint, date, integer[])'::regprocedure) as rules
   `;
-  if ((await stored.execute(store.db)).rows[0]?.rules === rules) return;
+  const isCurrent = async (db: Database) => (await stored.execute(db)).rows[0]?.rules === rules;
+  if (await isCurrent(store.db)) return;
   await store.transaction(async ({ db }) => {
+    // This wait has no lock timeout: years of many workspaces take a minute.
+    await sql`set local lock_timeout = 0`.execute(db);
+    await sql`select pg_advisory_xact_lock(hashtext('usage-etl charges'))`.execute(db);
+    if (await isCurrent(db)) return;
     await recomputeCharges(db);
     await sql`comment on function usage.keep_charges (smallint, date, integer[]) is ${sql.lit(rules)}`.execute(
       db,

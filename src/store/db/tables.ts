@@ -109,7 +109,7 @@ export interface Charge {
 export interface ChargeDue {
   month_start: string | null;
   source_id: number | null;
-  workspace_id: number | null;
+  workspace_ids: number[] | null;
 }
 
 export interface ClosedCharge {

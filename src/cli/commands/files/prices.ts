@@ -43,7 +43,7 @@ async function importFile(
     { ...counts, stored: stored.length },
     ({ added, unchanged, removed, charges, chargesChanged }) =>
       `${counted(added, "price")} added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.\n` +
-      `Costs were computed anew: ${counted(charges, "charge")} by day, workspace and SKU; ${chargesChanged} of the stored ones changed.`,
+      `Daily costs were computed anew: ${charges} stored, ${chargesChanged} new, changed or removed.`,
   );
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
