@@ -803,6 +803,8 @@ CREATE TABLE usage.workspace (
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
 
+CREATE INDEX charge_averaged ON usage.charge USING btree (usage_date) WHERE ((day_traces IS NOT NULL) AND (day_unit_price IS NULL));
+
 CREATE INDEX charge_by_month ON usage.charge USING btree (source_id, month_start, workspace_id);
 
 CREATE INDEX configuration_change_newest ON usage.configuration_change USING btree (changed_at DESC, change_id DESC);
@@ -2165,13 +2167,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW usage.attributed_day (
---   group_by text,
---   workspace_entity_id integer,
---   usage_date date,
---   traces bigint
--- )
-
 -- VIEW usage.billed_charge (
 --   source_id smallint,
 --   usage_date date,
@@ -2401,6 +2396,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   sku text,
+--   meter text,
 --   measure text,
 --   currency text,
 --   quantity bigint,
@@ -2418,6 +2414,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   sku text,
+--   meter text,
 --   measure text,
 --   currency text,
 --   quantity bigint,
@@ -2435,6 +2432,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   dimension_id text,
 --   dimension_name text,
 --   sku text,
+--   meter text,
 --   measure text,
 --   currency text,
 --   quantity bigint,
@@ -2638,23 +2636,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_unlisted boolean
 -- )
 
--- VIEW usage.measured_cost (
---   slug text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   measure text,
---   currency text,
---   quantity bigint,
---   cost numeric(38,10),
---   unit_price numeric(18,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   quantity_now bigint
--- )
-
 -- VIEW usage.measured_day (
 --   measure text,
 --   slug text,
@@ -2681,11 +2662,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   price_workspace_id integer,
 --   days datemultirange,
 --   is_tiered boolean,
---   measure text
--- )
-
--- VIEW usage.measured_sku (
---   sku text,
 --   measure text
 -- )
 
@@ -2752,6 +2728,21 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   total_differs datemultirange,
 --   tiers_differ datemultirange,
 --   provider_differs datemultirange
+-- )
+
+-- VIEW usage.priced_meter (
+--   meter text
+-- )
+
+-- VIEW usage.priced_usage (
+--   group_by text,
+--   workspace_entity_id integer,
+--   meter text,
+--   measure text,
+--   usage_date date,
+--   entity_id integer,
+--   quantity bigint,
+--   status text
 -- )
 
 -- VIEW usage.provider (
@@ -2881,6 +2872,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.days_between(first date, last date) RETURNS SETOF date
 
+-- FUNCTION usage.days_made_of_hours(whole_days datemultirange, loaded datemultirange, unverified datemultirange) RETURNS datemultirange
+
 -- FUNCTION usage.days_of_parts(parts tstzmultirange) RETURNS datemultirange
 
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
@@ -2921,6 +2914,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.meter_name(measure text) RETURNS text
 
+-- FUNCTION usage.meter_of_measure(measure text) RETURNS text
+
 -- FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
 
 -- FUNCTION usage.meter_unit(measure text) RETURNS text
@@ -2932,6 +2927,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.oldest_proof(starts date[], instants timestamp with time zone[], first date, last date) RETURNS timestamp with time zone
 
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
+
+-- FUNCTION usage.priced_days(dimension text) RETURNS TABLE(meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange)
 
 -- FUNCTION usage.proof_follows() RETURNS trigger
 

@@ -165,8 +165,14 @@ CROSS JOIN LATERAL (
   OFFSET 0
 ) n;
 
--- The same of traces of all tiers, with hours that stand in for days: where a day is neither loaded nor unverified (there hours
--- may show the zero that was withdrawn), and its 24 hours are loaded.
+-- Days whose hours stand in for them: a day that is neither loaded nor unverified (there hours may show the zero that was withdrawn),
+-- and whose 24 hours are loaded.
+CREATE OR REPLACE FUNCTION usage.days_made_of_hours(whole_days datemultirange, loaded datemultirange, unverified datemultirange)
+RETURNS datemultirange
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(whole_days - coalesce(loaded, '{}') - coalesce(unverified, '{}'), '{}');
+
+-- The same of traces of all tiers, with hours that stand in for days.
 CREATE OR REPLACE VIEW usage.trace_cell AS
 SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.group_by, c.workspace_entity_id, c.workspace_id,
        c.workspace_name, c.expected_days, c.expected, c.loaded AS own_days, h.days AS days_of_hours, c.loaded + h.days AS loaded,
@@ -176,7 +182,7 @@ FROM usage.day_cell c
 LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
 LEFT JOIN usage.hour_state o ON o.scope_id = c.hour_scope_id
 CROSS JOIN LATERAL (
-  SELECT coalesce(o.whole_days - c.loaded - coalesce(s.unverified, '{}'), '{}') AS days
+  SELECT usage.days_made_of_hours(o.whole_days, c.loaded, s.unverified) AS days
   OFFSET 0
 ) w
 CROSS JOIN LATERAL (

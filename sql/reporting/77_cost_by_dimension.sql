@@ -21,23 +21,6 @@ CREATE OR REPLACE FUNCTION usage.cost_up_to(quantity numeric, unit_price numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN unit_price IS NOT NULL THEN unit_price * quantity ELSE round(whole_cost * quantity / whole, 10) END;
 
--- Traces of each workspace and dimension by day whose records carry an id.
-CREATE OR REPLACE VIEW usage.attributed_day AS
-SELECT group_by, workspace_entity_id, usage_date, sum(traces)::bigint AS traces
-FROM (
-  SELECT c.group_by, c.workspace_entity_id, r.bucket_start AS usage_date, r.traces
-  FROM usage.cell c
-  JOIN usage.series s ON s.scope_id = c.day_scope_id
-  JOIN usage.dated_record r USING (series_id)
-  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-  WHERE c.meter = 'traces'
-  UNION ALL
-  SELECT f.group_by, f.workspace_entity_id, f.usage_date, f.traces
-  FROM usage.figure_of_hours f
-  JOIN usage.entity e ON e.entity_id = f.entity_id AND e.external_id <> ''
-) part
-GROUP BY group_by, workspace_entity_id, usage_date;
-
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
 SELECT w.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
        c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces END AS traces, c.cost AS estimated_cost,
@@ -47,165 +30,198 @@ JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 WHERE c.is_booked;
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
--- What a workspace, day and SKU of a retention tier or of deployments cost.
-CREATE OR REPLACE VIEW usage.measured_cost AS
-SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.measure, c.currency, c.day_traces AS quantity, c.day_cost AS cost,
-       c.day_unit_price AS unit_price, c.is_closed, c.is_final, c.coverage_status, c.day_traces_now AS quantity_now
-FROM usage.charge c
-JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
-WHERE c.is_booked AND c.day_traces IS NOT NULL AND c.measure <> 'traces';
+-- What a measure is counted with: all measures of deployments in one answer.
+CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure ELSE 'deployments' END;
 
--- Their SKUs, also those that only closed months have.
-CREATE OR REPLACE VIEW usage.measured_sku AS
-SELECT name AS sku, measure FROM usage.sku WHERE measure <> 'traces'
+-- Meters that are priced, also those that only closed months have. Others are not read.
+CREATE OR REPLACE VIEW usage.priced_meter AS
+SELECT usage.meter_of_measure(measure) AS meter FROM usage.sku
 UNION
-SELECT sku, measure FROM usage.closed_charge WHERE measure <> 'traces';
+SELECT usage.meter_of_measure(measure) FROM usage.closed_charge;
+
+-- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status. Scopes are
+-- materialized: so they are few to the planner, which then has fewer orders of joins to try.
+CREATE OR REPLACE VIEW usage.priced_usage AS
+WITH own AS MATERIALIZED (
+  SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.final, d.failed, d.unverified
+  FROM usage.scope c
+  JOIN usage.day_state d USING (scope_id)
+  WHERE c.stride = 'day' AND c.trace_tier <> 'shortlived'
+    AND usage.meter_of(c.kind, c.trace_tier) IN (SELECT p.meter FROM usage.priced_meter p)
+),
+of_hours AS MATERIALIZED (
+  SELECT c.group_by, c.workspace_id, c.scope_id, day,
+         usage.day_status(day, h.whole_final_days - coalesce(d.failed, '{}'), '{}', d.failed, '{}', '{}') AS status
+  FROM usage.trace_scope c
+  JOIN usage.hour_state h USING (scope_id)
+  LEFT JOIN usage.trace_scope o
+    ON o.source_id = c.source_id AND o.group_by = c.group_by AND o.workspace_id = c.workspace_id AND o.stride = 'day'
+  LEFT JOIN usage.day_state d ON d.scope_id = o.scope_id
+  CROSS JOIN LATERAL usage.days_of(usage.days_made_of_hours(h.whole_days, d.loaded, d.unverified)) day
+  WHERE c.stride = 'hour'
+),
+two_tiers AS MATERIALIZED (
+  SELECT a.group_by, a.workspace_id, a.scope_id, c.scope_id AS longlived_scope_id, d.loaded * o.loaded AS loaded,
+         d.final * o.final AS final, d.failed + o.failed AS failed, d.unverified + o.unverified AS unverified
+  FROM usage.trace_scope a
+  JOIN usage.day_state d USING (scope_id)
+  JOIN usage.scope c
+    ON c.source_id = a.source_id AND c.group_by = a.group_by AND c.workspace_id = a.workspace_id AND c.kind = 'traces'
+   AND c.trace_tier = 'longlived' AND c.stride = 'day'
+  JOIN usage.day_state o ON o.scope_id = c.scope_id
+  WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
+)
+SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
+       CASE c.meter WHEN 'deployments' THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date, s.entity_id,
+       r.traces AS quantity, usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified) AS status
+FROM own c
+JOIN usage.series s USING (scope_id)
+JOIN usage.dated_record r USING (series_id)
+JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+WHERE r.traces > 0
+UNION ALL
+SELECT c.group_by, c.workspace_id, 'traces', 'traces', c.day, s.entity_id, r.traces, c.status
+FROM of_hours c
+JOIN usage.series s USING (scope_id)
+JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+CROSS JOIN LATERAL (SELECT usage.traces_of_hours(ARRAY[s.series_id], c.day) AS traces OFFSET 0) r
+WHERE r.traces > 0
+UNION ALL
+-- Short-lived traces: all less the long-lived ones. Without a figure where there are more of these.
+SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, l.traces,
+       usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
+FROM two_tiers c
+JOIN usage.series s USING (scope_id)
+JOIN usage.dated_record r USING (series_id)
+JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+-- Looked up, not joined: a filter on the day would reach one side of a join only.
+CROSS JOIN LATERAL (
+  SELECT r.traces - coalesce((
+    SELECT l.traces
+    FROM usage.series x
+    JOIN usage.dated_record l USING (series_id)
+    WHERE x.scope_id = c.longlived_scope_id AND x.entity_id = s.entity_id AND l.bucket_start = r.bucket_start
+  ), 0) AS traces
+  OFFSET 0
+) l
+WHERE coalesce(c.loaded @> r.bucket_start, false) AND l.traces > 0;
+
+-- The days of each cell of what is priced, loaded or not. A function: it is planned and run once for a question, and readers may not
+-- read the tables.
+CREATE OR REPLACE FUNCTION usage.priced_days(dimension text)
+RETURNS TABLE (
+  meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange,
+  failed datemultirange, missing datemultirange, unverified datemultirange
+)
+LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT 'traces', x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
+  FROM usage.trace_cell x
+  WHERE x.group_by = dimension
+  UNION ALL
+  SELECT x.meter, x.workspace_entity_id, x.loaded, x.final, x.not_available, x.failed, x.missing, x.unverified
+  FROM usage.figure_days x
+  WHERE x.group_by = dimension AND x.meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
+$$;
 
 -- each dimension but workspace
--- The same divided by {deployment_dimension}, of tiers by {dimension}: the parts of the line (usage.cost_up_to). What has no id has a
--- null id where this dimension is not loaded. Costs and ids are one list, and each finds its cost within its day by a window: so a
--- filter on the day reaches the records of both.
+-- What a workspace, day and SKU cost, divided by {dimension}: the parts of the line (usage.cost_up_to). So every dimension has the
+-- same sum, to the last digit. Each part of the list is joined by the day and the workspace alone: so a filter on the day reaches the
+-- records.
 CREATE OR REPLACE VIEW usage.divided_cost_{dimension} AS
-WITH x AS MATERIALIZED (
-  SELECT slug, workspace_id, meter, loaded, final, not_available, failed, missing, unverified
-  FROM usage.figure_days WHERE group_by = '{dimension}'
-),
-sku AS MATERIALIZED (SELECT * FROM usage.measured_sku)
-SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name,
-       CASE WHEN part.is_adjustment THEN '(adjustment)' ELSE d.dimension_id END AS dimension_id, d.dimension_name, d.sku, d.measure,
-       d.currency, (part.ends - part.starts)::bigint AS quantity, q.cost::numeric(38, 10) AS cost, d.is_closed,
-       d.is_final AND usage.is_final(d.status) AS is_final,
+SELECT w.slug, d.usage_date, w.workspace_id, w.workspace_name, d.dimension_id, d.dimension_name, d.sku, d.meter, d.measure, d.currency,
+       d.quantity, d.cost::numeric(38, 10) AS cost, d.is_closed, d.is_certain AND usage.is_final(d.status) AS is_final,
        CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END AS coverage_status
 FROM (
-  SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, measure, kind, quantity, status,
-         max(currency) OVER v AS currency, bool_and(is_closed) OVER v AS is_closed, bool_and(is_final) OVER v AS is_final,
-         max(coverage_status) OVER v AS coverage_status, max(unit_price) OVER v AS unit_price, max(cost) OVER v AS whole_cost,
-         max(quantity) FILTER (WHERE kind = 'whole') OVER v AS whole, max(quantity_now) OVER v AS now,
-         coalesce(sum(quantity) FILTER (WHERE kind = 'id') OVER v, 0) AS of_ids,
-         sum(quantity) FILTER (WHERE kind = 'id') OVER (v ORDER BY dimension_id COLLATE "C") AS counted
-  FROM (
-    SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, CASE WHEN x.loaded @> c.usage_date THEN '(none)' END AS dimension_id,
-           NULL::text AS dimension_name, c.sku, c.measure, 'whole' AS kind, c.quantity, c.quantity_now, c.cost, c.unit_price, c.currency,
-           c.is_closed, c.is_final, c.coverage_status,
-           CASE WHEN x.slug IS NULL THEN 'missing'
-                ELSE usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status
-    FROM usage.measured_cost c
-    LEFT JOIN x
-      ON x.slug = c.slug AND x.workspace_id = c.workspace_id
-     AND x.meter = CASE WHEN c.measure IN ('longlived', 'shortlived') THEN c.measure ELSE 'deployments' END
-    UNION ALL
-    SELECT t.source_id, t.usage_date, t.workspace_id, t.workspace_name, t.id, t.name, k.sku, k.measure, 'id', t.quantity, NULL, NULL, NULL,
-           NULL, NULL, NULL, NULL, t.coverage_status
-    FROM (
-      SELECT source_id, usage_date, workspace_id, workspace_name, {id_column} AS id, {name_column} AS name, trace_tier AS measure,
-             traces AS quantity, coverage_status
-      FROM reporting.fct_usage_{dimension}_by_tier_daily
-      UNION ALL
-      SELECT d.source_id, d.usage_date, d.workspace_id, d.workspace_name, d.{deployment_id_column}, {deployment_name_column},
-             m.measure, m.quantity, d.coverage_status
-      FROM reporting.fct_deployment_usage_{deployment_dimension}_daily d
-      CROSS JOIN LATERAL (
-        VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
-      ) m (measure, quantity)
-    ) t
-    JOIN sku k USING (measure)
-    WHERE t.id <> '(none)' AND t.quantity > 0
-  ) listed
-  WINDOW v AS (PARTITION BY slug, usage_date, workspace_id, measure, sku)
-) d
-CROSS JOIN LATERAL (
-  SELECT false AS is_adjustment, d.counted - d.quantity AS starts, d.counted AS ends WHERE d.kind = 'id'
+  -- At one price.
+  SELECT u.workspace_entity_id, u.usage_date, e.dimension_id, e.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
+         c.day_unit_price * u.quantity AS cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
+  FROM usage.priced_usage u
+  JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
+  JOIN usage.labelled_entity e USING (entity_id)
+  WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_unit_price IS NOT NULL
   UNION ALL
-  SELECT false, d.of_ids, d.now WHERE d.kind = 'whole'
-  UNION ALL
-  SELECT true, d.now, d.whole WHERE d.kind = 'whole'
-) part
-CROSS JOIN LATERAL (
-  SELECT usage.cost_up_to(part.ends, d.unit_price, d.whole, d.whole_cost)
-           - usage.cost_up_to(part.starts, d.unit_price, d.whole, d.whole_cost) AS cost
-) q
--- Without a cost of its workspace nothing is divided. A part of nothing is no row.
-WHERE q.cost IS NOT NULL AND part.ends <> part.starts;
-
--- each dimension but workspace
--- The parts of the line of traces (usage.cost_up_to): ids, what has no id (null where this dimension is not loaded), and what changed
--- since a close. So every dimension has the same sum, to the last digit. What is left of a whole is a union and grouped, not joined:
--- then a filter on the day reaches the records.
-CREATE OR REPLACE VIEW reporting.fct_cost_{dimension}_daily AS
-SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency, d.traces,
-       d.cost::numeric(38, 10) AS estimated_cost, d.is_closed, d.is_certain AND usage.is_final(d.status) AS is_final,
-       CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END AS coverage_status, 'traces'::text AS measure,
-       d.traces AS quantity
-FROM (
-  SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, d.dimension_id, d.dimension_name, r.sku, r.currency, d.traces,
-         r.day_unit_price * d.traces AS cost, r.is_closed, r.is_final AS is_certain, r.coverage_status, d.status
-  FROM usage.daily_row d
-  JOIN usage.charge r ON r.workspace_id = d.workspace_entity_id AND r.usage_date = d.usage_date
-  WHERE d.group_by = '{dimension}' AND d.dimension_id <> '(none)' AND d.traces > 0
-    AND r.is_booked AND r.measure = 'traces' AND r.day_unit_price IS NOT NULL
-  UNION ALL
-  SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, currency, traces,
-         usage.cost_up_to(counted, NULL, whole, whole_cost) - usage.cost_up_to(counted - traces, NULL, whole, whole_cost), is_closed,
+  -- At the average of the day. There are few such days: only these are read.
+  SELECT workspace_entity_id, usage_date, dimension_id, dimension_name, sku, meter, measure, currency, quantity,
+         usage.cost_up_to(counted, NULL, whole, whole_cost) - usage.cost_up_to(counted - quantity, NULL, whole, whole_cost), is_closed,
          is_certain, coverage_status, status
   FROM (
-    SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, d.dimension_id, d.dimension_name, r.sku, r.currency, d.traces,
-           sum(d.traces) OVER (PARTITION BY d.slug, d.usage_date, d.workspace_id, r.sku ORDER BY d.dimension_id COLLATE "C") AS counted,
-           r.day_traces AS whole, r.day_cost AS whole_cost, r.is_closed, r.is_final AS is_certain, r.coverage_status, d.status
-    FROM usage.daily_row d
-    JOIN usage.charge r ON r.workspace_id = d.workspace_entity_id AND r.usage_date = d.usage_date
-    WHERE d.group_by = '{dimension}' AND d.dimension_id <> '(none)' AND d.traces > 0
-      AND r.is_booked AND r.measure = 'traces' AND r.day_traces IS NOT NULL AND r.day_unit_price IS NULL
+    SELECT u.workspace_entity_id, u.usage_date, e.dimension_id, e.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
+           sum(u.quantity) OVER (
+             PARTITION BY u.workspace_entity_id, u.usage_date, c.sku ORDER BY e.dimension_id COLLATE "C"
+           ) AS counted,
+           c.day_traces AS whole, c.day_cost AS whole_cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
+    FROM usage.priced_usage u
+    JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
+    JOIN usage.labelled_entity e USING (entity_id)
+    WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_traces IS NOT NULL AND c.day_unit_price IS NULL
+      AND u.usage_date = ANY (ARRAY(
+        SELECT DISTINCT a.usage_date FROM usage.charge a WHERE a.day_traces IS NOT NULL AND a.day_unit_price IS NULL
+      ))
   ) average
   UNION ALL
-  SELECT x.slug, c.usage_date, x.workspace_id, x.workspace_name,
-         CASE WHEN c.is_adjustment THEN '(adjustment)' WHEN x.loaded @> c.usage_date THEN '(none)' END, NULL, c.sku, c.currency, c.traces,
-         c.cost, c.is_closed, c.is_final, c.coverage_status,
-         usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified)
+  -- What has no id (null where this dimension is not loaded), and what changed since a close: what is divided is what the workspace has
+  -- now. Costs and ids are a union and grouped, not joined: then a filter on the day reaches both.
+  SELECT c.workspace_entity_id, c.usage_date,
+         CASE WHEN part.is_adjustment THEN '(adjustment)' WHEN x.loaded @> c.usage_date THEN '(none)' END, NULL, c.sku, c.meter, c.measure,
+         c.currency, (part.ends - part.starts)::bigint,
+         usage.cost_up_to(part.ends, c.unit_price, c.whole, c.whole_cost)
+           - usage.cost_up_to(part.starts, c.unit_price, c.whole, c.whole_cost),
+         c.is_closed, c.is_certain, c.coverage_status,
+         CASE WHEN x.meter IS NULL THEN 'missing'
+              ELSE usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END
   FROM (
-    SELECT workspace_entity_id, usage_date, sku, is_adjustment, min(currency) AS currency, sum(traces)::bigint AS traces,
-           sum(cost)::numeric(38, 10) AS cost, bool_or(is_closed) AS is_closed, coalesce(bool_and(is_final), false) AS is_final,
-           coalesce(min(coverage_status), 'provisional') AS coverage_status
+    SELECT workspace_entity_id, usage_date, sku, measure, usage.meter_of_measure(measure) AS meter, max(currency) AS currency,
+           max(now) AS now, max(whole) AS whole, max(whole_cost) AS whole_cost, max(unit_price) AS unit_price,
+           coalesce(sum(of_id), 0) AS of_ids, bool_or(is_closed) AS is_closed, bool_and(is_certain) AS is_certain,
+           max(coverage_status) AS coverage_status
     FROM (
-      -- What is divided is what the workspace has now: in a closed month that is not what was charged.
-      SELECT r.workspace_id AS workspace_entity_id, r.usage_date, r.sku, r.currency, part.is_adjustment,
-             CASE WHEN part.is_adjustment THEN r.day_traces - r.day_traces_now ELSE r.day_traces_now END AS traces,
-             CASE WHEN part.is_adjustment THEN r.day_cost ELSE 0 END
-               + CASE WHEN part.is_adjustment THEN -1 ELSE 1 END
-                 * usage.cost_up_to(r.day_traces_now, r.day_unit_price, r.day_traces, r.day_cost) AS cost,
-             r.is_closed, r.is_final, r.coverage_status
-      FROM usage.charge r
-      JOIN (VALUES (false), (true)) part (is_adjustment) ON r.is_closed OR NOT part.is_adjustment
-      WHERE r.is_booked AND r.measure = 'traces' AND r.day_traces IS NOT NULL
+      SELECT workspace_id AS workspace_entity_id, usage_date, sku, measure, currency, day_traces_now AS now, day_traces AS whole,
+             day_cost AS whole_cost, day_unit_price AS unit_price, NULL::bigint AS of_id, is_closed, is_final AS is_certain,
+             coverage_status
+      FROM usage.charge
+      WHERE is_booked AND day_traces IS NOT NULL
       UNION ALL
-      SELECT a.workspace_entity_id, a.usage_date, r.sku, r.currency, false, -a.traces,
-             -usage.cost_up_to(a.traces, r.day_unit_price, r.day_traces, r.day_cost), NULL, NULL, NULL
-      FROM usage.attributed_day a
-      JOIN usage.charge r ON r.workspace_id = a.workspace_entity_id AND r.usage_date = a.usage_date
-      WHERE a.group_by = '{dimension}' AND r.is_booked AND r.measure = 'traces' AND r.day_traces IS NOT NULL
-    ) part
-    GROUP BY workspace_entity_id, usage_date, sku, is_adjustment
-    HAVING sum(traces) <> 0
+      SELECT u.workspace_entity_id, u.usage_date, c.sku, u.measure, NULL, NULL, NULL, NULL, NULL, u.quantity, NULL, NULL, NULL
+      FROM usage.priced_usage u
+      JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
+      WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_traces IS NOT NULL
+    ) listed
+    GROUP BY workspace_entity_id, usage_date, sku, measure
   ) c
-  JOIN usage.cell_days x ON x.workspace_entity_id = c.workspace_entity_id AND x.group_by = '{dimension}'
+  LEFT JOIN usage.priced_days('{dimension}') x ON x.workspace_entity_id = c.workspace_entity_id AND x.meter = c.meter
+  CROSS JOIN LATERAL (
+    SELECT false AS is_adjustment, c.of_ids AS starts, c.now AS ends
+    UNION ALL
+    SELECT true, c.now, c.whole WHERE c.is_closed
+  ) part
+  -- A part of nothing is no row.
+  WHERE part.ends <> part.starts
 ) d
-WHERE EXISTS (SELECT FROM usage.charge)
-UNION ALL
-SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
-       CASE WHEN d.measure IN ('longlived', 'shortlived') THEN d.quantity END, d.cost, d.is_closed, d.is_final, d.coverage_status, d.measure,
-       d.quantity
+JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id;
+
+CREATE OR REPLACE VIEW reporting.fct_cost_{dimension}_daily AS
+SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
+       CASE WHEN d.meter <> 'deployments' THEN d.quantity END AS traces, d.cost AS estimated_cost, d.is_closed, d.is_final,
+       d.coverage_status, d.measure, d.quantity
 FROM (
-  SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, currency, quantity, cost, is_closed, is_final,
-         coverage_status, measure
+  SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
+         is_closed, is_final, coverage_status
   FROM usage.divided_cost_{dimension}
-  WHERE measure IN ('longlived', 'shortlived') OR '{dimension}' = '{deployment_dimension}'
+  WHERE meter <> 'deployments' OR '{dimension}' = '{deployment_dimension}'
   UNION ALL
   -- A deployment is no {dimension}.
-  SELECT slug, usage_date, workspace_id, workspace_name, '(none)', NULL, sku, currency, quantity, cost, is_closed, is_final,
-         coverage_status, measure
-  FROM usage.measured_cost
-  WHERE measure NOT IN ('longlived', 'shortlived') AND '{dimension}' <> '{deployment_dimension}'
+  SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, 'deployments', c.measure, c.currency,
+         c.day_traces, c.day_cost, c.is_closed, c.is_final, c.coverage_status
+  FROM usage.charge c
+  JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
+  WHERE c.is_booked AND c.day_traces IS NOT NULL AND usage.meter_of_measure(c.measure) = 'deployments'
+    AND '{dimension}' <> '{deployment_dimension}'
 ) d
-WHERE EXISTS (SELECT FROM usage.measured_sku);
+WHERE EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
 -- end
@@ -213,5 +229,5 @@ CREATE OR REPLACE VIEW reporting.fct_cost_deployment_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS deployment_id, dimension_name AS deployment_name, sku,
        measure, currency, quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
 FROM usage.divided_cost_project
-WHERE measure NOT IN ('longlived', 'shortlived') AND EXISTS (SELECT FROM usage.measured_sku);
+WHERE meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';

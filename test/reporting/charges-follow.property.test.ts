@@ -13,13 +13,15 @@ import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 /**
  * Stored charges after each step of drawn histories, whoever changes what they follow from, against charges that are computed anew
- * (usage.wrong_charges). What is computed is compared with an independent recomputation in charge.test.ts.
+ * (usage.wrong_charges); and their division by user against usage by user. What is computed is compared with an independent
+ * recomputation in charge.test.ts.
  */
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const place = fc.integer({ min: 20, max: 40 });
 const used = fc.array(fc.integer({ min: 0, max: 150 }), { minLength: 1, maxLength: 6 });
 const workspaceId = fc.constantFrom(...WORKSPACES);
+const groupBy = fc.constantFrom("workspace" as const, "user" as const);
 /** A load as final, or as provisional. */
 const settleAfterMs = fc.constantFrom(0, 10 ** 12);
 
@@ -35,6 +37,9 @@ const measured: GivenPrice[] = [
   { sku: "runs", measure: "agent_runs", unitPrice: "2", countedOver: "workspace", fromQuantity: 60 },
 ];
 
+/** Instead of those of traces, which would charge them twice. */
+const byTier: GivenPrice[] = [{ sku: "short", measure: "shortlived", unitPrice: "1" }];
+
 const step = fc.oneof(
   {
     weight: 8,
@@ -47,12 +52,15 @@ const step = fc.oneof(
         "longlived" as const,
         "deployments" as const,
       ),
-      groupBy: fc.constantFrom("workspace" as const, "workspace" as const, "user" as const),
+      groupings: fc.constantFrom(["workspace", "user"] as const, ["workspace"] as const, ["user"] as const),
     }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("hours" as const), workspaceId, at: place, used, settleAfterMs }),
+    arbitrary: fc.record({
+      do: fc.constant("hours" as const),
+      ...{ workspaceId, at: place, used, settleAfterMs, groupBy },
+    }),
   },
   {
     weight: 3,
@@ -60,9 +68,17 @@ const step = fc.oneof(
       do: fc.constant("fail" as const),
       ...{ workspaceId, at: place, days: fc.integer({ min: 1, max: 5 }) },
       state: fc.constantFrom("failed" as const, "unverified" as const),
+      meter: fc.constantFrom("traces" as const, "longlived" as const),
+      groupBy,
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("prices" as const), prices: anyPrices }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("prices" as const),
+      prices: fc.oneof(anyPrices, fc.constant(byTier)),
+    }),
+  },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -76,7 +92,10 @@ const step = fc.oneof(
         "UPDATE usage.coverage SET final = NOT final",
         CLOSE_MARCH,
         "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
-        "UPDATE usage.closed_workspace SET is_left_out = NOT is_left_out",
+        // What a close leaves out has no costs of it.
+        `UPDATE usage.closed_workspace SET is_left_out = NOT is_left_out;
+         DELETE FROM usage.closed_charge c USING usage.closed_workspace w
+         WHERE w.close_id = c.close_id AND w.workspace_id = c.workspace_id AND w.is_left_out`,
         `INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)
          SELECT source_id, '2026-04-01', 1, 0 FROM usage.source ON CONFLICT DO NOTHING`,
         "UPDATE usage.month_close SET costs_closed_at = CASE WHEN costs_closed_at IS NULL THEN now() END",
@@ -101,30 +120,36 @@ type Bench = Awaited<ReturnType<typeof setupSource>>;
 async function take({ store, sourceId }: Bench, client: pg.Client, one: Step): Promise<void> {
   switch (one.do) {
     case "load": {
-      const { workspaceId, at, used, groupBy, settleAfterMs } = one;
+      const { workspaceId, at, used, settleAfterMs } = one;
       const window = windowOf("day", dayOf(at), dayOf(at + used.length));
-      const given = { sourceId, workspaceId, groupBy, window, settleAfterMs };
-      const id = groupBy === "workspace" ? workspaceId : OTHER;
-      if (one.meter === "deployments") {
-        const rows = used.map((count, i) => [dayOf(at + i), id, [count, count, count]] as const);
-        await loadDeploymentRows(store, { ...given, rows });
-      } else {
-        const rows = used.map((count, i) => [dayOf(at + i), id, count] as const);
-        await loadRows(store, { ...given, meter: one.meter, rows: rows.filter(([, , count]) => count > 0) });
+      for (const groupBy of one.groupings) {
+        const given = { sourceId, workspaceId, groupBy, window, settleAfterMs };
+        const id = groupBy === "workspace" ? workspaceId : OTHER;
+        if (one.meter === "deployments") {
+          const rows = used.map((count, i) => [dayOf(at + i), id, [count, count, count]] as const);
+          await loadDeploymentRows(store, { ...given, rows });
+        } else {
+          const rows = used.map((count, i) => [dayOf(at + i), id, count] as const);
+          await loadRows(store, {
+            ...given,
+            meter: one.meter,
+            rows: rows.filter(([, , count]) => count > 0),
+          });
+        }
       }
       return;
     }
     case "hours": {
-      const { workspaceId, at, used, settleAfterMs } = one;
+      const { workspaceId, at, used, groupBy, settleAfterMs } = one;
       const window = windowOf("hour", dayOf(at), dayOf(at + 1));
       const rows = used.map((count, hour) => [`${dayOf(at)}T0${hour}:00Z`, workspaceId, count] as const);
-      const given = { sourceId, workspaceId, groupBy: "workspace" as const, window, settleAfterMs };
+      const given = { sourceId, workspaceId, groupBy, window, settleAfterMs };
       await loadRows(store, { ...given, rows: rows.filter(([, , count]) => count > 0) });
       return;
     }
     case "fail": {
-      const { workspaceId, at, days, state } = one;
-      const scope = { sourceId, groupBy: "workspace" as const, stride: "day" as const };
+      const { workspaceId, at, days, state, meter, groupBy } = one;
+      const scope = { sourceId, meter, groupBy, stride: "day" as const };
       await failScopes(store, {
         scopeIds: await scopesOf(store.db, { ...scope, workspaceIds: [workspaceId] }),
         period: windowOf("day", dayOf(at), dayOf(at + days)),
@@ -144,10 +169,43 @@ async function take({ store, sourceId }: Bench, client: pg.Client, one: Step): P
   }
 }
 
+/** Costs by user that usage by user and costs by workspace do not say, or the other way round; and days with another sum. */
+const NOT_DIVIDED = `
+  WITH used AS (
+    SELECT usage_date, workspace_id, user_id, 'traces' AS measure, traces AS quantity, coverage_status FROM reporting.fct_usage_user_daily
+    UNION ALL
+    SELECT usage_date, workspace_id, user_id, trace_tier, traces, coverage_status FROM reporting.fct_usage_user_by_tier_daily
+    UNION ALL
+    SELECT usage_date, workspace_id, user_id, 'agent_runs', agent_runs, coverage_status FROM reporting.fct_deployment_usage_user_daily
+  ), whole AS (
+    SELECT usage_date, workspace_id, sku, measure, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status,
+           sum(estimated_cost) AS cost
+    FROM reporting.fct_cost_workspace_daily GROUP BY 1, 2, 3, 4
+  ), expected AS (
+    SELECT usage_date, workspace_id, user_id, sku, u.quantity, w.is_final AND f.is_final,
+           CASE WHEN f.is_final THEN w.coverage_status ELSE u.coverage_status END
+    FROM used u
+    JOIN whole w USING (usage_date, workspace_id, measure)
+    CROSS JOIN LATERAL (SELECT u.coverage_status IN ('ok', 'empty') AS is_final) f
+    WHERE u.quantity > 0 AND u.user_id <> '(none)'
+  ), divided AS (
+    SELECT usage_date, workspace_id, user_id, sku, quantity, is_final, coverage_status
+    FROM reporting.fct_cost_user_daily
+    WHERE user_id NOT IN ('(none)', '(adjustment)')
+  ), summed AS (
+    SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting.fct_cost_user_daily GROUP BY 1, 2, 3
+  )
+  SELECT 'missing' AS what, to_jsonb(x)::text AS it FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM divided) x
+  UNION ALL SELECT 'too much', to_jsonb(x)::text FROM (SELECT * FROM divided EXCEPT ALL SELECT * FROM expected) x
+  UNION ALL
+  SELECT 'sum', to_jsonb(x)::text
+  FROM (SELECT usage_date, workspace_id, sku, cost FROM whole EXCEPT SELECT * FROM summed) x`;
+
 const LOADED = {
   ...{ do: "load" as const, meter: "traces" as const },
   ...{ at: 0, used: [60, 70, 80], settleAfterMs: 0 },
 };
+const FAILED = { do: "fail" as const, at: 22, days: 5, state: "failed" as const };
 const SEED = seed();
 
 test(`stored charges are those that usage, prices and closes say, after each step of any history [seed ${SEED}]`, async () => {
@@ -156,11 +214,16 @@ test(`stored charges are those that usage, prices and closes say, after each ste
   // Something to change from the first step on.
   for (const workspaceId of WORKSPACES) {
     const window = windowOf("day", dayOf(0), dayOf(DAYS));
-    const rows = [22, 30, 31, 33].map((at) => [dayOf(at), workspaceId, 40] as const);
-    await loadRows(bench.store, { ...bench, workspaceId, groupBy: "workspace", window, rows });
+    for (const groupBy of ["workspace", "user"] as const) {
+      for (const meter of ["traces", "longlived"] as const) {
+        const used = meter === "traces" ? 40 : 10;
+        const rows = [22, 30, 31, 33].map((at) => [dayOf(at), workspaceId, used] as const);
+        await loadRows(bench.store, { ...bench, workspaceId, meter, groupBy, window, rows });
+      }
+    }
   }
   await enterPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }, ...measured]);
-  let seen = 0;
+  let [seen, ids] = [0, 0];
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 20 }), async (steps) => {
       for (const one of steps) {
@@ -169,25 +232,46 @@ test(`stored charges are those that usage, prices and closes say, after each ste
           wrong: 0,
           first: undefined,
         });
-        const { rows } = await client.query("SELECT count(*) AS n FROM usage.charge");
+        expect((await client.query(NOT_DIVIDED)).rows, JSON.stringify(one)).toEqual([]);
+        const { rows } = await client.query(
+          "SELECT count(*) AS n, count(user_id) AS ids FROM reporting.fct_cost_user_daily",
+        );
         seen += Number(rows[0].n);
+        ids += Number(rows[0].ids);
       }
     }),
     {
       ...{ seed: SEED, numRuns: times(6), endOnFailure: true },
-      // Whatever is loaded of a workspace that is asked about no more makes its days expected: then others' tiers are not certain.
       examples: [
+        // Short-lived traces by user are no better than the long-lived ones, and unknown without them.
+        [
+          [
+            { do: "prices", prices: byTier },
+            { ...FAILED, workspaceId: WORKSPACE, meter: "longlived", groupBy: "user" },
+            { do: "sql", sql: CLEARED },
+            { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace", "user"] },
+            {
+              ...LOADED,
+              workspaceId: WORKSPACE,
+              meter: "longlived",
+              used: [1, 2, 3],
+              groupings: ["workspace"],
+            },
+          ],
+        ],
+        // Whatever is loaded of a workspace that is asked about no more makes its days expected: then others' tiers are not certain.
         [
           [
             { do: "sql", sql: CLEARED },
+            { do: "prices", prices: [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }] },
             { do: "sql", sql: ONE_CONFIGURED },
-            { ...LOADED, workspaceId: WORKSPACE, groupBy: "workspace" },
-            { ...LOADED, workspaceId: OTHER, groupBy: "user" },
+            { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace"] },
+            { ...LOADED, workspaceId: OTHER, groupings: ["user"] },
             { do: "sql", sql: ONE_CONFIGURED },
           ],
         ],
       ],
     },
   );
-  expect(seen).toBeGreaterThan(100);
+  expect(Math.min(seen, ids)).toBeGreaterThan(100);
 }, 300_000);

@@ -36,6 +36,8 @@ CREATE TABLE usage.charge (
   autovacuum_vacuum_insert_scale_factor = 0.01, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02
 );
 CREATE INDEX charge_by_month ON usage.charge (source_id, month_start, workspace_id);
+-- Days in which a volume tier begins.
+CREATE INDEX charge_averaged ON usage.charge (usage_date) WHERE day_traces IS NOT NULL AND day_unit_price IS NULL;
 
 -- What is to be recomputed before the transaction ends. Nobody else ever sees a row. One row for each month that a statement changes,
 -- not for each workspace: at the end each row runs a trigger.
