@@ -101,7 +101,8 @@ CREATE TABLE usage.charge (
 CREATE TABLE usage.charge_due (
   source_id smallint,
   month_start date,
-  workspace_ids integer[]
+  workspace_ids integer[],
+  meters text[]
 );
 
 CREATE TABLE usage.closed_charge (
@@ -2637,6 +2638,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- )
 
 -- VIEW usage.measured_day (
+--   meter text,
 --   measure text,
 --   slug text,
 --   usage_date date,
@@ -2856,7 +2858,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.charges_follow_row() RETURNS trigger
 
--- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[]) RETURNS SETOF usage.charge
+-- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS SETOF usage.charge
 
 -- FUNCTION usage.check_as_of(as_of timestamp with time zone) RETURNS void
 
@@ -2900,7 +2902,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
 
--- FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[]) RETURNS void
+-- FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[], meters text[]) RETURNS void
 
 -- FUNCTION usage.keep_configuration_change() RETURNS trigger
 

@@ -1,6 +1,17 @@
 -- What usage costs: the rules of usage.charge, and how it is kept. Readers cannot see them. A column `traces` of a charge holds the
 -- quantity that its SKU counts: traces, those of a retention tier, or a measure of deployment usage.
 
+-- What a measure is counted with: all measures of deployments in one answer.
+CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure ELSE 'deployments' END;
+
+-- Meters that are priced, also those that only closed months have. Others are not read.
+CREATE OR REPLACE VIEW usage.priced_meter AS
+SELECT usage.meter_of_measure(measure) AS meter FROM usage.sku
+UNION
+SELECT usage.meter_of_measure(measure) FROM usage.closed_charge;
+
 -- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
 CREATE OR REPLACE VIEW usage.volume_tier AS
 SELECT price_id, CASE WHEN count(*) OVER price = 1 THEN 0 ELSE row_number() OVER steps END::integer AS tier, from_quantity,
@@ -58,20 +69,19 @@ FROM usage.daily_row
 WHERE group_by = 'workspace' AND traces > 0
 GROUP BY slug, usage_date, workspace_id, workspace_name;
 
--- Expected days of what else is priced. Nothing is expected where the server does not count it. Without such prices nothing is read.
+-- Expected days of what else is priced. Nothing is expected where the server does not count it. What is not priced is not read.
 CREATE OR REPLACE VIEW usage.measured_day AS
-SELECT d.trace_tier AS measure, d.source_id AS slug, d.usage_date, d.workspace_id, d.workspace_name, d.traces, d.is_final,
+SELECT d.trace_tier AS meter, d.trace_tier AS measure, d.source_id AS slug, d.usage_date, d.workspace_id, d.workspace_name, d.traces, d.is_final,
        d.coverage_status
 FROM reporting.fct_usage_workspace_by_tier_daily d
-WHERE d.coverage_status <> 'not_available' AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('longlived', 'shortlived'))
+WHERE d.coverage_status <> 'not_available' AND d.trace_tier = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 UNION ALL
-SELECT m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
+SELECT 'deployments', m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
 FROM reporting.fct_deployment_usage_workspace_daily d
 CROSS JOIN LATERAL (
   VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
 ) m (measure, quantity)
-WHERE d.coverage_status <> 'not_available'
-  AND EXISTS (SELECT FROM usage.sku WHERE measure IN ('nodes_executed', 'agent_runs', 'agent_uptime_seconds'));
+WHERE d.coverage_status <> 'not_available' AND 'deployments' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p));
 
 -- Months whose costs were closed, by workspace. One that the close left out has none of it.
 CREATE OR REPLACE VIEW usage.charged_month AS
@@ -84,15 +94,19 @@ WHERE m.costs_closed_at IS NOT NULL AND NOT EXISTS (
   SELECT FROM usage.closed_workspace x WHERE x.close_id = m.close_id AND x.workspace_id = w.entity_id AND x.is_left_out
 );
 
--- The charges of a month of a source, of some workspaces or, with null, of all: what usage.charge has to hold. Days with usage, by
--- SKU and volume tier. A tier is filled in the order of days, and within a day of the workspaces' ids.
-CREATE OR REPLACE FUNCTION usage.charges_of(source smallint, month date, workspaces integer[]) RETURNS SETOF usage.charge
+-- The charges of a month of a source, of some workspaces and meters or, with null, of all: what usage.charge has to hold. Days with
+-- usage, by SKU and volume tier. A tier is filled in the order of days, and within a day of the workspaces' ids.
+CREATE OR REPLACE FUNCTION usage.charges_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS SETOF usage.charge
 -- Without SET: so it is planned as a part of the statement that calls it.
 LANGUAGE sql STABLE
 AS $$
   WITH price AS MATERIALIZED (
     SELECT * FROM usage.measured_price
     WHERE source_id = source AND (workspaces IS NULL OR workspace_entity_id = ANY (workspaces))
+      AND (meters IS NULL OR usage.meter_of_measure(measure) = ANY (meters))
+  ),
+  named AS MATERIALIZED (
+    SELECT usage.shown_id(external_id) AS id FROM usage.entity WHERE entity_id = ANY (workspaces)
   ),
   -- Each expected day, loaded or not.
   used AS MATERIALIZED (
@@ -100,11 +114,15 @@ AS $$
     FROM reporting.fct_usage_workspace_daily
     WHERE source_id = (SELECT slug FROM usage.source s WHERE s.source_id = source)
       AND usage_date >= month AND usage_date < (month + interval '1 month')::date
+      AND (workspaces IS NULL OR workspace_id = ANY (ARRAY(SELECT id FROM named)))
+      AND (meters IS NULL OR 'traces' = ANY (meters))
     UNION ALL
     SELECT measure, usage_date, workspace_id, traces, is_final, coverage_status
     FROM usage.measured_day
     WHERE slug = (SELECT s.slug FROM usage.source s WHERE s.source_id = source)
       AND usage_date >= month AND usage_date < (month + interval '1 month')::date
+      AND (workspaces IS NULL OR workspace_id = ANY (ARRAY(SELECT id FROM named)))
+      AND (meters IS NULL OR meter = ANY (meters))
   ),
   priced AS (
     SELECT p.*, u.usage_date, u.traces, u.is_final, u.coverage_status
@@ -162,6 +180,7 @@ AS $$
     FROM usage.closed_charge c
     JOIN usage.month_close m USING (close_id)
     WHERE m.source_id = source AND m.month_start = month AND (workspaces IS NULL OR c.workspace_id = ANY (workspaces))
+      AND (meters IS NULL OR usage.meter_of_measure(c.measure) = ANY (meters))
   )
   SELECT source, month, usage_date, workspace_id, sku, measure, is_closed, tier, is_booked, price_id, from_quantity, unit_price,
          currency, traces, cost, is_final, coverage_status, CASE WHEN place = 1 THEN day_traces END,
@@ -194,7 +213,7 @@ $$;
 
 -- Recomputes charges and stores what differs. Two transactions that change one month wait here for each other, until the first has
 -- committed: the second then sees what it changed, and takes both.
-CREATE OR REPLACE FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[]) RETURNS void
+CREATE OR REPLACE FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[], meters text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 -- Planning anew for each call takes longer than the call.
@@ -202,6 +221,8 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   which integer[];
+  -- Short-lived traces are all less the long-lived ones.
+  of text[] := CASE WHEN meters && ARRAY['traces', 'longlived'] THEN meters || ARRAY['shortlived'] ELSE meters END;
   changed bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(
@@ -211,14 +232,16 @@ BEGIN
     -- Where all workspaces fill one volume tier, what one has used shifts what the others cost.
     which := CASE WHEN NOT EXISTS (
       SELECT FROM usage.price p WHERE p.counted_over = 'source' AND EXISTS (
-        SELECT FROM usage.price o JOIN usage.price_tier USING (price_id) WHERE o.sku_id = p.sku_id
+        SELECT FROM usage.price o JOIN usage.price_tier USING (price_id) JOIN usage.sku k USING (sku_id)
+        WHERE o.sku_id = p.sku_id AND (of IS NULL OR usage.meter_of_measure(k.measure) = ANY (of))
       )
     ) THEN workspaces END;
     WITH now AS MATERIALIZED (
-      SELECT * FROM usage.charges_of(source, month, which)
+      SELECT * FROM usage.charges_of(source, month, which, of)
     ), stored AS MATERIALIZED (
       SELECT * FROM usage.charge
       WHERE source_id = source AND month_start = month AND (which IS NULL OR workspace_id = ANY (which))
+        AND (of IS NULL OR usage.meter_of_measure(measure) = ANY (of))
     ), gone AS (
       DELETE FROM usage.charge c
       USING (
@@ -259,7 +282,7 @@ LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
   WITH now AS MATERIALIZED (
-    SELECT c.* FROM usage.charge_months(source) m (month_start) CROSS JOIN LATERAL usage.charges_of(source, m.month_start, NULL) c
+    SELECT c.* FROM usage.charge_months(source) m (month_start) CROSS JOIN LATERAL usage.charges_of(source, m.month_start, NULL, NULL) c
   ),
   stored AS MATERIALIZED (SELECT * FROM usage.charge WHERE source_id = source)
   SELECT true, t.usage_date, t.workspace_id, t.sku, to_jsonb(t) FROM (SELECT * FROM stored EXCEPT SELECT * FROM now) t
@@ -267,5 +290,5 @@ AS $$
   SELECT false, t.usage_date, t.workspace_id, t.sku, to_jsonb(t) FROM (SELECT * FROM now EXCEPT SELECT * FROM stored) t
   ORDER BY 2, 3, 4, 1
 $$;
-REVOKE ALL ON FUNCTION usage.charges_of (smallint, date, integer[]), usage.charge_months (smallint),
-  usage.keep_charges (smallint, date, integer[]), usage.wrong_charges (smallint) FROM public;
+REVOKE ALL ON FUNCTION usage.charges_of (smallint, date, integer[], text[]), usage.charge_months (smallint),
+  usage.keep_charges (smallint, date, integer[], text[]), usage.wrong_charges (smallint) FROM public;

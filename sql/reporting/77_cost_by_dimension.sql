@@ -30,17 +30,6 @@ JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 WHERE c.is_booked;
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
--- What a measure is counted with: all measures of deployments in one answer.
-CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure ELSE 'deployments' END;
-
--- Meters that are priced, also those that only closed months have. Others are not read.
-CREATE OR REPLACE VIEW usage.priced_meter AS
-SELECT usage.meter_of_measure(measure) AS meter FROM usage.sku
-UNION
-SELECT usage.meter_of_measure(measure) FROM usage.closed_charge;
-
 -- What each id has used by day, of what is priced. These days are loaded, so the sets of their scope say their status. Scopes are
 -- materialized: so they are few to the planner, which then has fewer orders of joins to try.
 CREATE OR REPLACE VIEW usage.priced_usage AS

@@ -205,6 +205,7 @@ const LOADED = {
   ...{ do: "load" as const, meter: "traces" as const },
   ...{ at: 0, used: [60, 70, 80], settleAfterMs: 0 },
 };
+const HOURS = { do: "hours" as const, at: 10, used: [5, 6], settleAfterMs: 0 };
 const FAILED = { do: "fail" as const, at: 22, days: 5, state: "failed" as const };
 const SEED = seed();
 
@@ -243,12 +244,15 @@ test(`stored charges are those that usage, prices and closes say, after each ste
     {
       ...{ seed: SEED, numRuns: times(6), endOnFailure: true },
       examples: [
-        // Short-lived traces by user are no better than the long-lived ones, and unknown without them.
+        // Hours make up a day. Short-lived traces by user are no better than the long-lived ones, and unknown without them.
         [
           [
             { do: "prices", prices: byTier },
             { ...FAILED, workspaceId: WORKSPACE, meter: "longlived", groupBy: "user" },
             { do: "sql", sql: CLEARED },
+            { do: "prices", prices: [{ unitPrice: "1" }] },
+            { ...HOURS, workspaceId: WORKSPACE, groupBy: "workspace" },
+            { do: "prices", prices: byTier },
             { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace", "user"] },
             {
               ...LOADED,

@@ -47,7 +47,9 @@ CREATE TABLE usage.charge_due (
   -- Null: every month.
   month_start date,
   -- Null: every workspace.
-  workspace_ids integer[]
+  workspace_ids integer[],
+  -- Null: every meter.
+  meters text[]
 );
 
 -- Runs when the transaction commits, or at SET CONSTRAINTS usage.charges_follow IMMEDIATE. The first call takes all.
@@ -62,22 +64,24 @@ BEGIN
     WITH taken AS (
       DELETE FROM usage.charge_due RETURNING *
     ), month AS (
-      SELECT source_id, month_start, workspace_ids FROM taken WHERE month_start IS NOT NULL
+      SELECT source_id, month_start, workspace_ids, meters FROM taken WHERE month_start IS NOT NULL
       UNION ALL
-      SELECT s.source_id, m.month_start, NULL
+      SELECT s.source_id, m.month_start, NULL, NULL
       FROM usage.source s
       CROSS JOIN LATERAL usage.charge_months(s.source_id) m (month_start)
       WHERE EXISTS (SELECT FROM taken t WHERE t.month_start IS NULL AND coalesce(t.source_id, s.source_id) = s.source_id)
     )
     SELECT m.source_id, m.month_start,
-           CASE WHEN bool_and(m.workspace_ids IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces
+           CASE WHEN bool_and(m.workspace_ids IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces,
+           CASE WHEN bool_and(m.meters IS NOT NULL) THEN array_agg(DISTINCT meter) END AS meters
     FROM month m
     LEFT JOIN LATERAL unnest(m.workspace_ids) workspace_id ON true
+    LEFT JOIN LATERAL unnest(m.meters) meter ON true
     GROUP BY m.source_id, m.month_start
     -- In one order, so that two transactions never wait for each other in a circle.
     ORDER BY m.source_id, m.month_start
   LOOP
-    PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces);
+    PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces, due.meters);
   END LOOP;
   RETURN NULL;
 END

@@ -107,6 +107,7 @@ export interface Charge {
 }
 
 export interface ChargeDue {
+  meters: string[] | null;
   month_start: string | null;
   source_id: number | null;
   workspace_ids: number[] | null;
