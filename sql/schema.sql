@@ -926,60 +926,6 @@ CREATE TRIGGER reconciliation_difference_updated AFTER UPDATE ON usage.reconcili
 
 CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENCING NEW TABLE AS new_restatements FOR EACH STATEMENT EXECUTE FUNCTION usage.end_proof();
 
--- VIEW reporting.backfill_status (
---   source_id text,
---   backfill_id integer,
---   state text,
---   stride text,
---   period_start timestamp with time zone,
---   period_end timestamp with time zone,
---   done bigint,
---   failed bigint,
---   total bigint,
---   created_at timestamp with time zone,
---   finished_at timestamp with time zone,
---   meter text
--- )
-
--- VIEW reporting.bridge_api_key_workspace (
---   source_id text,
---   api_key_short_key text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting.bridge_project_workspace (
---   source_id text,
---   project_id text,
---   project_name text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting.bridge_user_workspace (
---   source_id text,
---   user_id text,
---   user_email text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting.bridge_user_workspace_masked (
---   source_id text,
---   user_id text,
---   user_email text,
---   workspace_id text,
---   workspace_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
 -- VIEW reporting.data_freshness (
 --   source_id text,
 --   group_by text,
@@ -988,30 +934,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   final_until timestamp with time zone,
 --   fetched_at timestamp with time zone,
 --   lag_seconds bigint
--- )
-
--- VIEW reporting.dim_api_key (
---   source_id text,
---   api_key_short_key text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone,
---   workspace_count integer,
---   sole_workspace_id text,
---   sole_workspace_name text
--- )
-
--- VIEW reporting.dim_billing_period (
---   source_id text,
---   period_start date,
---   period_end date,
---   is_start_known boolean,
---   is_calendar_month boolean,
---   is_current boolean,
---   plan_tier text,
---   plan_started_on date,
---   plan_ends_on date,
---   ends_at timestamp with time zone,
---   read_at timestamp with time zone
 -- )
 
 -- VIEW reporting.dim_date (
@@ -1030,59 +952,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean
 -- )
 
--- VIEW reporting.dim_deployment (
---   source_id text,
---   deployment_id text,
---   deployment_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone
--- )
-
--- VIEW reporting.dim_price (
---   price_id integer,
---   volume_tier integer,
---   sku text,
---   unit_price numeric(18,10),
---   currency text,
---   valid_from date,
---   valid_to date,
---   source_id text,
---   workspace_id text,
---   workspace_name text,
---   from_quantity bigint,
---   to_quantity bigint,
---   counted_over text,
---   is_valid_today boolean,
---   imported_at timestamp with time zone,
---   measure text
--- )
-
 -- VIEW reporting.dim_project (
 --   source_id text,
 --   project_id text,
 --   project_name text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone,
---   workspace_count integer,
---   sole_workspace_id text,
---   sole_workspace_name text
--- )
-
--- VIEW reporting.dim_user (
---   source_id text,
---   user_id text,
---   user_email text,
---   first_seen_at timestamp with time zone,
---   last_seen_at timestamp with time zone,
---   workspace_count integer,
---   sole_workspace_id text,
---   sole_workspace_name text
--- )
-
--- VIEW reporting.dim_user_masked (
---   source_id text,
---   user_id text,
---   user_email text,
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone,
 --   workspace_count integer,
@@ -1100,40 +973,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   unlisted_since timestamp with time zone
 -- )
 
--- VIEW reporting.fct_cost_api_key_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity bigint
--- )
-
--- VIEW reporting.fct_cost_deployment_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   sku text,
---   measure text,
---   currency text,
---   quantity bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text
--- )
-
 -- VIEW reporting.fct_cost_project_daily (
 --   source_id text,
 --   usage_date date,
@@ -1141,42 +980,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   workspace_name text,
 --   project_id text,
 --   project_name text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity bigint
--- )
-
--- VIEW reporting.fct_cost_user_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   sku text,
---   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text,
---   measure text,
---   quantity bigint
--- )
-
--- VIEW reporting.fct_cost_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
 --   sku text,
 --   currency text,
 --   traces bigint,
@@ -1207,41 +1010,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   quantity bigint
 -- )
 
--- VIEW reporting.fct_deployment_usage_api_key_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_deployment_usage_api_key_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
 -- VIEW reporting.fct_deployment_usage_deployment_daily (
 --   source_id text,
 --   usage_date date,
@@ -1261,162 +1029,18 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_deployment_usage_deployment_monthly (
+-- VIEW reporting.fct_month_close (
 --   source_id text,
 --   month_start date,
+--   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_deployment_usage_user_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_deployment_usage_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_deployment_usage_user_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_deployment_usage_user_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_deployment_usage_workspace_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_deployment_usage_workspace_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_api_key_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_api_key_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
 -- )
 
 -- VIEW reporting.fct_usage_api_key_daily (
@@ -1433,68 +1057,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
 --   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_api_key_hourly (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_api_key_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   api_key_short_key text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_project_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_project_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
 -- )
 
 -- VIEW reporting.fct_usage_project_daily (
@@ -1514,105 +1076,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_usage_project_hourly (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_project_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   project_id text,
---   project_name text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_user_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_user_by_tier_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_user_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_user_by_tier_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
 -- VIEW reporting.fct_usage_user_daily (
 --   source_id text,
 --   usage_date date,
@@ -1630,112 +1093,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_usage_user_daily_masked (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_user_hourly (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_user_hourly_masked (
---   source_id text,
---   usage_hour timestamp with time zone,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_user_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_user_monthly_masked (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   user_id text,
---   user_email text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   traces_loaded bigint,
---   is_month_over boolean
--- )
-
--- VIEW reporting.fct_usage_workspace_by_tier_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   trace_tier text,
---   traces bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
--- VIEW reporting.fct_usage_workspace_by_tier_monthly (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   trace_tier text,
---   traces bigint,
---   days_expected integer,
---   days_loaded integer,
---   is_complete boolean,
---   is_final boolean,
---   coverage_status text,
---   is_month_over boolean
--- )
-
 -- VIEW reporting.fct_usage_workspace_daily (
 --   source_id text,
 --   usage_date date,
@@ -1751,7 +1108,706 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_usage_workspace_hourly (
+-- VIEW reporting_detail.backfill_status (
+--   source_id text,
+--   backfill_id integer,
+--   state text,
+--   stride text,
+--   period_start timestamp with time zone,
+--   period_end timestamp with time zone,
+--   done bigint,
+--   failed bigint,
+--   total bigint,
+--   created_at timestamp with time zone,
+--   finished_at timestamp with time zone,
+--   meter text
+-- )
+
+-- VIEW reporting_detail.bridge_api_key_workspace (
+--   source_id text,
+--   api_key_short_key text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.bridge_project_workspace (
+--   source_id text,
+--   project_id text,
+--   project_name text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.bridge_user_workspace (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.bridge_user_workspace_masked (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   workspace_id text,
+--   workspace_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.dim_api_key (
+--   source_id text,
+--   api_key_short_key text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
+-- )
+
+-- VIEW reporting_detail.dim_billing_period (
+--   source_id text,
+--   period_start date,
+--   period_end date,
+--   is_start_known boolean,
+--   is_calendar_month boolean,
+--   is_current boolean,
+--   plan_tier text,
+--   plan_started_on date,
+--   plan_ends_on date,
+--   ends_at timestamp with time zone,
+--   read_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.dim_deployment (
+--   source_id text,
+--   deployment_id text,
+--   deployment_name text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.dim_price (
+--   price_id integer,
+--   volume_tier integer,
+--   sku text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   valid_from date,
+--   valid_to date,
+--   source_id text,
+--   workspace_id text,
+--   workspace_name text,
+--   from_quantity bigint,
+--   to_quantity bigint,
+--   counted_over text,
+--   is_valid_today boolean,
+--   imported_at timestamp with time zone,
+--   measure text
+-- )
+
+-- VIEW reporting_detail.dim_user (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
+-- )
+
+-- VIEW reporting_detail.dim_user_masked (
+--   source_id text,
+--   user_id text,
+--   user_email text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone,
+--   workspace_count integer,
+--   sole_workspace_id text,
+--   sole_workspace_name text
+-- )
+
+-- VIEW reporting_detail.fct_cost_api_key_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   sku text,
+--   currency text,
+--   traces bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
+-- )
+
+-- VIEW reporting_detail.fct_cost_deployment_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW reporting_detail.fct_cost_user_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   sku text,
+--   currency text,
+--   traces bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
+-- )
+
+-- VIEW reporting_detail.fct_cost_user_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   sku text,
+--   currency text,
+--   traces bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   quantity bigint
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_api_key_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_api_key_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_deployment_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_user_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_user_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_user_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_user_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_workspace_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_workspace_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_month_close_cost (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   sku text,
+--   unit_price numeric(18,10),
+--   currency text,
+--   closed_traces bigint,
+--   closed_cost numeric(38,10),
+--   adjustment_cost numeric(38,10),
+--   current_cost numeric(38,10),
+--   closed_at timestamp with time zone,
+--   measure text
+-- )
+
+-- VIEW reporting_detail.fct_month_close_masked (
+--   source_id text,
+--   month_start date,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_month_close_workspace (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   is_left_out boolean,
+--   closed_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer
+-- )
+
+-- VIEW reporting_detail.fct_usage_api_key_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_api_key_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_api_key_hourly (
+--   source_id text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_api_key_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   api_key_short_key text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_project_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_project_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_project_hourly (
+--   source_id text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_project_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_by_tier_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_daily_masked (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_hourly (
+--   source_id text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_hourly_masked (
+--   source_id text,
+--   usage_hour timestamp with time zone,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_user_monthly_masked (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   user_id text,
+--   user_email text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   traces_loaded bigint,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_workspace_by_tier_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   trace_tier text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_usage_workspace_by_tier_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   trace_tier text,
+--   traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_usage_workspace_hourly (
 --   source_id text,
 --   usage_hour timestamp with time zone,
 --   workspace_id text,
@@ -1762,7 +1818,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_usage_workspace_monthly (
+-- VIEW reporting_detail.fct_usage_workspace_monthly (
 --   source_id text,
 --   month_start date,
 --   workspace_id text,
@@ -1776,7 +1832,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_month_over boolean
 -- )
 
--- VIEW reporting.focus_1_4_billing_period (
+-- VIEW reporting_detail.focus_1_4_billing_period (
 --   "BillingPeriodCreated" timestamp with time zone,
 --   "BillingPeriodEnd" timestamp with time zone,
 --   "BillingPeriodLastUpdated" timestamp with time zone,
@@ -1788,7 +1844,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "x_SourcesClosed" integer
 -- )
 
--- VIEW reporting.focus_1_4_cost_and_usage (
+-- VIEW reporting_detail.focus_1_4_cost_and_usage (
 --   "AllocatedMethodDetails" text,
 --   "AllocatedMethodId" text,
 --   "AllocatedResourceId" text,
@@ -1861,7 +1917,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "x_CoverageStatus" text
 -- )
 
--- VIEW reporting.metering_probe (
+-- VIEW reporting_detail.metering_probe (
 --   source_id text,
 --   probe_id integer,
 --   group_by text,
@@ -1887,7 +1943,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   late_after_ms bigint
 -- )
 
--- VIEW reporting.usage_coverage_by_kind_daily (
+-- VIEW reporting_detail.usage_coverage_by_kind_daily (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
@@ -1902,7 +1958,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_coverage_daily (
+-- VIEW reporting_detail.usage_coverage_daily (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
@@ -1915,7 +1971,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_late_change (
+-- VIEW reporting_detail.usage_late_change (
 --   source_id text,
 --   observed_on date,
 --   group_by text,
@@ -1926,7 +1982,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   traces_moved bigint
 -- )
 
--- VIEW reporting.usage_limit (
+-- VIEW reporting_detail.usage_limit (
 --   source_id text,
 --   workspace_id text,
 --   workspace_name text,
@@ -1943,63 +1999,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   read_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_month_close (
---   source_id text,
---   month_start date,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
--- )
-
--- VIEW reporting.usage_month_close_cost (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   sku text,
---   unit_price numeric(18,10),
---   currency text,
---   closed_traces bigint,
---   closed_cost numeric(38,10),
---   adjustment_cost numeric(38,10),
---   current_cost numeric(38,10),
---   closed_at timestamp with time zone,
---   measure text
--- )
-
--- VIEW reporting.usage_month_close_masked (
---   source_id text,
---   month_start date,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
--- )
-
--- VIEW reporting.usage_month_close_workspace (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   is_left_out boolean,
---   closed_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer
--- )
-
--- VIEW reporting.usage_month_to_date (
+-- VIEW reporting_detail.usage_month_to_date (
 --   source_id text,
 --   workspace_id text,
 --   workspace_name text,
@@ -2018,7 +2018,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   run_rate_traces bigint
 -- )
 
--- VIEW reporting.usage_period_close (
+-- VIEW reporting_detail.usage_period_close (
 --   source_id text,
 --   period_start date,
 --   period_end date,
@@ -2033,7 +2033,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   accepted_disagreements integer
 -- )
 
--- VIEW reporting.usage_provider_total (
+-- VIEW reporting_detail.usage_provider_total (
 --   source_id text,
 --   month_start date,
 --   metric_id text,
@@ -2046,7 +2046,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   read_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_reconciliation (
+-- VIEW reporting_detail.usage_reconciliation (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -2063,7 +2063,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   trace_tier text
 -- )
 
--- VIEW reporting.usage_reconciliation_by_kind (
+-- VIEW reporting_detail.usage_reconciliation_by_kind (
 --   source_id text,
 --   usage_kind text,
 --   trace_tier text,
@@ -2082,7 +2082,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   export_says text
 -- )
 
--- VIEW reporting.usage_record (
+-- VIEW reporting_detail.usage_record (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -2096,7 +2096,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_record_masked (
+-- VIEW reporting_detail.usage_record_masked (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -2110,7 +2110,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   fetched_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_restatement (
+-- VIEW reporting_detail.usage_restatement (
 --   source_id text,
 --   group_by text,
 --   stride text,
@@ -2122,7 +2122,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   restated_at timestamp with time zone
 -- )
 
--- VIEW reporting.usage_unattributed_daily (
+-- VIEW reporting_detail.usage_unattributed_daily (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
@@ -2134,7 +2134,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean
 -- )
 
--- VIEW reporting.usage_unpriced_daily (
+-- VIEW reporting_detail.usage_unpriced_daily (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
@@ -2146,7 +2146,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   coverage_status text
 -- )
 
--- VIEW reporting.usage_upgrade_project_monthly (
+-- VIEW reporting_detail.usage_upgrade_project_monthly (
 --   source_id text,
 --   month_start date,
 --   workspace_id text,
@@ -2834,15 +2834,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   status text
 -- )
 
--- FUNCTION reporting.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_api_key_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, api_key_short_key text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_project_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, project_id text, project_name text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_user_daily_as_of_masked(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_user_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text, traces bigint, final_at timestamp with time zone)
 
--- FUNCTION reporting.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
+-- FUNCTION reporting_detail.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.all_charges_follow() RETURNS trigger
 
@@ -2960,50 +2960,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.wrong_state(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, stored text, by_rules text)
 
-COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
-COMMENT ON COLUMN reporting.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
-COMMENT ON COLUMN reporting.backfill_status.state IS 'running, paused, cancelled or done.';
-COMMENT ON COLUMN reporting.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.backfill_status.period_start IS 'Start of the requested range.';
-COMMENT ON COLUMN reporting.backfill_status.period_end IS 'End of the requested range, not included.';
-COMMENT ON COLUMN reporting.backfill_status.done IS 'Fetch tasks that are loaded. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.failed IS 'Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
-COMMENT ON COLUMN reporting.backfill_status.created_at IS 'When the backfill was requested.';
-COMMENT ON COLUMN reporting.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
-COMMENT ON COLUMN reporting.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived or deployments.';
-COMMENT ON VIEW reporting.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting.bridge_api_key_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting.bridge_project_workspace IS 'Grain: project x workspace in which it has stored usage (key: source_id, project_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting.bridge_project_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting.bridge_user_workspace IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
-COMMENT ON VIEW reporting.bridge_user_workspace_masked IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
-COMMENT ON COLUMN reporting.bridge_user_workspace_masked.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
 COMMENT ON VIEW reporting.data_freshness IS 'Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final.';
 COMMENT ON COLUMN reporting.data_freshness.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.data_freshness.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -3012,26 +2968,6 @@ COMMENT ON COLUMN reporting.data_freshness.loaded_until IS 'End of the latest lo
 COMMENT ON COLUMN reporting.data_freshness.final_until IS 'End of the latest final bucket.';
 COMMENT ON COLUMN reporting.data_freshness.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting.data_freshness.lag_seconds IS 'Seconds since the last request to the platform. Does not add up.';
-COMMENT ON VIEW reporting.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_api_key.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
-COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
-COMMENT ON COLUMN reporting.dim_api_key.sole_workspace_name IS 'Its current name.';
-COMMENT ON VIEW reporting.dim_billing_period IS 'Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';
-COMMENT ON COLUMN reporting.dim_billing_period.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_billing_period.period_start IS 'First UTC day of the billing period.';
-COMMENT ON COLUMN reporting.dim_billing_period.period_end IS 'UTC day on which the billing period ends: not included.';
-COMMENT ON COLUMN reporting.dim_billing_period.is_start_known IS 'Whether the period before was read, so that this one begins at its end. Else period_start is a month before period_end, or the start of the plan: inferred.';
-COMMENT ON COLUMN reporting.dim_billing_period.is_calendar_month IS 'Whether the period is a calendar month.';
-COMMENT ON COLUMN reporting.dim_billing_period.is_current IS 'Whether the period is under way.';
-COMMENT ON COLUMN reporting.dim_billing_period.plan_tier IS 'The platform''s word for the plan.';
-COMMENT ON COLUMN reporting.dim_billing_period.plan_started_on IS 'UTC day on which the plan began.';
-COMMENT ON COLUMN reporting.dim_billing_period.plan_ends_on IS 'UTC day on which the plan ends; null: it does not.';
-COMMENT ON COLUMN reporting.dim_billing_period.ends_at IS 'The instant at which the platform says that the period ends.';
-COMMENT ON COLUMN reporting.dim_billing_period.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
 COMMENT ON COLUMN reporting.dim_date.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.dim_date.iso_year IS 'ISO 8601 year of the week.';
@@ -3046,29 +2982,6 @@ COMMENT ON COLUMN reporting.dim_date.month_number IS '1 is January, 12 is Decemb
 COMMENT ON COLUMN reporting.dim_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
 COMMENT ON COLUMN reporting.dim_date.is_past IS 'Whether the UTC day has ended.';
 COMMENT ON COLUMN reporting.dim_date.is_final IS 'Whether the day has ended and every figure that is expected on it is final, in all dimensions, workspaces and sources whose data has started. A workspace that is not configured any more counts in the months in which it was loaded.';
-COMMENT ON VIEW reporting.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
-COMMENT ON COLUMN reporting.dim_deployment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_deployment.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON VIEW reporting.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
-COMMENT ON COLUMN reporting.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
-COMMENT ON COLUMN reporting.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
-COMMENT ON COLUMN reporting.dim_price.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.dim_price.unit_price IS 'The imported unit price.';
-COMMENT ON COLUMN reporting.dim_price.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.dim_price.valid_from IS 'First UTC day on which the price is valid.';
-COMMENT ON COLUMN reporting.dim_price.valid_to IS 'First UTC day on which the price is no longer valid; null: until further notice.';
-COMMENT ON COLUMN reporting.dim_price.source_id IS 'Slug of the source that the price is for; null: for every source.';
-COMMENT ON COLUMN reporting.dim_price.workspace_id IS 'The platform''s id of the workspace that the price is for; null: for every workspace.';
-COMMENT ON COLUMN reporting.dim_price.workspace_name IS 'Current name of that workspace.';
-COMMENT ON COLUMN reporting.dim_price.from_quantity IS 'The unit price applies after so many traces of a calendar month. Does not add up.';
-COMMENT ON COLUMN reporting.dim_price.to_quantity IS 'And up to so many; null: without limit. Does not add up.';
-COMMENT ON COLUMN reporting.dim_price.counted_over IS 'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.';
-COMMENT ON COLUMN reporting.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
-COMMENT ON COLUMN reporting.dim_price.imported_at IS 'When the price was imported.';
-COMMENT ON COLUMN reporting.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON VIEW reporting.dim_project IS 'Grain: project (key: source_id, project_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting.dim_project.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_project.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
@@ -3078,24 +2991,6 @@ COMMENT ON COLUMN reporting.dim_project.last_seen_at IS 'Start of the latest buc
 COMMENT ON COLUMN reporting.dim_project.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
 COMMENT ON COLUMN reporting.dim_project.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
 COMMENT ON COLUMN reporting.dim_project.sole_workspace_name IS 'Its current name.';
-COMMENT ON VIEW reporting.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
-COMMENT ON COLUMN reporting.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_user.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
-COMMENT ON COLUMN reporting.dim_user.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
-COMMENT ON COLUMN reporting.dim_user.sole_workspace_name IS 'Its current name.';
-COMMENT ON VIEW reporting.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.dim_user_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.dim_user_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.dim_user_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
-COMMENT ON COLUMN reporting.dim_user_masked.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
-COMMENT ON COLUMN reporting.dim_user_masked.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
-COMMENT ON COLUMN reporting.dim_user_masked.sole_workspace_name IS 'Its current name.';
 COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
 COMMENT ON COLUMN reporting.dim_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.dim_workspace.workspace_id IS 'The platform''s id of the workspace.';
@@ -3104,36 +2999,6 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON COLUMN reporting.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.usage_date IS 'UTC day.';
@@ -3145,43 +3010,11 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.sku IS 'SKU of the imported p
 COMMENT ON COLUMN reporting.fct_cost_project_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON COLUMN reporting.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.usage_date IS 'UTC day.';
@@ -3194,42 +3027,11 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.unit_price IS 'The imported
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.traces IS 'Traces that are charged at this price. Adds up over days, workspaces and volume tiers within one sku. Null: the SKU counts no traces.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
@@ -3247,146 +3049,18 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled 
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_deployment_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_deployment_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON COLUMN reporting.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_month_close.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.fct_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting.fct_month_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_month_close.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_month_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting.fct_month_close.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting.fct_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting.fct_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.fct_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting.fct_month_close.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3401,60 +3075,6 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_project_by_tier_daily IS 'Grain: UTC day x workspace x project x retention tier (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_project_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
@@ -3470,93 +3090,6 @@ COMMENT ON COLUMN reporting.fct_usage_project_daily.is_reconciled IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_project_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_user_by_tier_daily IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_user_by_tier_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_user_by_tier_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.usage_date IS 'UTC day.';
@@ -3572,98 +3105,6 @@ COMMENT ON COLUMN reporting.fct_usage_user_daily.is_reconciled IS 'Whether this 
 COMMENT ON COLUMN reporting.fct_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_user_hourly_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.usage_date IS 'UTC day.';
@@ -3677,373 +3118,932 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
-COMMENT ON COLUMN reporting.fct_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodLastUpdated" IS 'When a source of the issuer last closed the month; BillingPeriodCreated before.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodStart" IS 'Start of the UTC calendar month.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."BillingPeriodStatus" IS 'Closed: every source of the issuer closed the month, so its charges never change. Open: any other month.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_Sources" IS 'Sources of the issuer whose data starts in this month or before.';
-COMMENT ON COLUMN reporting.focus_1_4_billing_period."x_SourcesClosed" IS 'How many of them closed the month.';
-COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedResourceName" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AllocatedTags" IS 'Null: no costs are split.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."AvailabilityZone" IS 'Null: the platform names no zones.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingAccountType" IS 'Organization.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."BillingPeriodStart" IS 'Start of the UTC calendar month.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CapacityReservationId" IS 'Null: no capacity is reserved.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CapacityReservationStatus" IS 'Null: no capacity is reserved.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeCategory" IS 'Usage.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeClass" IS 'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any other charge.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeDescription" IS 'The charge in words.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargeFrequency" IS 'Usage-Based.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargePeriodEnd" IS 'End of the UTC day, not included.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ChargePeriodStart" IS 'Start of the UTC day.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountCategory" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountId" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountName" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountQuantity" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountStatus" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountType" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractApplied" IS 'Null: no contracts are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ContractedUnitPrice" IS 'The imported unit price.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCategory" IS 'Standard.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrency" IS 'Same as BillingCurrency.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."RegionId" IS 'Null: usage is not counted by region.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."RegionName" IS 'Null: usage is not counted by region.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceId" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceName" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ResourceType" IS 'Null: traces are counted, not resources.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceCategory" IS 'AI and Machine Learning.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces, or Agent platform deployments.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."ServiceSubcategory" IS 'AI Platforms.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuId" IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
-COMMENT ON COLUMN reporting.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
-COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.metering_probe.probe_id IS 'Number of the probe.';
-COMMENT ON COLUMN reporting.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.metering_probe.state IS 'sending, waiting, matched, late (billed right, but later than the limit), differs or inconclusive.';
-COMMENT ON COLUMN reporting.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.metering_probe.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.metering_probe.expected_traces IS 'Traces that the probe sent.';
-COMMENT ON COLUMN reporting.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
-COMMENT ON COLUMN reporting.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact. Else whom the traces were billed to is not decided.';
-COMMENT ON COLUMN reporting.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
-COMMENT ON COLUMN reporting.metering_probe.difference IS 'Traces billed in excess (negative: too few), in all or to the expected id, whatever others did; 0: as expected.';
-COMMENT ON COLUMN reporting.metering_probe.started_at IS 'When the probe began.';
-COMMENT ON COLUMN reporting.metering_probe.sent_at IS 'When the last trace had been sent.';
-COMMENT ON COLUMN reporting.metering_probe.billed_at IS 'When an answer first held all of the traces, and they stayed since; null: none did.';
-COMMENT ON COLUMN reporting.metering_probe.finished_at IS 'When the probe had its verdict; null before.';
-COMMENT ON COLUMN reporting.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to billed_at. Billing took at most so long.';
-COMMENT ON COLUMN reporting.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
-COMMENT ON COLUMN reporting.metering_probe.message IS 'The code in words.';
-COMMENT ON COLUMN reporting.metering_probe.expected_id IS 'The id that the traces must be billed to; null where it is not known.';
-COMMENT ON COLUMN reporting.metering_probe.risen_ids IS 'Ids whose figure changed, with the change; at most ten. Others'' traffic is among them.';
-COMMENT ON COLUMN reporting.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
-COMMENT ON COLUMN reporting.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
-COMMENT ON COLUMN reporting.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
-COMMENT ON VIEW reporting.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces or langsmith_deployments.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.usage_coverage_by_kind_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_coverage_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
-COMMENT ON COLUMN reporting.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_late_change.observed_on IS 'UTC day on which the change was found.';
-COMMENT ON COLUMN reporting.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_late_change.was_final IS 'Whether the count was final when it changed.';
-COMMENT ON COLUMN reporting.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
-COMMENT ON COLUMN reporting.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
-COMMENT ON COLUMN reporting.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
-COMMENT ON VIEW reporting.usage_limit IS 'Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
-COMMENT ON COLUMN reporting.usage_limit.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_limit.workspace_id IS 'The platform''s id of the workspace; (all) for the organization.';
-COMMENT ON COLUMN reporting.usage_limit.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_limit.limit_type IS 'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another one, whose usage is not known here.';
-COMMENT ON COLUMN reporting.usage_limit.limit_value IS 'The most traces of a month; null: there is no limit.';
-COMMENT ON COLUMN reporting.usage_limit.is_rejecting IS 'Whether the platform rejected traces of the workspace because of this limit when it was asked.';
-COMMENT ON COLUMN reporting.usage_limit.month_start IS 'First day of the calendar month under way (UTC). That a limit counts by it is inferred.';
-COMMENT ON COLUMN reporting.usage_limit.traces_loaded IS 'Traces of the limit''s kind in the month that are loaded, provisional days among them. At least: days that are not loaded are left out. Null: the kind is not loaded.';
-COMMENT ON COLUMN reporting.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded.';
-COMMENT ON COLUMN reporting.usage_limit.days_final IS 'Days of the month that are final in every workspace of the limit.';
-COMMENT ON COLUMN reporting.usage_limit.final_traces IS 'Traces of these final days; null: there is none yet.';
-COMMENT ON COLUMN reporting.usage_limit.used_percent IS 'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add up.';
-COMMENT ON COLUMN reporting.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told apart. Null: reached already, not in this month at this pace, or no pace is known.';
-COMMENT ON COLUMN reporting.usage_limit.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.usage_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_month_close.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_month_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_month_close.dimension_name IS 'Current name in this dimension.';
-COMMENT ON COLUMN reporting.usage_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting.usage_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting.usage_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.unit_price IS 'The imported unit price.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.closed_traces IS 'What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times traces. Adds up within one currency.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting.usage_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON VIEW reporting.usage_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_month_close_masked.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting.usage_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
-COMMENT ON COLUMN reporting.usage_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
-COMMENT ON VIEW reporting.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
-COMMENT ON COLUMN reporting.usage_month_to_date.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_month_to_date.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_to_date.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_month_to_date.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_month_to_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
-COMMENT ON COLUMN reporting.usage_month_to_date.days_ended IS 'Days of the month that have ended, from the data start on. Does not add up.';
-COMMENT ON COLUMN reporting.usage_month_to_date.days_final IS 'Days of the month whose figures are final.';
-COMMENT ON COLUMN reporting.usage_month_to_date.days_provisional IS 'Days of the month that are loaded and not final, today among them: their figures may still grow.';
-COMMENT ON COLUMN reporting.usage_month_to_date.traces IS 'Month to date: every day that has ended, and today once it is loaded. final_traces plus provisional_traces. Null: a day that has ended is not loaded.';
-COMMENT ON COLUMN reporting.usage_month_to_date.final_traces IS 'Traces of the final days; null: there is none yet.';
-COMMENT ON COLUMN reporting.usage_month_to_date.provisional_traces IS 'Traces of the days that are loaded and not final: the part that may still grow; null: there is no such day.';
-COMMENT ON COLUMN reporting.usage_month_to_date.ended_traces IS 'Month to date without today: to compare with previous_same_days_traces. Null: one of these days is not loaded, or it is the first day of the month.';
-COMMENT ON COLUMN reporting.usage_month_to_date.days_compared IS 'Days of the month before in previous_same_days_traces: as many as have ended in this month, at most all of that month. Does not add up.';
-COMMENT ON COLUMN reporting.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
-COMMENT ON COLUMN reporting.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
-COMMENT ON COLUMN reporting.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
-COMMENT ON VIEW reporting.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
-COMMENT ON COLUMN reporting.usage_period_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_period_close.period_start IS 'First UTC day of the billing period.';
-COMMENT ON COLUMN reporting.usage_period_close.period_end IS 'UTC day on which the billing period ends: not included.';
-COMMENT ON COLUMN reporting.usage_period_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_period_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_period_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_period_close.closed_traces IS 'Traces of the billing period when it was closed. Adds up over workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting.usage_period_close.adjustment_traces IS 'Traces added or removed since the period was closed, of ids that it was closed with. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_period_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.usage_period_close.closed_at IS 'When the period was closed.';
-COMMENT ON COLUMN reporting.usage_period_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
-COMMENT ON COLUMN reporting.usage_period_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
-COMMENT ON VIEW reporting.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
-COMMENT ON COLUMN reporting.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_provider_total.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_provider_total.metric_id IS 'The billing provider''s id of the metric; no traces or no longlived where its answer has no such metric.';
-COMMENT ON COLUMN reporting.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
-COMMENT ON COLUMN reporting.usage_provider_total.metric_name IS 'The billing provider''s name of the metric; null: it has none.';
-COMMENT ON COLUMN reporting.usage_provider_total.meter IS 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.';
-COMMENT ON COLUMN reporting.usage_provider_total.provider_traces IS 'What the billing provider holds; for a metric without a meter in units of that metric. Null: unknown, which is not zero.';
-COMMENT ON COLUMN reporting.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
-COMMENT ON COLUMN reporting.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
-COMMENT ON COLUMN reporting.usage_provider_total.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
-COMMENT ON COLUMN reporting.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_reconciliation.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_reconciliation.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting.usage_reconciliation.export_traces IS 'Count in the CSV export, or the total that the stored days should add up to, of the platform or of its billing provider; null: no record. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), provider_total (a calendar month against the billing provider, a second system).';
-COMMENT ON COLUMN reporting.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
-COMMENT ON COLUMN reporting.usage_reconciliation.found_at IS 'When it was first found.';
-COMMENT ON COLUMN reporting.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
-COMMENT ON COLUMN reporting.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
-COMMENT ON VIEW reporting.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.stored_amount IS 'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.other_amount IS 'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.found_at IS 'When it was first found.';
-COMMENT ON COLUMN reporting.usage_reconciliation_by_kind.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
-COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting.usage_record.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_record.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_record.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting.usage_record.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting.usage_record.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_record.dimension_name IS 'Current name in this dimension.';
-COMMENT ON COLUMN reporting.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
-COMMENT ON COLUMN reporting.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_record_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_record_masked.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting.usage_record_masked.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
-COMMENT ON COLUMN reporting.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
-COMMENT ON COLUMN reporting.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
-COMMENT ON COLUMN reporting.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_restatement.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting.usage_restatement.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_restatement.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
-COMMENT ON COLUMN reporting.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
-COMMENT ON COLUMN reporting.usage_restatement.restated_at IS 'When the change was stored.';
-COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
-COMMENT ON COLUMN reporting.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON VIEW reporting.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.has_other_price IS 'Whether another SKU has a price on that day. False: the traces of the day have no price at all.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.unpriced_skus IS 'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.usage_unpriced_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON VIEW reporting.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.traces IS 'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more long-lived traces than traces.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_traces IS 'Long-lived traces of the month. Adds up over months, workspaces and projects.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_share IS 'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.previous_longlived_traces IS 'Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.previous_longlived_share IS 'Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had no traces.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_change IS 'longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of the month before are loaded.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.longlived_share_change IS 'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them is not known.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.upgraded_when_final IS 'Long-lived traces that were added, less those that were removed, after the figures of their day were final: upgrades that came late. Adds up over months, workspaces and projects.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.is_reconciled IS 'Whether the month is over and each of its days was compared with whole CSV exports, of all traces and of the long-lived ones, without a difference left, and has not changed since.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.reconciled_at IS 'When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.totals_matched_at IS 'When the oldest of the totals was requested that equal the stored days of the month, none of which has changed since, in both tiers. Null: a day has no such total, or a difference is left.';
-COMMENT ON COLUMN reporting.usage_upgrade_project_monthly.proved_at IS 'The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.';
+COMMENT ON VIEW reporting_detail.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
+COMMENT ON COLUMN reporting_detail.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
+COMMENT ON COLUMN reporting_detail.backfill_status.state IS 'running, paused, cancelled or done.';
+COMMENT ON COLUMN reporting_detail.backfill_status.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.backfill_status.period_start IS 'Start of the requested range.';
+COMMENT ON COLUMN reporting_detail.backfill_status.period_end IS 'End of the requested range, not included.';
+COMMENT ON COLUMN reporting_detail.backfill_status.done IS 'Fetch tasks that are loaded. Adds up over backfills.';
+COMMENT ON COLUMN reporting_detail.backfill_status.failed IS 'Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.';
+COMMENT ON COLUMN reporting_detail.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
+COMMENT ON COLUMN reporting_detail.backfill_status.created_at IS 'When the backfill was requested.';
+COMMENT ON COLUMN reporting_detail.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
+COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived or deployments.';
+COMMENT ON VIEW reporting_detail.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting_detail.bridge_project_workspace IS 'Grain: project x workspace in which it has stored usage (key: source_id, project_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_project_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting_detail.bridge_user_workspace IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting_detail.bridge_user_workspace_masked IS 'Grain: user x workspace in which it has stored usage (key: source_id, user_id, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.first_seen_at IS 'Start of the earliest stored day or hour of it in this workspace.';
+COMMENT ON COLUMN reporting_detail.bridge_user_workspace_masked.last_seen_at IS 'Start of the latest stored day or hour of it in this workspace.';
+COMMENT ON VIEW reporting_detail.dim_api_key IS 'Grain: API key (key: source_id, api_key_short_key). Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting_detail.dim_api_key.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting_detail.dim_billing_period IS 'Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.period_start IS 'First UTC day of the billing period.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.period_end IS 'UTC day on which the billing period ends: not included.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.is_start_known IS 'Whether the period before was read, so that this one begins at its end. Else period_start is a month before period_end, or the start of the plan: inferred.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.is_calendar_month IS 'Whether the period is a calendar month.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.is_current IS 'Whether the period is under way.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_tier IS 'The platform''s word for the plan.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_started_on IS 'UTC day on which the plan began.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.plan_ends_on IS 'UTC day on which the plan ends; null: it does not.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.ends_at IS 'The instant at which the platform says that the period ends.';
+COMMENT ON COLUMN reporting_detail.dim_billing_period.read_at IS 'When the platform was last asked.';
+COMMENT ON VIEW reporting_detail.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
+COMMENT ON COLUMN reporting_detail.dim_deployment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting_detail.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
+COMMENT ON COLUMN reporting_detail.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
+COMMENT ON COLUMN reporting_detail.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
+COMMENT ON COLUMN reporting_detail.dim_price.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.dim_price.unit_price IS 'The imported unit price.';
+COMMENT ON COLUMN reporting_detail.dim_price.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.dim_price.valid_from IS 'First UTC day on which the price is valid.';
+COMMENT ON COLUMN reporting_detail.dim_price.valid_to IS 'First UTC day on which the price is no longer valid; null: until further notice.';
+COMMENT ON COLUMN reporting_detail.dim_price.source_id IS 'Slug of the source that the price is for; null: for every source.';
+COMMENT ON COLUMN reporting_detail.dim_price.workspace_id IS 'The platform''s id of the workspace that the price is for; null: for every workspace.';
+COMMENT ON COLUMN reporting_detail.dim_price.workspace_name IS 'Current name of that workspace.';
+COMMENT ON COLUMN reporting_detail.dim_price.from_quantity IS 'The unit price applies after so many traces of a calendar month. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_price.to_quantity IS 'And up to so many; null: without limit. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.';
+COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
+COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
+COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON VIEW reporting_detail.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting_detail.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_user.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.dim_user.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_user.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_user.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_user.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting_detail.dim_user.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting_detail.dim_user_masked IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
+COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting_detail.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting_detail.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting_detail.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.unit_price IS 'The imported unit price.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_traces IS 'What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times traces. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON VIEW reporting_detail.fct_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_masked.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting_detail.fct_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_hourly IS 'Grain: UTC hour x workspace x API key (key: source_id, usage_hour, workspace_id, api_key_short_key), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest hour from data_freshness.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_daily IS 'Grain: UTC day x workspace x project x retention tier (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_project_hourly IS 'Grain: UTC hour x workspace x project (key: source_id, usage_hour, workspace_id, project_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest hour from data_freshness.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest day from data_freshness. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_hourly IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_hourly_masked IS 'Grain: UTC hour x workspace x user (key: source_id, usage_hour, workspace_id, user_id), hours with usage. An hour x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_hour: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_user, and the newest hour from data_freshness. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_hourly_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.user_email IS 'Current e-mail address of the user, stored as USAGE_USER_EMAIL says.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.user_email IS 'The word user and the user''s id instead of the address; null where no address is known.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database; of short-lived traces the earlier of the two requests.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.is_reconciled IS 'Whether this day was compared with a whole CSV export of this tier, without a difference left from it or from a total, and has not changed since. Short-lived traces need both: all traces and the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.traces IS 'Number of traces of this tier. Adds up over time, over tiers and over the view''s own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_hourly IS 'Grain: UTC hour x workspace (key: source_id, usage_hour, workspace_id), every hour that is kept up to date or was loaded. Traces add up over hours and workspaces. Null traces: not loaded, which is not zero.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.usage_hour IS 'Start of the UTC hour.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_hourly.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id), every month from the data start on. Traces add up over months and workspaces. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded. Adds up over months of one workspace.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. The current month is complete up to its last ended day.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
+COMMENT ON COLUMN reporting_detail.fct_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodCreated" IS 'Start of the month, or when the first source of the issuer was entered, the later of both.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodLastUpdated" IS 'When a source of the issuer last closed the month; BillingPeriodCreated before.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."BillingPeriodStatus" IS 'Closed: every source of the issuer closed the month, so its charges never change. Open: any other month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_Sources" IS 'Sources of the issuer whose data starts in this month or before.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_billing_period."x_SourcesClosed" IS 'How many of them closed the month.';
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodDetails" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedMethodId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedResourceName" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AllocatedTags" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."AvailabilityZone" IS 'Null: the platform names no zones.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingAccountType" IS 'Organization.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CapacityReservationId" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CapacityReservationStatus" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargeCategory" IS 'Usage.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargeClass" IS 'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any other charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargeDescription" IS 'The charge in words.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargeFrequency" IS 'Usage-Based.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargePeriodEnd" IS 'End of the UTC day, not included.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ChargePeriodStart" IS 'Start of the UTC day.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountCategory" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountId" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountName" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountQuantity" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountStatus" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountType" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractApplied" IS 'Null: no contracts are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedUnitPrice" IS 'The imported unit price.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCategory" IS 'Standard.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrency" IS 'Same as BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."RegionId" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."RegionName" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceId" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceName" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceType" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceCategory" IS 'AI and Machine Learning.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces, or Agent platform deployments.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceSubcategory" IS 'AI Platforms.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuId" IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON VIEW reporting_detail.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
+COMMENT ON COLUMN reporting_detail.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.metering_probe.probe_id IS 'Number of the probe.';
+COMMENT ON COLUMN reporting_detail.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.metering_probe.state IS 'sending, waiting, matched, late (billed right, but later than the limit), differs or inconclusive.';
+COMMENT ON COLUMN reporting_detail.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.metering_probe.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.metering_probe.expected_traces IS 'Traces that the probe sent.';
+COMMENT ON COLUMN reporting_detail.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
+COMMENT ON COLUMN reporting_detail.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact. Else whom the traces were billed to is not decided.';
+COMMENT ON COLUMN reporting_detail.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
+COMMENT ON COLUMN reporting_detail.metering_probe.difference IS 'Traces billed in excess (negative: too few), in all or to the expected id, whatever others did; 0: as expected.';
+COMMENT ON COLUMN reporting_detail.metering_probe.started_at IS 'When the probe began.';
+COMMENT ON COLUMN reporting_detail.metering_probe.sent_at IS 'When the last trace had been sent.';
+COMMENT ON COLUMN reporting_detail.metering_probe.billed_at IS 'When an answer first held all of the traces, and they stayed since; null: none did.';
+COMMENT ON COLUMN reporting_detail.metering_probe.finished_at IS 'When the probe had its verdict; null before.';
+COMMENT ON COLUMN reporting_detail.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to billed_at. Billing took at most so long.';
+COMMENT ON COLUMN reporting_detail.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
+COMMENT ON COLUMN reporting_detail.metering_probe.message IS 'The code in words.';
+COMMENT ON COLUMN reporting_detail.metering_probe.expected_id IS 'The id that the traces must be billed to; null where it is not known.';
+COMMENT ON COLUMN reporting_detail.metering_probe.risen_ids IS 'Ids whose figure changed, with the change; at most ten. Others'' traffic is among them.';
+COMMENT ON COLUMN reporting_detail.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
+COMMENT ON COLUMN reporting_detail.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
+COMMENT ON COLUMN reporting_detail.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
+COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.observed_on IS 'UTC day on which the change was found.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_late_change.was_final IS 'Whether the count was final when it changed.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.age_hours IS 'Upper end of the class of ages, in hours since the end of the bucket.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.changes IS 'Counts that changed. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.traces_moved IS 'Sum of the absolute differences. Adds up over days of observation and classes within one group_by and stride.';
+COMMENT ON VIEW reporting_detail.usage_limit IS 'Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+COMMENT ON COLUMN reporting_detail.usage_limit.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_limit.workspace_id IS 'The platform''s id of the workspace; (all) for the organization.';
+COMMENT ON COLUMN reporting_detail.usage_limit.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_limit.limit_type IS 'The platform''s word for the limit: monthly_traces, monthly_longlived_traces, or another one, whose usage is not known here.';
+COMMENT ON COLUMN reporting_detail.usage_limit.limit_value IS 'The most traces of a month; null: there is no limit.';
+COMMENT ON COLUMN reporting_detail.usage_limit.is_rejecting IS 'Whether the platform rejected traces of the workspace because of this limit when it was asked.';
+COMMENT ON COLUMN reporting_detail.usage_limit.month_start IS 'First day of the calendar month under way (UTC). That a limit counts by it is inferred.';
+COMMENT ON COLUMN reporting_detail.usage_limit.traces_loaded IS 'Traces of the limit''s kind in the month that are loaded, provisional days among them. At least: days that are not loaded are left out. Null: the kind is not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded.';
+COMMENT ON COLUMN reporting_detail.usage_limit.days_final IS 'Days of the month that are final in every workspace of the limit.';
+COMMENT ON COLUMN reporting_detail.usage_limit.final_traces IS 'Traces of these final days; null: there is none yet.';
+COMMENT ON COLUMN reporting_detail.usage_limit.used_percent IS 'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the pace of the final days alone; weekdays are not told apart. Null: reached already, not in this month at this pace, or no pace is known.';
+COMMENT ON COLUMN reporting_detail.usage_limit.read_at IS 'When the platform was last asked.';
+COMMENT ON VIEW reporting_detail.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_in_month IS 'Days of the calendar month: 28 to 31.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_ended IS 'Days of the month that have ended, from the data start on. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_final IS 'Days of the month whose figures are final.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_provisional IS 'Days of the month that are loaded and not final, today among them: their figures may still grow.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.traces IS 'Month to date: every day that has ended, and today once it is loaded. final_traces plus provisional_traces. Null: a day that has ended is not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.final_traces IS 'Traces of the final days; null: there is none yet.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.provisional_traces IS 'Traces of the days that are loaded and not final: the part that may still grow; null: there is no such day.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.ended_traces IS 'Month to date without today: to compare with previous_same_days_traces. Null: one of these days is not loaded, or it is the first day of the month.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.days_compared IS 'Days of the month before in previous_same_days_traces: as many as have ended in this month, at most all of that month. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.previous_same_days_traces IS 'Traces of the first days_compared days of the month before. Null: one of them is not loaded or before the data start.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.previous_month_traces IS 'Traces of all of the month before. Null: one of its days is not loaded or before the data start.';
+COMMENT ON COLUMN reporting_detail.usage_month_to_date.run_rate_traces IS 'Estimate for the whole month: final_traces by final day, times the days of the month from the data start on, rounded. Weekdays are not told apart. Null: no day is final yet, or a day that has ended is not loaded.';
+COMMENT ON VIEW reporting_detail.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.period_start IS 'First UTC day of the billing period.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.period_end IS 'UTC day on which the billing period ends: not included.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.closed_traces IS 'Traces of the billing period when it was closed. Adds up over workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.adjustment_traces IS 'Traces added or removed since the period was closed, of ids that it was closed with. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.current_traces IS 'Traces of the period as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.closed_at IS 'When the period was closed.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the period was closed.';
+COMMENT ON COLUMN reporting_detail.usage_period_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
+COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_id IS 'The billing provider''s id of the metric; no traces or no longlived where its answer has no such metric.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.workspace_id IS 'The platform''s id of the workspace, which need not be loaded here; (all) for all workspaces of the metric.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.metric_name IS 'The billing provider''s name of the metric; null: it has none.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.meter IS 'What is compared with the metric: traces (all tiers) or longlived. Null: nothing that is loaded counts it.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.provider_traces IS 'What the billing provider holds; for a metric without a meter in units of that metric. Null: unknown, which is not zero.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
+COMMENT ON COLUMN reporting_detail.usage_provider_total.read_at IS 'When the platform was last asked.';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.export_traces IS 'Count in the CSV export, or the total that the stored days should add up to, of the platform or of its billing provider; null: no record. Does not add up: one bucket may differ from more than one total.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), provider_total (a calendar month against the billing provider, a second system).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.found_at IS 'When it was first found.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
+COMMENT ON VIEW reporting_detail.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.stored_amount IS 'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.other_amount IS 'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.found_at IS 'When it was first found.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
+COMMENT ON VIEW reporting_detail.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
+COMMENT ON COLUMN reporting_detail.usage_record.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_record.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_record.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_record.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting_detail.usage_record.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_record.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_record.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting_detail.usage_record.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_record.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting_detail.usage_record.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.usage_record_masked IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id). Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.period_end IS 'End of the time bucket, not included.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.is_final IS 'Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.';
+COMMENT ON COLUMN reporting_detail.usage_record_masked.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON COLUMN reporting_detail.usage_restatement.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
+COMMENT ON COLUMN reporting_detail.usage_restatement.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.old_traces IS 'Count before the change; null: no record. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.new_traces IS 'Count after the change; null: no record. Does not add up: one bucket may change more than once.';
+COMMENT ON COLUMN reporting_detail.usage_restatement.restated_at IS 'When the change was stored.';
+COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.workspace_traces IS 'Traces of the day by workspace; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.attributed_traces IS 'Traces of the day whose records carry an id in the dimension; null: not loaded. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.unattributed_traces IS 'Traces of the day without an id in the dimension: records without one, and what no record names. Null unless both counts are final. Adds up over days and workspaces within one group_by.';
+COMMENT ON COLUMN reporting_detail.usage_unattributed_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON VIEW reporting_detail.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.traces IS 'Number of traces. Adds up over time and over the view''s own key, never across dimensions or strides. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.has_other_price IS 'Whether another SKU has a price on that day. False: the traces of the day have no price at all.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.unpriced_skus IS 'SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.usage_unpriced_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.traces IS 'Traces of the project in the month, of both tiers. Adds up over months, workspaces and projects. Null: more long-lived traces than traces.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.longlived_traces IS 'Long-lived traces of the month. Adds up over months, workspaces and projects.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.longlived_share IS 'longlived_traces divided by traces, from 0 to 1. Does not add up. Null: no traces.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.previous_longlived_traces IS 'Long-lived traces of the month before. Null: not all of its days are loaded. Does not add up over months.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.previous_longlived_share IS 'Their share of the traces of the month before. Does not add up. Null: not all of its days are loaded, or it had no traces.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.longlived_change IS 'longlived_traces less those of the month before. Adds up over workspaces and projects. Null: not all days of the month before are loaded.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.longlived_share_change IS 'longlived_share less that of the month before: 0.1 is ten percentage points. Does not add up. Null: one of them is not known.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.upgraded_when_final IS 'Long-lived traces that were added, less those that were removed, after the figures of their day were final: upgrades that came late. Adds up over months, workspaces and projects.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.is_reconciled IS 'Whether the month is over and each of its days was compared with whole CSV exports, of all traces and of the long-lived ones, without a difference left, and has not changed since.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.reconciled_at IS 'When the oldest of these exports was requested, by the clock of this database. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.totals_matched_at IS 'When the oldest of the totals was requested that equal the stored days of the month, none of which has changed since, in both tiers. Null: a day has no such total, or a difference is left.';
+COMMENT ON COLUMN reporting_detail.usage_upgrade_project_monthly.proved_at IS 'The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.';
 COMMENT ON TABLE usage.dated_record IS 'Records of the strides day, week, month and year; which one, the scope of the series tells. Never sum across scopes of different strides.';

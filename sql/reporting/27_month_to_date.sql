@@ -1,6 +1,6 @@
 -- The calendar month under way. Its days and those of the month before are the rows of the daily view, as loaded and as final as
 -- there. Sums of no day at all stay null.
-CREATE OR REPLACE VIEW reporting.usage_month_to_date AS
+CREATE OR REPLACE VIEW reporting_detail.usage_month_to_date AS
 SELECT source_id, workspace_id, workspace_name, month_start, days_in_month, days_ended, days_final, days_provisional,
        CASE WHEN is_whole THEN loaded_traces END AS traces, final_traces, provisional_traces,
        CASE WHEN is_whole THEN ended_traces END AS ended_traces, days_compared,
@@ -42,4 +42,4 @@ FROM (
   -- Without a workspace that is not expected any more, which has days of the month before only.
   HAVING bool_or(c.is_current)
 ) m;
-COMMENT ON VIEW reporting.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
+COMMENT ON VIEW reporting_detail.usage_month_to_date IS 'Grain: source x workspace, the UTC calendar month under way (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';

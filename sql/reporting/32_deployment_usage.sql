@@ -26,7 +26,7 @@ JOIN usage.monthly_total t USING (series_id)
 WHERE c.kind = 'langsmith_deployments' AND c.stride = 'day'
 GROUP BY s.scope_id, s.entity_id, t.month_start, c.group_by;
 
-CREATE OR REPLACE VIEW reporting.fct_deployment_usage_workspace_daily AS
+CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_workspace_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = 'workspace' AND t.meter = 'deployments')
 SELECT x.slug AS source_id, d.usage_date, x.workspace_id, x.workspace_name,
        CASE WHEN t.loaded THEN coalesce(f.nodes_executed, 0) END AS nodes_executed,
@@ -65,9 +65,9 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
 
-CREATE OR REPLACE VIEW reporting.fct_deployment_usage_workspace_monthly AS
+CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_workspace_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = 'workspace' AND t.meter = 'deployments')
 SELECT x.slug AS source_id, x.month_start, x.workspace_id, x.workspace_name,
        CASE WHEN x.is_complete THEN coalesce(f.nodes_executed, 0) END AS nodes_executed,
@@ -84,10 +84,10 @@ LEFT JOIN LATERAL (
   FROM usage.deployment_month r
   WHERE r.scope_id = x.scope_id AND r.month_start = x.month_start
 ) f ON x.is_complete;
-COMMENT ON VIEW reporting.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
 
 -- each dimension but workspace
-CREATE OR REPLACE VIEW reporting.fct_deployment_usage_{deployment_dimension}_daily AS
+CREATE OR REPLACE VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {deployment_columns}, d.nodes_executed, d.agent_runs,
        d.agent_uptime_seconds, usage.is_final(d.status) AS is_final, d.status AS coverage_status, d.fetched_at,
@@ -112,9 +112,9 @@ FROM (
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;
-COMMENT ON VIEW reporting.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 
-CREATE OR REPLACE VIEW reporting.fct_deployment_usage_{deployment_dimension}_monthly AS
+CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
 SELECT d.slug AS source_id, d.month_start, d.workspace_id, d.workspace_name, {deployment_columns}, d.nodes_executed, d.agent_runs,
        d.agent_uptime_seconds, d.days_expected, d.days_loaded, d.is_complete, d.is_final, d.status AS coverage_status,
@@ -135,12 +135,12 @@ FROM (
   FROM x
   WHERE NOT x.is_complete
 ) d;
-COMMENT ON VIEW reporting.fct_deployment_usage_{deployment_dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 
 -- end
-CREATE OR REPLACE VIEW reporting.dim_deployment AS
+CREATE OR REPLACE VIEW reporting_detail.dim_deployment AS
 SELECT src.slug AS source_id, d.dimension_id AS deployment_id, d.dimension_name AS deployment_name, d.first_seen_at, d.last_seen_at
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 WHERE d.dimension = 'deployment';
-COMMENT ON VIEW reporting.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
+COMMENT ON VIEW reporting_detail.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';

@@ -1,5 +1,5 @@
 -- Which projects have traces that became long-lived, month by month: the usual cause of a larger invoice than expected.
-CREATE OR REPLACE VIEW reporting.usage_upgrade_project_monthly AS
+CREATE OR REPLACE VIEW reporting_detail.usage_upgrade_project_monthly AS
 WITH project AS MATERIALIZED (
   -- What a project had in its month before comes from the same sort: joined to itself, each row would be compared with all others.
   SELECT g.*, lag(month_start) OVER months AS month_before, lag(longlived_traces) OVER months AS longlived_before,
@@ -10,7 +10,7 @@ WITH project AS MATERIALIZED (
            -- Null where the short-lived ones are: then no share is known.
            CASE WHEN bool_and(traces IS NOT NULL) FILTER (WHERE trace_tier = 'shortlived') THEN sum(traces)::bigint END AS traces,
            bool_and(is_final) AS is_final
-    FROM reporting.fct_usage_project_by_tier_monthly
+    FROM reporting_detail.fct_usage_project_by_tier_monthly
     WHERE is_complete
     GROUP BY source_id, workspace_id, project_id, month_start, workspace_name, project_name
   ) g
@@ -75,4 +75,4 @@ CROSS JOIN LATERAL (
 ) b
 LEFT JOIN late l
   ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id AND l.month_start = p.month_start;
-COMMENT ON VIEW reporting.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
+COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';

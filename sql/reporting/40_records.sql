@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW reporting.usage_record AS
+CREATE OR REPLACE VIEW reporting_detail.usage_record AS
 SELECT src.slug AS source_id, c.group_by, c.stride, r.bucket_start AS period_start,
        r.bucket_start + interval '1 hour' AS period_end, w.dimension_id AS workspace_id, e.dimension_id,
        e.dimension_name, r.traces, v.final AS is_final, v.fetched_at
@@ -25,9 +25,9 @@ JOIN usage.coverage v
   ON v.scope_id = c.scope_id
  AND v.period_start <= r.bucket_start::timestamp AT TIME ZONE 'UTC'
  AND v.period_end > r.bucket_start::timestamp AT TIME ZONE 'UTC';
-COMMENT ON VIEW reporting.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting_detail.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 
-CREATE OR REPLACE VIEW reporting.usage_restatement AS
+CREATE OR REPLACE VIEW reporting_detail.usage_restatement AS
 SELECT src.slug AS source_id, c.group_by, c.stride, t.bucket_start AS period_start, w.dimension_id AS workspace_id,
        e.dimension_id, t.old_traces, t.new_traces, t.restated_at
 FROM usage.restatement t
@@ -36,10 +36,10 @@ JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
-COMMENT ON VIEW reporting.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
 -- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of their days.
-CREATE OR REPLACE VIEW reporting.usage_reconciliation AS
+CREATE OR REPLACE VIEW reporting_detail.usage_reconciliation AS
 SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_start, w.dimension_id AS workspace_id,
        usage.shown_id(d.external_id) AS dimension_id,
        d.stored_traces, d.export_traces, d.kind, d.state, d.found_at,
@@ -67,11 +67,11 @@ JOIN usage.scope c
   ON c.scope_id = d.scope_id AND (c.kind = 'traces' AND c.trace_tier = 'all' OR d.kind = 'provider_total')
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
-COMMENT ON VIEW reporting.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
 
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
-CREATE OR REPLACE VIEW reporting.usage_late_change AS
+CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS
 SELECT src.slug AS source_id, l.observed_on, l.group_by, l.stride, l.was_final, l.age_hours, l.changes, l.traces_moved
 FROM usage.late_change l
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';

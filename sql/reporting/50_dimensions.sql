@@ -30,7 +30,7 @@ COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, wo
 
 -- each dimension but workspace
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
-CREATE OR REPLACE VIEW reporting.bridge_{dimension}_workspace AS
+CREATE OR REPLACE VIEW reporting_detail.bridge_{dimension}_workspace AS
 SELECT src.slug AS source_id, {columns}, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
        least(
          (SELECT min(r.bucket_start) FROM usage.dated_record r WHERE r.series_id = p.day_series)::timestamp AT TIME ZONE 'UTC',
@@ -53,9 +53,9 @@ JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
 JOIN usage.source src ON src.source_id = d.source_id
 WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
    OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
-COMMENT ON VIEW reporting.bridge_{dimension}_workspace IS 'Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON VIEW reporting_detail.bridge_{dimension}_workspace IS 'Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 
-CREATE OR REPLACE VIEW reporting.dim_{dimension} AS
+CREATE OR REPLACE VIEW {schema_of_project}.dim_{dimension} AS
 SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
        b.workspace_id AS sole_workspace_id, b.workspace_name AS sole_workspace_name
 FROM usage.labelled_entity d
@@ -64,10 +64,10 @@ LEFT JOIN (
   SELECT source_id, {id_column} AS id, count(*)::integer AS workspaces,
          CASE WHEN count(*) = 1 THEN min(workspace_id) END AS workspace_id,
          CASE WHEN count(*) = 1 THEN min(workspace_name) END AS workspace_name
-  FROM reporting.bridge_{dimension}_workspace
+  FROM reporting_detail.bridge_{dimension}_workspace
   GROUP BY source_id, {id_column}
 ) b ON b.source_id = src.slug AND b.id = d.dimension_id
 WHERE d.dimension = '{dimension}';
-COMMENT ON VIEW reporting.dim_{dimension} IS 'Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
+COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
 
 -- end

@@ -93,7 +93,7 @@ CROSS JOIN LATERAL (
 ) s (status, days)
 WHERE NOT isempty(s.days);
 
-CREATE OR REPLACE VIEW reporting.usage_coverage_daily AS
+CREATE OR REPLACE VIEW reporting_detail.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE WHEN d.status = 'ok' AND NOT d.has_traces THEN 'empty' ELSE d.status END AS status,
        d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at
@@ -123,7 +123,7 @@ CROSS JOIN LATERAL (
     ]) one
   ) END AS reconciled_at
 ) q;
-COMMENT ON VIEW reporting.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,

@@ -1,6 +1,6 @@
 -- The days of every kind and tier that is loaded, each by records of its own. usage_coverage_daily has traces of all tiers only, and
 -- fills days with hours.
-CREATE OR REPLACE VIEW reporting.usage_coverage_by_kind_daily AS
+CREATE OR REPLACE VIEW reporting_detail.usage_coverage_by_kind_daily AS
 WITH x AS MATERIALIZED (
   SELECT c.*, f.starts, f.fetched_at FROM usage.day_cell c LEFT JOIN usage.day_fetched f ON f.scope_id = c.day_scope_id
 )
@@ -28,4 +28,4 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';

@@ -1,7 +1,7 @@
 -- What a dimension attributes of a workspace's day, and the rest: records without an id, and what no record names. Null while
 -- either side may still change. Each cell is summed up by itself: a filter on the day reaches its records, and a preview stops
 -- after the first cells.
-CREATE OR REPLACE VIEW reporting.usage_unattributed_daily AS
+CREATE OR REPLACE VIEW reporting_detail.usage_unattributed_daily AS
 -- Materialized: a cell is computed once, not for each cell that it is compared with.
 WITH cell AS MATERIALIZED (
   SELECT source_id, slug, workspace_id, workspace_name, group_by, data_start, expected_days, day_scope_id, hour_scope_id, loaded, final,
@@ -51,4 +51,4 @@ CROSS JOIN LATERAL (
   SELECT w.final @> t.usage_date AND g.final @> t.usage_date AS is_final
 ) f
 WHERE g.group_by <> 'workspace';
-COMMENT ON VIEW reporting.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';

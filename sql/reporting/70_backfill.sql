@@ -1,5 +1,5 @@
 -- Progress is counted from the fetch tasks. `prune` removes them some time after the end: then the counts are 0.
-CREATE OR REPLACE VIEW reporting.backfill_status AS
+CREATE OR REPLACE VIEW reporting_detail.backfill_status AS
 SELECT src.slug AS source_id, b.backfill_id, b.state, b.stride, b.period_start, b.period_end,
        count(s.task_id) FILTER (WHERE s.state = 'done') AS done,
        count(s.task_id) FILTER (WHERE s.state = 'failed') AS failed,
@@ -8,4 +8,4 @@ FROM usage.backfill b
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.fetch_task s USING (backfill_id)
 GROUP BY b.backfill_id, src.slug;
-COMMENT ON VIEW reporting.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
+COMMENT ON VIEW reporting_detail.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';

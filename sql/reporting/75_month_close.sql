@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW reporting.usage_month_close AS
+CREATE OR REPLACE VIEW reporting.fct_month_close AS
 SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
        e.dimension_id, e.dimension_name, coalesce(t.traces, 0) AS closed_traces,
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
@@ -18,9 +18,9 @@ CROSS JOIN LATERAL (
 ) now
 -- What was left out of the close is no adjustment of it.
 WHERE (now.traces > 0 OR t.traces > 0) AND x.is_left_out IS NOT TRUE;
-COMMENT ON VIEW reporting.usage_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in usage_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
 
-CREATE OR REPLACE VIEW reporting.usage_month_close_workspace AS
+CREATE OR REPLACE VIEW reporting_detail.fct_month_close_workspace AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, x.is_left_out,
        CASE WHEN NOT x.is_left_out THEN coalesce(t.traces, 0) END AS closed_traces, m.closed_at, m.settle_after_seconds,
        m.accepted_disagreements
@@ -36,4 +36,4 @@ LEFT JOIN (
   WHERE c.group_by = 'workspace'
   GROUP BY t.close_id, c.workspace_id
 ) t ON t.close_id = x.close_id AND t.workspace_id = x.workspace_id;
-COMMENT ON VIEW reporting.usage_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
+COMMENT ON VIEW reporting_detail.fct_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';

@@ -73,11 +73,11 @@ GROUP BY slug, usage_date, workspace_id, workspace_name;
 CREATE OR REPLACE VIEW usage.measured_day AS
 SELECT d.trace_tier AS meter, d.trace_tier AS measure, d.source_id AS slug, d.usage_date, d.workspace_id, d.workspace_name, d.traces, d.is_final,
        d.coverage_status
-FROM reporting.fct_usage_workspace_by_tier_daily d
+FROM reporting_detail.fct_usage_workspace_by_tier_daily d
 WHERE d.coverage_status <> 'not_available' AND d.trace_tier = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 UNION ALL
 SELECT 'deployments', m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
-FROM reporting.fct_deployment_usage_workspace_daily d
+FROM reporting_detail.fct_deployment_usage_workspace_daily d
 CROSS JOIN LATERAL (
   VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
 ) m (measure, quantity)

@@ -158,7 +158,7 @@ SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, pri
 FROM usage.open_correction;
 
 -- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
-CREATE OR REPLACE VIEW reporting.focus_1_4_cost_and_usage AS
+CREATE OR REPLACE VIEW reporting_detail.focus_1_4_cost_and_usage AS
 WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
 SELECT NULL::text AS "AllocatedMethodDetails",
        NULL::text AS "AllocatedMethodId",
@@ -238,10 +238,10 @@ FROM usage.billed_charge u
 JOIN usage.provider s USING (source_id)
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
-COMMENT ON VIEW reporting.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
 
 -- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has closed it.
-CREATE OR REPLACE VIEW reporting.focus_1_4_billing_period AS
+CREATE OR REPLACE VIEW reporting_detail.focus_1_4_billing_period AS
 SELECT p.created_at AS "BillingPeriodCreated",
        (p.month_start + interval '1 month') AT TIME ZONE 'UTC' AS "BillingPeriodEnd",
        greatest(p.created_at, p.closed_at) AS "BillingPeriodLastUpdated",
@@ -259,4 +259,4 @@ FROM (
   LEFT JOIN usage.closed_period m ON m.source_id = s.source_id AND m.month_start = t.month_start
   GROUP BY t.month_start, s.invoice_issuer_name
 ) p;
-COMMENT ON VIEW reporting.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';
+COMMENT ON VIEW reporting_detail.focus_1_4_billing_period IS 'Grain: calendar month (UTC) x issuer of invoices, from the data start on (key: InvoiceIssuerName, x_BillingMonth). Columns of FOCUS 1.4. Joins focus_1_4_cost_and_usage by BillingPeriodStart and InvoiceIssuerName. Closed: every source of the issuer closed the month.';

@@ -1,5 +1,5 @@
 -- A probe without figures (running, or ended before the comparison) is one row with null group_by.
-CREATE OR REPLACE VIEW reporting.metering_probe AS
+CREATE OR REPLACE VIEW reporting_detail.metering_probe AS
 SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p.project_id,
        p.expected_traces::bigint AS expected_traces, f.billed_traces, f.others_added, f.others_removed, f.difference,
        p.started_at, p.sent_at, p.billed_at, p.finished_at,
@@ -15,4 +15,4 @@ SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p
 FROM usage.probe p
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.probe_figure f USING (probe_id);
-COMMENT ON VIEW reporting.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';

@@ -1,5 +1,5 @@
 -- Current traces are of the days of the period as they are stored today.
-CREATE OR REPLACE VIEW reporting.usage_period_close AS
+CREATE OR REPLACE VIEW reporting_detail.usage_period_close AS
 SELECT src.slug AS source_id, p.period_start, p.period_end, t.group_by, usage.shown_id(t.workspace) AS workspace_id,
        usage.shown_id(t.external_id) AS dimension_id, t.traces AS closed_traces, now.traces - t.traces AS adjustment_traces,
        now.traces AS current_traces, p.closed_at, p.settle_after_seconds, p.accepted_disagreements
@@ -16,4 +16,4 @@ CROSS JOIN LATERAL (
   WHERE w.source_id = p.source_id AND w.dimension = 'workspace' AND w.external_id = t.workspace
     AND r.bucket_start >= p.period_start AND r.bucket_start < p.period_end
 ) now;
-COMMENT ON VIEW reporting.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';

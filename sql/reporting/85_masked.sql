@@ -6,7 +6,7 @@ DECLARE
   one record;
 BEGIN
   FOR one IN
-    SELECT c.relname || '_masked' AS twin, c.relname AS view, obj_description(c.oid) AS comment,
+    SELECT c.relname || '_masked' AS twin, c.oid::regclass AS view, obj_description(c.oid) AS comment,
            string_agg(
              CASE a.attname
                WHEN 'user_email' THEN
@@ -20,21 +20,21 @@ BEGIN
            ) AS columns
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-    WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND c.relname NOT LIKE '%\_masked'
+    WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND c.relname NOT LIKE '%\_masked'
     GROUP BY c.oid
     HAVING bool_or(a.attname IN ('user_email', 'dimension_name'))
     ORDER BY c.relname
   LOOP
-    EXECUTE format('CREATE OR REPLACE VIEW reporting.%I AS SELECT %s FROM reporting.%I', one.twin, one.columns, one.view);
+    EXECUTE format('CREATE OR REPLACE VIEW reporting_detail.%I AS SELECT %s FROM %s', one.twin, one.columns, one.view);
     EXECUTE format(
-      'COMMENT ON VIEW reporting.%I IS %L', one.twin,
+      'COMMENT ON VIEW reporting_detail.%I IS %L', one.twin,
       one.comment || ' Without e-mail addresses: the id names a user.'
     );
   END LOOP;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION reporting.usage_user_daily_as_of_masked(as_of timestamptz)
+CREATE OR REPLACE FUNCTION reporting_detail.usage_user_daily_as_of_masked(as_of timestamptz)
 RETURNS TABLE (
   source_id text, usage_date date, workspace_id text, workspace_name text, user_id text, user_email text,
   traces bigint, final_at timestamptz
@@ -44,6 +44,6 @@ SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT f.source_id, f.usage_date, f.workspace_id, f.workspace_name, f.user_id,
          CASE WHEN f.user_email IS NOT NULL THEN 'user ' || f.user_id END, f.traces, f.final_at
-  FROM reporting.usage_user_daily_as_of(as_of) f
+  FROM reporting_detail.usage_user_daily_as_of(as_of) f
 $$;
-COMMENT ON FUNCTION reporting.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of (key: source_id, usage_date, workspace_id, user_id), with the user''s id instead of the address.';
+COMMENT ON FUNCTION reporting_detail.usage_user_daily_as_of_masked (timestamptz) IS 'As usage_user_daily_as_of (key: source_id, usage_date, workspace_id, user_id), with the user''s id instead of the address.';

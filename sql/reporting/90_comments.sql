@@ -125,8 +125,8 @@ BEGIN
         ('adjustment_traces', $$Traces added or removed since the month was closed. Adds up as closed_traces do.$$, ''),
         ('current_traces', $$Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.$$, ''),
         ('closed_at', $$When the month was closed.$$, ''),
-        ('closed_traces', $$Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.$$, 'usage_month_close_workspace'),
-        ('closed_traces', $$What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.$$, 'usage_month_close_cost'),
+        ('closed_traces', $$Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.$$, 'fct_month_close_workspace'),
+        ('closed_traces', $$What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.$$, 'fct_month_close_cost'),
         ('is_left_out', $$Whether the workspace was left out when the month was closed: its totals are not in the close.$$, ''),
         ('settle_after_seconds', $$USAGE_SETTLE_AFTER when the month was closed.$$, ''),
         ('accepted_disagreements', $$Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.$$, ''),
@@ -148,7 +148,7 @@ BEGIN
         ('quantity', $$What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.$$, ''),
         ('price_id', $$Number of the imported price, as in dim_price. The price of a closed month may be gone from there.$$, ''),
         ('volume_tier', $$Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.$$, ''),
-        ('is_closed', $$Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in usage_month_close_cost.$$, ''),
+        ('is_closed', $$Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.$$, ''),
         ('valid_from', $$First UTC day on which the price is valid.$$, ''),
         ('valid_to', $$First UTC day on which the price is no longer valid; null: until further notice.$$, ''),
         ('source_id', $$Slug of the source that the price is for; null: for every source.$$, 'dim_price'),
@@ -325,7 +325,7 @@ BEGIN
         ('ends_at', $$The instant at which the platform says that the period ends.$$, ''),
         ('x_SourcesClosed', $$How many of them closed the month.$$, '')
     )
-    SELECT DISTINCT ON (c.oid, a.attnum) c.relname AS view, a.attname AS "column", words.comment
+    SELECT DISTINCT ON (c.oid, a.attnum) c.oid::regclass AS view, a.attname AS "column", words.comment
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
     JOIN words ON words.name = a.attname AND (
@@ -338,10 +338,10 @@ BEGIN
       OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_deployment\_usage\_%)\_monthly%')
     )
     -- A comment that names a key marks the views that are ours.
-    WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'
+    WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'
     ORDER BY c.oid, a.attnum, words.of = ''
   LOOP
-    EXECUTE format('COMMENT ON COLUMN reporting.%I.%I IS %L', one.view, one.column, one.comment);
+    EXECUTE format('COMMENT ON COLUMN %s.%I IS %L', one.view, one.column, one.comment);
   END LOOP;
 END
 $do$;

@@ -1,25 +1,25 @@
 -- Who reads what. `migrate` may not be allowed to create a role: then it prints what to run, and its next run grants.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM public;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting, reporting_detail FROM public;
 
 DO $$
 DECLARE
   one record;
 BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader') THEN
-    GRANT USAGE ON SCHEMA reporting TO usage_reader;
-    GRANT SELECT ON ALL TABLES IN SCHEMA reporting TO usage_reader;
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA reporting TO usage_reader;
+    GRANT USAGE ON SCHEMA reporting, reporting_detail TO usage_reader;
+    GRANT SELECT ON ALL TABLES IN SCHEMA reporting, reporting_detail TO usage_reader;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA reporting, reporting_detail TO usage_reader;
   END IF;
 
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'usage_reader_masked') THEN
-    GRANT USAGE ON SCHEMA reporting TO usage_reader_masked;
+    GRANT USAGE ON SCHEMA reporting, reporting_detail TO usage_reader_masked;
     -- A view without addresses may have been granted and hold some by now.
-    REVOKE ALL ON ALL TABLES IN SCHEMA reporting FROM usage_reader_masked;
-    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting FROM usage_reader_masked;
+    REVOKE ALL ON ALL TABLES IN SCHEMA reporting, reporting_detail FROM usage_reader_masked;
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reporting, reporting_detail FROM usage_reader_masked;
     FOR one IN
-      SELECT format('TABLE reporting.%I', c.relname) AS thing, 'SELECT' AS right
+      SELECT format('TABLE %s', c.oid::regclass) AS thing, 'SELECT' AS right
       FROM pg_class c
-      WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND (
+      WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND (
         c.relname LIKE '%\_masked' OR NOT EXISTS (
           SELECT FROM pg_attribute a
           WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attname IN ('user_email', 'dimension_name')
@@ -28,7 +28,7 @@ BEGIN
       UNION ALL
       SELECT format('FUNCTION %s', p.oid::regprocedure), 'EXECUTE'
       FROM pg_proc p
-      WHERE p.pronamespace = 'reporting'::regnamespace AND (
+      WHERE p.pronamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND (
         p.proname LIKE '%\_masked' OR NOT coalesce(p.proargnames && ARRAY['user_email', 'dimension_name'], false)
       )
     LOOP

@@ -114,19 +114,19 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "difference",
       differences,
-      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting_detail.usage_reconciliation_by_kind.`,
       "JSON and CSV export agree again",
     ),
     found(
       "control_total",
       controlTotals,
-      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting.usage_reconciliation_by_kind.`,
+      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting_detail.usage_reconciliation_by_kind.`,
       "all totals are the sums of their days and of their retention tiers again",
     ),
     found(
       "provider_total",
       providerTotals,
-      `${counted(providerTotals.count, "total")} of the billing provider (months x workspaces) ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting.usage_reconciliation.`,
+      `${counted(providerTotals.count, "total")} of the billing provider (months x workspaces) ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting_detail.usage_reconciliation.`,
       "the billing provider's totals are the stored sums again",
     ),
     {
@@ -134,7 +134,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       isFiring: facts.changedLately,
       count: facts.finalChanges,
       newest: facts.newestRestatement,
-      message: `${counted(facts.finalChanges, "final count")} changed. See reporting.usage_restatement.`,
+      message: `${counted(facts.finalChanges, "final count")} changed. See reporting_detail.usage_restatement.`,
       over: "no final count changed for a day",
     },
     {
@@ -201,7 +201,7 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
     isFiring: warned.length > 0,
     count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
     newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
-    message: `${warned.map(describeLimit).join(" ")} See reporting.usage_limit.`,
+    message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,
     over: "no usage limit is half used",
   };
 }

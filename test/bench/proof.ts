@@ -58,7 +58,7 @@ const SUM = "SELECT count(*)::integer AS rows, sum(traces)::bigint AS traces";
 const QUESTIONS = {
   "today, by the view": `${SUM} FROM reporting.fct_usage_project_daily WHERE is_final`,
   "today, from the table": `${SUM} FROM usage.dated_record`,
-  "as of yesterday": `${SUM} FROM reporting.usage_project_daily_as_of(now() - interval '1 day')`,
+  "as of yesterday": `${SUM} FROM reporting_detail.usage_project_daily_as_of(now() - interval '1 day')`,
 };
 
 async function timed(client: pg.Client, text: string): Promise<number> {

@@ -36,38 +36,38 @@ const OTHER_METERS: readonly Question[] = [
   ...["workspace", "project", "api_key"].map((dimension) => ({
     name: `by tier and ${dimension}, a week`,
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.fct_usage_${dimension}_by_tier_daily WHERE ${WEEK}`,
+    view: `SELECT * FROM reporting_detail.fct_usage_${dimension}_by_tier_daily WHERE ${WEEK}`,
   })),
   {
     // 22,000 rows, each with a look-up of its long-lived traces.
     name: "by tier and user, a week",
-    view: `SELECT * FROM reporting.fct_usage_user_by_tier_daily WHERE ${WEEK}`,
+    view: `SELECT * FROM reporting_detail.fct_usage_user_by_tier_daily WHERE ${WEEK}`,
     instead: "a filter on trace_tier, or the month",
   },
   {
     name: "long-lived traces by user, a week",
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.fct_usage_user_by_tier_daily WHERE trace_tier = 'longlived' AND ${WEEK}`,
+    view: `SELECT * FROM reporting_detail.fct_usage_user_by_tier_daily WHERE trace_tier = 'longlived' AND ${WEEK}`,
   },
   ...["workspace", "deployment", "user", "api_key"].map((dimension) => ({
     name: `deployment usage by ${dimension}, a week`,
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.fct_deployment_usage_${dimension}_daily WHERE ${WEEK}`,
+    view: `SELECT * FROM reporting_detail.fct_deployment_usage_${dimension}_daily WHERE ${WEEK}`,
   })),
   {
     name: "coverage by kind, a week",
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.usage_coverage_by_kind_daily WHERE ${WEEK}`,
+    view: `SELECT * FROM reporting_detail.usage_coverage_by_kind_daily WHERE ${WEEK}`,
   },
   {
     name: "by tier and month of projects, a year",
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.fct_usage_project_by_tier_monthly WHERE month_start >= ${MONTH} - interval '11 months'`,
+    view: `SELECT * FROM reporting_detail.fct_usage_project_by_tier_monthly WHERE month_start >= ${MONTH} - interval '11 months'`,
   },
   {
     name: "upgrades by project, this month and the one before",
     limitMs: LIMIT_MS,
-    view: `SELECT * FROM reporting.usage_upgrade_project_monthly WHERE month_start >= ${MONTH} - interval '1 month'`,
+    view: `SELECT * FROM reporting_detail.usage_upgrade_project_monthly WHERE month_start >= ${MONTH} - interval '1 month'`,
   },
 ];
 
@@ -106,7 +106,7 @@ const REPORTS: readonly Question[] = [
     name: "month totals by user, a year",
     limitMs: LIMIT_MS,
     view: `
-      SELECT month_start, user_id, user_email, sum(traces) FROM reporting.fct_usage_user_monthly
+      SELECT month_start, user_id, user_email, sum(traces) FROM reporting_detail.fct_usage_user_monthly
       WHERE month_start >= ${MONTH} - interval '11 months' GROUP BY month_start, user_id, user_email`,
     hours: `${raw("hourly", "user", "date_trunc('month', r.bucket_start, 'UTC'), e.external_id, sum(r.traces)", `r.bucket_start >= (${MONTH} - interval '11 months') AT TIME ZONE 'UTC'`)} GROUP BY 1, 2`,
     days: `${raw("dated", "user", "date_trunc('month', r.bucket_start::timestamp), e.external_id, sum(r.traces)", `r.bucket_start >= ${MONTH} - interval '11 months'`)} GROUP BY 1, 2`,
@@ -115,7 +115,7 @@ const REPORTS: readonly Question[] = [
     name: "hourly by key, last 31 days",
     limitMs: LIMIT_MS,
     view: `
-      SELECT usage_hour, api_key_short_key, traces FROM reporting.fct_usage_api_key_hourly
+      SELECT usage_hour, api_key_short_key, traces FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days'`,
     hours: raw(
       "hourly",
@@ -137,7 +137,7 @@ const REPORTS: readonly Question[] = [
     name: "workspace totals, three years, of months",
     limitMs: LIMIT_MS,
     view: `
-      SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting.fct_usage_workspace_monthly
+      SELECT workspace_id, workspace_name, sum(traces), bool_and(is_final) FROM reporting_detail.fct_usage_workspace_monthly
       WHERE month_start >= ${MONTH} - interval '35 months' GROUP BY workspace_id, workspace_name`,
     hours: `${raw("hourly", "workspace", "w.external_id, sum(r.traces)", `r.bucket_start >= (${MONTH} - interval '35 months') AT TIME ZONE 'UTC'`)} GROUP BY 1`,
     days: `${raw("dated", "workspace", "w.external_id, sum(r.traces)", `r.bucket_start >= ${MONTH} - interval '35 months'`)} GROUP BY 1`,
@@ -145,7 +145,7 @@ const REPORTS: readonly Question[] = [
   {
     name: "hourly by key, last 31 days, summed up by hour",
     view: `
-      SELECT usage_hour, sum(traces) FROM reporting.fct_usage_api_key_hourly
+      SELECT usage_hour, sum(traces) FROM reporting_detail.fct_usage_api_key_hourly
       WHERE usage_hour >= now() - interval '31 days' GROUP BY usage_hour`,
     hours: `${raw("hourly", "api_key", "r.bucket_start, sum(r.traces)", "r.bucket_start >= now() - interval '31 days'")} GROUP BY 1`,
   },
@@ -167,11 +167,11 @@ const TOOLS: readonly Question[] = [
   },
   {
     name: "names of workspaces, from hours",
-    view: "SELECT DISTINCT workspace_name FROM reporting.fct_usage_workspace_hourly",
+    view: "SELECT DISTINCT workspace_name FROM reporting_detail.fct_usage_workspace_hourly",
   },
   {
     name: "first and last hour",
-    view: "SELECT min(usage_hour), max(usage_hour) FROM reporting.fct_usage_workspace_hourly",
+    view: "SELECT min(usage_hour), max(usage_hour) FROM reporting_detail.fct_usage_workspace_hourly",
   },
   { name: "last day", view: "SELECT max(usage_date) FROM reporting.fct_usage_workspace_daily" },
   {
@@ -180,23 +180,26 @@ const TOOLS: readonly Question[] = [
   },
   {
     name: "newest 24 hours",
-    view: "SELECT * FROM reporting.fct_usage_workspace_hourly ORDER BY usage_hour DESC LIMIT 24",
+    view: "SELECT * FROM reporting_detail.fct_usage_workspace_hourly ORDER BY usage_hour DESC LIMIT 24",
   },
   {
     name: "preview of unattributed traces",
-    view: "SELECT * FROM reporting.usage_unattributed_daily LIMIT 1000",
+    view: "SELECT * FROM reporting_detail.usage_unattributed_daily LIMIT 1000",
   },
   { name: "preview of days by user", view: "SELECT * FROM reporting.fct_usage_user_daily LIMIT 1000" },
-  { name: "preview of hours by user", view: "SELECT * FROM reporting.fct_usage_user_hourly LIMIT 1000" },
+  {
+    name: "preview of hours by user",
+    view: "SELECT * FROM reporting_detail.fct_usage_user_hourly LIMIT 1000",
+  },
   {
     name: "hours of 31 days by workspace",
-    view: "SELECT * FROM reporting.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '31 days'",
+    view: "SELECT * FROM reporting_detail.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '31 days'",
   },
   {
     name: "heat map of 90 days",
     view: `
       SELECT extract(isodow FROM usage_hour AT TIME ZONE 'UTC'), extract(hour FROM usage_hour AT TIME ZONE 'UTC'), sum(traces)
-      FROM reporting.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '90 days' GROUP BY 1, 2`,
+      FROM reporting_detail.fct_usage_workspace_hourly WHERE usage_hour >= now() - interval '90 days' GROUP BY 1, 2`,
   },
   {
     name: "month of users, from days",
@@ -215,16 +218,16 @@ const TOOLS: readonly Question[] = [
   {
     name: "coverage of a year by day",
     view: `
-      SELECT * FROM reporting.usage_coverage_daily
+      SELECT * FROM reporting_detail.usage_coverage_daily
       WHERE source_id = 'default' AND stride = 'day' AND usage_date >= current_date - 365`,
   },
   {
     name: "coverage of a month",
-    view: "SELECT * FROM reporting.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 31",
+    view: "SELECT * FROM reporting_detail.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 31",
   },
   {
     name: "unattributed traces of a month",
-    view: "SELECT * FROM reporting.usage_unattributed_daily WHERE usage_date >= current_date - 31",
+    view: "SELECT * FROM reporting_detail.usage_unattributed_daily WHERE usage_date >= current_date - 31",
   },
   {
     name: "names of workspaces, from dim_workspace",
@@ -266,7 +269,7 @@ const SLOW: readonly Question[] = [
   },
   {
     name: "coverage of a year, days and hours",
-    view: "SELECT * FROM reporting.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 365",
+    view: "SELECT * FROM reporting_detail.usage_coverage_daily WHERE source_id = 'default' AND usage_date >= current_date - 365",
     instead: "a filter on stride",
   },
 ];

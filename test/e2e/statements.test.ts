@@ -4,6 +4,7 @@ import { bench, dayOf, document, envOf, routine, run } from "../support/program.
 import { eachRecord, startProxy } from "../support/proxy.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore } from "../support/tables.ts";
+import { inSchema } from "../support/views.ts";
 
 /** What sync, backfill and status say about the range that was asked for, against the tables. */
 
@@ -182,7 +183,7 @@ test.each([
     }
     const loaded = await run(["backfill", "--inline", ...range, flag, name], env);
     expect([loaded.code, loaded.stdout]).toEqual([0, expect.stringContaining("All of it is loaded")]);
-    const [row] = await made.sql<{ n: number }>(`SELECT count(*)::integer AS n FROM reporting.${facts}`);
+    const [row] = await made.sql<{ n: number }>(`SELECT count(*)::integer AS n FROM ${inSchema(facts)}`);
     expect(row?.n).toBeGreaterThan(0);
 
     const without = await bench({ days: 5, standin: { unknownParameters: "422" } });

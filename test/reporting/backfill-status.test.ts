@@ -48,7 +48,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   const { rows } = await client.query(
     `SELECT source_id, backfill_id, state, stride, period_start::text, period_end::text, done::integer,
             failed::integer, total::integer, finished_at IS NOT NULL AS is_finished, meter
-     FROM reporting.backfill_status ORDER BY backfill_id`,
+     FROM reporting_detail.backfill_status ORDER BY backfill_id`,
   );
   const same = {
     source_id: "default",

@@ -9,6 +9,7 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const [CHAT, CODE, NEWS] = ["0a", "0b", "0c"].map((last) => `00000000-0000-4000-8000-0000000000${last}`) as [
@@ -53,7 +54,7 @@ async function lines(text: string): Promise<string[]> {
 }
 
 const byWorkspace = (to: string) =>
-  lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting.fct_usage_workspace_by_tier_daily
+  lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting_detail.fct_usage_workspace_by_tier_daily
          WHERE workspace_id = '${WORKSPACE}' AND usage_date < '${to}' ORDER BY 1, 2`);
 
 test("a day has long-lived traces as they are recorded, and the rest as short-lived ones once both are loaded", async () => {
@@ -93,7 +94,7 @@ test("a day has long-lived traces as they are recorded, and the rest as short-li
     "2026-03-05 shortlived - missing f",
   ]);
   expect(
-    await lines(`SELECT DISTINCT coverage_status, traces FROM reporting.fct_usage_workspace_by_tier_daily
+    await lines(`SELECT DISTINCT coverage_status, traces FROM reporting_detail.fct_usage_workspace_by_tier_daily
                  WHERE workspace_id = '${OTHER}'`),
     "asked for, and not loaded",
   ).toEqual(["missing -"]);
@@ -145,7 +146,7 @@ test("a server that does not count tiers has none, which is not zero; what it co
   await load("traces", "project", ["2026-03-01", "2026-04-01"], [["2026-03-02", CHAT, 10]]);
   const statuses = (view: string) =>
     lines(
-      `SELECT trace_tier, coverage_status, count(*), count(traces) FROM reporting.${view} GROUP BY 1, 2 ORDER BY 1, 2`,
+      `SELECT trace_tier, coverage_status, count(*), count(traces) FROM ${inSchema(view)} GROUP BY 1, 2 ORDER BY 1, 2`,
     );
   const days = Number((await lines("SELECT (now() AT TIME ZONE 'UTC')::date - '2026-03-01'::date + 1"))[0]);
   const both = [`longlived not_available ${2 * days} 0`, `shortlived not_available ${2 * days} 0`];
@@ -156,7 +157,7 @@ test("a server that does not count tiers has none, which is not zero; what it co
     "longlived not_available 0",
     "shortlived not_available 0",
   ]);
-  expect(await lines("SELECT count(*) FROM reporting.usage_upgrade_project_monthly")).toEqual(["0"]);
+  expect(await lines("SELECT count(*) FROM reporting_detail.usage_upgrade_project_monthly")).toEqual(["0"]);
 
   await learn("available");
   await load("longlived", "workspace", ["2026-03-01", "2026-03-15"], [["2026-03-02", WORKSPACE, 4]]);
@@ -171,7 +172,7 @@ test("a server that does not count tiers has none, which is not zero; what it co
   ]);
   // All traces of the month less the long-lived ones of half of it would be wrong.
   expect(
-    await lines(`SELECT trace_tier, traces, is_complete, coverage_status FROM reporting.fct_usage_workspace_by_tier_monthly
+    await lines(`SELECT trace_tier, traces, is_complete, coverage_status FROM reporting_detail.fct_usage_workspace_by_tier_monthly
                  WHERE month_start = '2026-03-01' AND workspace_id = '${WORKSPACE}' ORDER BY 1`),
   ).toEqual(["longlived - f not_available", "shortlived - f not_available"]);
 });
@@ -197,7 +198,7 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
     ["2026-04-02", CODE, 2, "code"],
   ]);
   const daily = await lines(`
-    SELECT usage_date, project_name, trace_tier, traces, coverage_status FROM reporting.fct_usage_project_by_tier_daily
+    SELECT usage_date, project_name, trace_tier, traces, coverage_status FROM reporting_detail.fct_usage_project_by_tier_daily
     WHERE workspace_id = '${WORKSPACE}' AND usage_date < '2026-05-01' AND project_id IS NOT NULL ORDER BY 1, 2, 3`);
   expect(daily).toEqual([
     "2026-03-01 chat longlived 1 ok",
@@ -212,7 +213,7 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
     "2026-04-02 news shortlived 1 ok",
   ]);
   const monthly = await lines(`
-    SELECT month_start, project_name, trace_tier, traces, coverage_status, is_final FROM reporting.fct_usage_project_by_tier_monthly
+    SELECT month_start, project_name, trace_tier, traces, coverage_status, is_final FROM reporting_detail.fct_usage_project_by_tier_monthly
     WHERE workspace_id = '${WORKSPACE}' AND month_start < '2026-05-01' ORDER BY 1, 2, 3`);
   expect(monthly).toEqual([
     "2026-03-01 chat longlived 20 ok t",
@@ -227,7 +228,7 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
   const upgrades = () =>
     lines(`SELECT month_start, project_name, traces, longlived_traces, longlived_share, previous_longlived_traces,
                   previous_longlived_share, longlived_change, longlived_share_change, upgraded_when_final, is_final
-           FROM reporting.usage_upgrade_project_monthly ORDER BY 1, 2`);
+           FROM reporting_detail.usage_upgrade_project_monthly ORDER BY 1, 2`);
   expect(await upgrades()).toEqual([
     "2026-03-01 chat 100 20 0.200000 - - - - 0 t",
     "2026-03-01 code 5 0 0.000000 - - - - 0 t",
@@ -245,7 +246,7 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
   // A month is reconciled with all of its days in both tiers.
   const reconciled = () =>
     lines(`SELECT DISTINCT month_start, is_reconciled, to_char(proved_at AT TIME ZONE 'UTC', 'YYYY-MM')
-           FROM reporting.usage_upgrade_project_monthly WHERE traces IS NOT NULL ORDER BY 1`);
+           FROM reporting_detail.usage_upgrade_project_monthly WHERE traces IS NOT NULL ORDER BY 1`);
   await reconcile("traces", "2026-05-01", march);
   await reconcile("longlived", "2026-06-01", ["2026-03-01", "2026-03-31"]);
   expect(await reconciled()).toEqual(["2026-03-01 f -", "2026-04-01 f -"]);
@@ -255,7 +256,7 @@ test("ids have both tiers by day and by month, and the tiers of a dimension sum 
   expect(
     await lines(`
       SELECT t.usage_date FROM reporting.fct_usage_project_daily t
-      LEFT JOIN reporting.fct_usage_project_by_tier_daily b USING (source_id, usage_date, workspace_id, project_id)
+      LEFT JOIN reporting_detail.fct_usage_project_by_tier_daily b USING (source_id, usage_date, workspace_id, project_id)
       WHERE t.project_id IS NOT NULL GROUP BY t.usage_date, t.workspace_id, t.project_id, t.traces
       HAVING sum(b.traces) IS DISTINCT FROM t.traces`),
     "the tiers sum to the traces",
@@ -290,7 +291,7 @@ test("a day of a tier is reconciled by its own export, short-lived traces by bot
     lines(`SELECT string_agg(
              concat_ws(' ', to_char(usage_date, 'DD'), CASE WHEN is_reconciled THEN to_char(reconciled_at AT TIME ZONE 'UTC', 'YYYY') ELSE '-' END,
                        to_char(proved_at AT TIME ZONE 'UTC', 'YYYY')), ', ' ORDER BY usage_date)
-           FROM reporting.${view} WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-02' AND '2026-03-05' AND ${tier}`);
+           FROM ${inSchema(view)} WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-02' AND '2026-03-05' AND ${tier}`);
   const all = async () => ({
     workspace: await proof("fct_usage_workspace_by_tier_daily", "trace_tier = 'longlived'"),
     project: await proof("fct_usage_project_by_tier_daily", "trace_tier = 'longlived'"),
@@ -339,7 +340,7 @@ test("coverage says of each kind and tier how its days are loaded", async () => 
   await load("longlived", "workspace", ["2026-03-01", "2026-03-02"], []);
   await learnMeter(store.db, { sourceId, meter: "deployments", state: "notAvailable", evidence: "test" });
   expect(
-    await lines(`SELECT kind, trace_tier, usage_date, status FROM reporting.usage_coverage_by_kind_daily
+    await lines(`SELECT kind, trace_tier, usage_date, status FROM reporting_detail.usage_coverage_by_kind_daily
                  WHERE group_by = 'workspace' AND workspace_id = '${WORKSPACE}' AND usage_date < '2026-03-04' ORDER BY 1, 2, 3`),
   ).toEqual([
     "langsmith_deployments all 2026-03-01 not_available",
@@ -354,8 +355,8 @@ test("coverage says of each kind and tier how its days are loaded", async () => 
   ]);
   expect(
     await lines(`
-      SELECT a.usage_date, a.group_by, a.status, b.status FROM reporting.usage_coverage_daily a
-      FULL JOIN reporting.usage_coverage_by_kind_daily b USING (source_id, usage_date, workspace_id, group_by)
+      SELECT a.usage_date, a.group_by, a.status, b.status FROM reporting_detail.usage_coverage_daily a
+      FULL JOIN reporting_detail.usage_coverage_by_kind_daily b USING (source_id, usage_date, workspace_id, group_by)
       WHERE a.stride = 'day' AND b.kind = 'traces' AND b.trace_tier = 'all' AND a.status IS DISTINCT FROM b.status`),
     "traces of all tiers are as in usage_coverage_daily",
   ).toEqual([]);

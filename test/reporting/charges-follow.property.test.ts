@@ -174,9 +174,9 @@ const NOT_DIVIDED = `
   WITH used AS (
     SELECT usage_date, workspace_id, user_id, 'traces' AS measure, traces AS quantity, coverage_status FROM reporting.fct_usage_user_daily
     UNION ALL
-    SELECT usage_date, workspace_id, user_id, trace_tier, traces, coverage_status FROM reporting.fct_usage_user_by_tier_daily
+    SELECT usage_date, workspace_id, user_id, trace_tier, traces, coverage_status FROM reporting_detail.fct_usage_user_by_tier_daily
     UNION ALL
-    SELECT usage_date, workspace_id, user_id, 'agent_runs', agent_runs, coverage_status FROM reporting.fct_deployment_usage_user_daily
+    SELECT usage_date, workspace_id, user_id, 'agent_runs', agent_runs, coverage_status FROM reporting_detail.fct_deployment_usage_user_daily
   ), whole AS (
     SELECT usage_date, workspace_id, sku, measure, bool_and(is_final) AS is_final, min(coverage_status) AS coverage_status,
            sum(estimated_cost) AS cost
@@ -190,10 +190,10 @@ const NOT_DIVIDED = `
     WHERE u.quantity > 0 AND u.user_id <> '(none)'
   ), divided AS (
     SELECT usage_date, workspace_id, user_id, sku, quantity, is_final, coverage_status
-    FROM reporting.fct_cost_user_daily
+    FROM reporting_detail.fct_cost_user_daily
     WHERE user_id NOT IN ('(none)', '(adjustment)')
   ), summed AS (
-    SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting.fct_cost_user_daily GROUP BY 1, 2, 3
+    SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_user_daily GROUP BY 1, 2, 3
   )
   SELECT 'missing' AS what, to_jsonb(x)::text AS it FROM (SELECT * FROM expected EXCEPT ALL SELECT * FROM divided) x
   UNION ALL SELECT 'too much', to_jsonb(x)::text FROM (SELECT * FROM divided EXCEPT ALL SELECT * FROM expected) x
@@ -235,7 +235,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
         });
         expect((await client.query(NOT_DIVIDED)).rows, JSON.stringify(one)).toEqual([]);
         const { rows } = await client.query(
-          "SELECT count(*) AS n, count(user_id) AS ids FROM reporting.fct_cost_user_daily",
+          "SELECT count(*) AS n, count(user_id) AS ids FROM reporting_detail.fct_cost_user_daily",
         );
         seen += Number(rows[0].n);
         ids += Number(rows[0].ids);

@@ -14,13 +14,14 @@ import {
   unscaled,
 } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 
 const COSTS = (dimension: string) => `SELECT usage_date AS day, workspace_id AS workspace, sku, currency,
   sum(traces) AS traces, sum(estimated_cost) AS cost
-  FROM reporting.fct_cost_${dimension}_daily GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`;
+  FROM ${inSchema(`fct_cost_${dimension}_daily`)} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`;
 
 type Row = Record<string, string | null>;
 
@@ -115,7 +116,7 @@ test("the costs of each dimension, with the unattributed row, are those by works
           const adjusted = await rowsOf(
             client,
             `SELECT a.usage_date AS day, a.workspace_id AS workspace, a.sku, a.traces
-           FROM reporting.fct_cost_${dimension}_daily a WHERE a.${dimension}_id = '(adjustment)'`,
+           FROM ${inSchema(`fct_cost_${dimension}_daily`)} a WHERE a.${dimension}_id = '(adjustment)'`,
           );
           const inOrder = (rows: Row[]) => rows.map((row) => Object.values(row).join(" ")).sort();
           const expected = march(whole).flatMap(({ day, workspace, sku, traces }) => {
@@ -173,7 +174,7 @@ test("the row of what has no id says why: no id, or a day that is not loaded by 
   const price = await rowsOf(
     client,
     `SELECT p.unit_price, p.sku, p.is_valid_today FROM reporting.fct_cost_workspace_daily c
-     JOIN reporting.dim_price p USING (price_id, volume_tier) WHERE c.usage_date = '2026-03-01'`,
+     JOIN reporting_detail.dim_price p USING (price_id, volume_tier) WHERE c.usage_date = '2026-03-01'`,
   );
   expect(price).toEqual([{ unit_price: "0.5000000000", sku: "traces", is_valid_today: "t" }]);
 });
@@ -199,7 +200,7 @@ test("on a day within which a tier begins each id has the average price, and rou
   const rows = await rowsOf(
     client,
     `SELECT to_char(usage_date, 'DD') AS day, right(user_id, 6) AS id, traces, estimated_cost
-     FROM reporting.fct_cost_user_daily ORDER BY 1, 2`,
+     FROM reporting_detail.fct_cost_user_daily ORDER BY 1, 2`,
   );
   expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
     "01 (none) 1 0.6666666667",

@@ -23,7 +23,7 @@ import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
 
 /**
- * The grid of the operator's page, from intervals, against `reporting.usage_coverage_daily`, day by day: random states of the
+ * The grid of the operator's page, from intervals, against `reporting_detail.usage_coverage_daily`, day by day: random states of the
  * tables, with loaded, final, failed, unverified, compared and differing time that overlaps in every way.
  */
 
@@ -64,7 +64,7 @@ function gridStates(
 async function viewDays({ reader }: StoreBundle, stride: string): Promise<Map<string, ShownDay>> {
   const { rows } = await reader.query<ViewRow>(
     `SELECT workspace_id || ' ' || group_by AS key, usage_date AS date, status, is_reconciled, totals_matched_at IS NOT NULL AS is_matched
-     FROM reporting.usage_coverage_daily WHERE stride = $1`,
+     FROM reporting_detail.usage_coverage_daily WHERE stride = $1`,
     [stride],
   );
   return new Map(
@@ -108,7 +108,7 @@ async function viewTotals({ reader }: StoreBundle) {
            (count(*) FILTER (WHERE status = 'unverified'))::integer AS unverified
     FROM (
       SELECT stride, CASE WHEN usage_date < (now() AT TIME ZONE 'UTC')::date THEN status END AS status
-      FROM reporting.usage_coverage_daily
+      FROM reporting_detail.usage_coverage_daily
     ) d
     GROUP BY stride ORDER BY stride`);
   return rows;

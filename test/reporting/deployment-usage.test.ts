@@ -5,6 +5,7 @@ import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
 /** The id of a project and of a deployment: one number space says nothing about the other. */
@@ -46,7 +47,7 @@ test("deployment usage begins where its own history begins, and is zero only whe
     ],
   );
   const daily = await lines(`
-    SELECT usage_date, ${MEASURES}, coverage_status, is_final FROM reporting.fct_deployment_usage_workspace_daily
+    SELECT usage_date, ${MEASURES}, coverage_status, is_final FROM reporting_detail.fct_deployment_usage_workspace_daily
     WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07' ORDER BY 1`);
   expect(daily).toEqual([
     "2026-03-03 - - - not_available f",
@@ -66,7 +67,7 @@ test("deployment usage begins where its own history begins, and is zero only whe
   ];
   for (const view of views) {
     expect(
-      await lines(`SELECT to_char(usage_date, 'DD'), proved_at IS NOT NULL FROM (SELECT * FROM reporting.${view}) v
+      await lines(`SELECT to_char(usage_date, 'DD'), proved_at IS NOT NULL FROM (SELECT * FROM ${inSchema(view)}) v
                    WHERE workspace_id = '${WORKSPACE}' AND usage_date BETWEEN '2026-03-03' AND '2026-03-07'
                      AND is_reconciled = (proved_at IS NOT NULL) ORDER BY 1`),
       view,
@@ -76,7 +77,7 @@ test("deployment usage begins where its own history begins, and is zero only whe
   await load("workspace", ["2026-04-01", "2026-05-01"], [["2026-04-09", WORKSPACE, [1, 1, 1]]]);
   const monthly = await lines(`
     SELECT month_start, ${MEASURES}, days_expected, days_loaded, is_complete, coverage_status, is_final
-    FROM reporting.fct_deployment_usage_workspace_monthly
+    FROM reporting_detail.fct_deployment_usage_workspace_monthly
     WHERE workspace_id = '${WORKSPACE}' AND month_start < '2026-06-01' ORDER BY 1`);
   expect(monthly).toEqual([
     // Nothing is lacking before the beginning.
@@ -96,11 +97,11 @@ test("it may begin before the traces of its source", async () => {
     [["2026-01-20", ADA as string, [3, 2, 60], "ada@example.test"]],
   );
   expect(
-    await lines(`SELECT usage_date, user_email, ${MEASURES}, coverage_status FROM reporting.fct_deployment_usage_user_daily
+    await lines(`SELECT usage_date, user_email, ${MEASURES}, coverage_status FROM reporting_detail.fct_deployment_usage_user_daily
                  WHERE usage_date < '2026-02-02' AND workspace_id = '${WORKSPACE}' ORDER BY 1`),
   ).toEqual(["2026-01-20 ada@example.test 3 2 60 ok", "2026-02-01 - - - - missing"]);
   expect(
-    await lines(`SELECT month_start, days_expected, is_complete FROM reporting.fct_deployment_usage_user_monthly
+    await lines(`SELECT month_start, days_expected, is_complete FROM reporting_detail.fct_deployment_usage_user_monthly
                  WHERE month_start = '2026-01-01' AND workspace_id = '${WORKSPACE}'`),
   ).toEqual(["2026-01-01 12 t"]);
 });
@@ -128,22 +129,21 @@ test("a deployment is no project, whatever its id; users and keys are those of t
                  FROM reporting.fct_deployment_usage_deployment_daily WHERE deployment_id IS NOT NULL ORDER BY 1`),
   ).toEqual([`2026-03-01 ${SHARED_ID} a deployment 9 1 30`, "2026-03-02 (none) - 1 0 0"]);
   expect(
-    await lines("SELECT deployment_id, deployment_name FROM reporting.dim_deployment ORDER BY 1"),
+    await lines("SELECT deployment_id, deployment_name FROM reporting_detail.dim_deployment ORDER BY 1"),
   ).toEqual(["(none) -", `${SHARED_ID} a deployment`]);
   expect(await lines("SELECT project_id, project_name, workspace_count FROM reporting.dim_project")).toEqual([
     `${SHARED_ID} a project 1`,
   ]);
   // A user that only deployment usage names is a user, in no workspace with traces.
-  expect(await lines("SELECT user_email, workspace_count FROM reporting.dim_user ORDER BY 1")).toEqual([
-    "ada@example.test 1",
-    "bob@example.test 0",
-  ]);
+  expect(await lines("SELECT user_email, workspace_count FROM reporting_detail.dim_user ORDER BY 1")).toEqual(
+    ["ada@example.test 1", "bob@example.test 0"],
+  );
   expect(await lines("SELECT DISTINCT user_id FROM reporting.fct_usage_user_daily WHERE traces > 0")).toEqual(
     [ADA],
   );
   expect(
     await lines(
-      "SELECT DISTINCT user_email FROM reporting.fct_deployment_usage_user_daily_masked WHERE nodes_executed > 0 ORDER BY 1",
+      "SELECT DISTINCT user_email FROM reporting_detail.fct_deployment_usage_user_daily_masked WHERE nodes_executed > 0 ORDER BY 1",
     ),
   ).toEqual([`user ${ADA}`, `user ${BOB}`]);
 });
@@ -151,7 +151,7 @@ test("a deployment is no project, whatever its id; users and keys are those of t
 test("readers see that the uptime is a raw sum over replicas", async () => {
   const comments = await lines(`
     SELECT DISTINCT col_description(a.attrelid, a.attnum) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE a.attname = 'agent_uptime_seconds' AND c.relnamespace = 'reporting'::regnamespace`);
+    WHERE a.attname = 'agent_uptime_seconds' AND c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace)`);
   expect(comments).toHaveLength(1);
   expect(comments[0]).toContain("RAW SUM OVER ALL REPLICAS");
 });

@@ -4,6 +4,7 @@ import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
 import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 test("a block of SQL is repeated for each dimension, with or without workspace", () => {
   const lines = (which: string) =>
@@ -69,7 +70,7 @@ test("the planner inlines the functions of the status into every view", async ()
   const { store, url } = await setupSource();
   const client = await connectPlain(url);
   for (const { name } of await listViews(store.db)) {
-    const { rows } = await client.query(`EXPLAIN (VERBOSE, COSTS off) SELECT * FROM reporting.${name}`);
+    const { rows } = await client.query(`EXPLAIN (VERBOSE, COSTS off) SELECT * FROM ${inSchema(name)}`);
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
     expect(plan, name).not.toMatch(/(figure_status|failure_at|is_final|shown_id)\(/);
   }
@@ -118,7 +119,7 @@ test("a bridge names the workspaces of each id, and a day is final once all that
 
   const { rows: bridge } = await client.query(
     `SELECT concat_ws(' ', project_id, project_name, workspace_name, first_seen_at, last_seen_at) AS line
-     FROM reporting.bridge_project_workspace ORDER BY project_id, workspace_name`,
+     FROM reporting_detail.bridge_project_workspace ORDER BY project_id, workspace_name`,
   );
   const at = (day: string, hour = "00") => `2026-03-0${day} ${hour}:00:00+00`;
   expect(bridge.map(({ line }) => line)).toEqual([
@@ -138,7 +139,7 @@ test("a bridge names the workspaces of each id, and a day is final once all that
     "shared 2",
   ]);
 
-  const { rows: masked } = await client.query("SELECT * FROM reporting.bridge_user_workspace_masked");
+  const { rows: masked } = await client.query("SELECT * FROM reporting_detail.bridge_user_workspace_masked");
   expect(masked.map((row) => [row.user_id, row.workspace_id]).sort()).toEqual(
     WORKSPACES.map((id) => ["someone", id]),
   );

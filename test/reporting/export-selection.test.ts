@@ -98,7 +98,7 @@ describe("a login that may only read", () => {
   });
 
   test("is told which view it may read instead, or what to ask for", async () => {
-    expect(await refusal("masked", { view: "reporting.dim_user" })).toBe(
+    expect(await refusal("masked", { view: "reporting_detail.dim_user" })).toBe(
       "view_denied: The login usage_reader_masked may not read dim_user. Export dim_user_masked: the same columns and rows without e-mail addresses.",
     );
     expect(await refusal("masked", { view: "usage_user_daily_as_of" })).toContain(

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 import { BIG, DAY, HOSTILE, NEXT, RANGE, setup, UNBOUNDED, WORKSPACE } from "./export-setup.ts";
 
 describe("formats", () => {
@@ -138,7 +139,7 @@ describe("formats", () => {
       expect(said.code, said.stderr).toBe(0);
       const bytes = await readFile(out);
       const names = view.columns.map(({ name }) => `"${name}"`);
-      const expected = await plain.query(`SELECT ${names.join(", ")} FROM reporting.${view.name}`);
+      const expected = await plain.query(`SELECT ${names.join(", ")} FROM ${inSchema(view.name)}`);
       expect(JSON.parse(said.stdout)).toMatchObject({
         rows: expected.rowCount,
         bytes: bytes.length,

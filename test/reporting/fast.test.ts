@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { connectPlain, setupSource } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
 
 /**
  * Pages that views read before anything was analyzed: times would depend on the machine. Two workspaces with 50 users
@@ -58,7 +59,7 @@ test("views read what a question needs, without statistics", async () => {
   const pages = [];
   for (const [view, question] of QUESTIONS) {
     const { rows } = await client.query(
-      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM reporting.${view} ${question}`,
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM ${inSchema(view)} ${question}`,
     );
     const { Plan: plan } = JSON.parse(rows[0]["QUERY PLAN"])[0];
     expect(plan["Actual Rows"], `${view} ${question}`).toBeGreaterThan(0);
@@ -72,8 +73,8 @@ test("figures are looked up only where a query shows them", async () => {
   const { url } = await setupSource();
   const client = await connectPlain(url);
   for (const text of [
-    "SELECT min(usage_hour), max(usage_hour) FROM reporting.fct_usage_workspace_hourly",
-    "SELECT DISTINCT workspace_name FROM reporting.fct_usage_workspace_hourly",
+    "SELECT min(usage_hour), max(usage_hour) FROM reporting_detail.fct_usage_workspace_hourly",
+    "SELECT DISTINCT workspace_name FROM reporting_detail.fct_usage_workspace_hourly",
     "SELECT max(usage_date) FROM reporting.fct_usage_workspace_daily",
   ]) {
     const { rows } = await client.query(`EXPLAIN ${text}`);
@@ -92,9 +93,9 @@ test("a filter on source, dimension or workspace leaves out other cells before a
     ["fct_usage_workspace_monthly", workspace],
     ["usage_coverage_daily", `${workspace} AND group_by = 'project'`],
     ["usage_month_to_date", "workspace_id IS NOT NULL"],
-  ]) {
+  ] as const) {
     const { rows } = await client.query(
-      `EXPLAIN (VERBOSE) SELECT * FROM reporting.${view} WHERE ${question}`,
+      `EXPLAIN (VERBOSE) SELECT * FROM ${inSchema(view)} WHERE ${question}`,
     );
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
     // What is filtered after it was computed. The fence itself is never computed.
@@ -103,6 +104,8 @@ test("a filter on source, dimension or workspace leaves out other cells before a
     );
     expect(plan, view).not.toContain("row_number");
   }
-  const { rows } = await client.query("EXPLAIN (VERBOSE) SELECT * FROM reporting.usage_unattributed_daily");
+  const { rows } = await client.query(
+    "EXPLAIN (VERBOSE) SELECT * FROM reporting_detail.usage_unattributed_daily",
+  );
   expect(JSON.stringify(rows)).not.toContain("row_number");
 });

@@ -13,7 +13,7 @@ const charges = async (client: pg.Client) =>
       SELECT to_char("x_BillingMonth", 'YYYY-MM') AS month, "x_UsageDate" AS day, right("SubAccountId", 1) AS of,
              coalesce("ChargeClass", '-') AS class, "PricingQuantity" AS traces,
              trim_scale("ContractedUnitPrice") AS price, trim_scale("BilledCost") AS cost
-      FROM reporting.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth", 2, 3, "ContractedUnitPrice"`)
+      FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth", 2, 3, "ContractedUnitPrice"`)
   ).rows.map((row) => Object.values(row).join(" "));
 
 describe("FOCUS", () => {

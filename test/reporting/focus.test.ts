@@ -58,7 +58,7 @@ async function enterUsage(
 
 const COSTS = `SELECT "x_UsageDate" AS day, "SubAccountId" AS workspace, "SkuId" AS sku, "BilledCost" AS cost,
                       "BillingCurrency" AS currency
-               FROM reporting.focus_1_4_cost_and_usage ORDER BY 2, 1, 3`;
+               FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 2, 1, 3`;
 
 describe("which price applies", () => {
   test("the view is empty without prices", async () => {
@@ -80,7 +80,7 @@ describe("which price applies", () => {
     const { rows } = await client.query(
       `SELECT "x_UsageDate" AS day, "ConsumedQuantity" AS traces, "EffectiveCost" AS cost, "x_IsFinal" AS final,
               "x_CoverageStatus" AS status, "ChargeDescription" AS words
-       FROM reporting.focus_1_4_cost_and_usage ORDER BY "SubAccountId", 1`,
+       FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "SubAccountId", 1`,
     );
     const words = (traces: number, workspace: string, day: string, price: string) =>
       `Estimate: ${traces} traces of ${workspace} on ${day} at ${price} USD each (traces)`;
@@ -136,7 +136,7 @@ describe("which price applies", () => {
     await enterPrices(bench.store, [{ unitPrice: "2" }]);
     const client = await connectPlain(bench.url);
     const { rows } = await client.query(
-      `SELECT sum("BilledCost") AS cost FROM reporting.focus_1_4_cost_and_usage`,
+      `SELECT sum("BilledCost") AS cost FROM reporting_detail.focus_1_4_cost_and_usage`,
     );
     expect(rows).toEqual([{ cost: "10.0000000000" }]);
   });
@@ -178,7 +178,7 @@ test("costs are price times traces to the last digit for any price and count", a
           0n,
         );
         const sum = await client.query(
-          `SELECT coalesce(sum("BilledCost"), 0)::numeric(38, 10) AS cost FROM reporting.focus_1_4_cost_and_usage`,
+          `SELECT coalesce(sum("BilledCost"), 0)::numeric(38, 10) AS cost FROM reporting_detail.focus_1_4_cost_and_usage`,
         );
         expect(sum.rows).toEqual([{ cost: decimal(total) }]);
       },

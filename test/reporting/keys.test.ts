@@ -7,6 +7,7 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { addSource } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 /** What the platform could send itself, and what readers would take for no id. */
 const LOOK_ALIKES = ["(none)", "\\(none)", "\\\\(none)"];
@@ -135,7 +136,7 @@ test("the key that each view's comment names is unique", async () => {
 
   const { rows: views } = await client.query<{ name: string; key: string | null }>(`
     SELECT relname AS name, substring(obj_description(oid) FROM '\\(key: ([^)]+)\\)') AS key
-    FROM pg_class WHERE relnamespace = 'reporting'::regnamespace AND relkind = 'v' ORDER BY 1`);
+    FROM pg_class WHERE relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND relkind = 'v' ORDER BY 1`);
   expect(
     views.filter(({ key }) => key === null).map(({ name }) => name),
     "views whose comment names no key: (key: one, other)",
@@ -143,7 +144,7 @@ test("the key that each view's comment names is unique", async () => {
   for (const { name, key } of views) {
     const columns = (key ?? "").split(", ").map((column) => pg.escapeIdentifier(column));
     const { rows } = await client.query<{ all: number; keys: number }>(
-      `SELECT count(*)::integer AS all, count(DISTINCT (${columns.join(", ")}))::integer AS keys FROM reporting.${pg.escapeIdentifier(name)}`,
+      `SELECT count(*)::integer AS all, count(DISTINCT (${columns.join(", ")}))::integer AS keys FROM ${inSchema(pg.escapeIdentifier(name))}`,
     );
     expect(rows[0]?.all, name).toBeGreaterThan(0);
     expect(rows[0]?.keys, `${name} (${key})`).toBe(rows[0]?.all);

@@ -18,6 +18,7 @@ import {
 } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
 const MEASURES = ["nodes_executed", "agent_runs", "agent_uptime_seconds"] as const;
@@ -222,9 +223,9 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
                       FROM unnest('{EUR,USD}'::text[]) c LEFT JOIN (${text}) t ON t.currency = c GROUP BY 1 ORDER BY 1`);
       const whole = [...totals].map(([currency, sum]) => `${currency} ${sum}`);
       const focus = (view: string) =>
-        `SELECT "BillingCurrency" AS currency, "BilledCost" AS cost FROM reporting.${view}`;
+        `SELECT "BillingCurrency" AS currency, "BilledCost" AS cost FROM ${inSchema(view)}`;
       for (const dimension of ["workspace"]) {
-        const view = `SELECT currency, estimated_cost AS cost FROM reporting.fct_cost_${dimension}_daily`;
+        const view = `SELECT currency, estimated_cost AS cost FROM ${inSchema(`fct_cost_${dimension}_daily`)}`;
         expect(await sums(view), dimension).toEqual(whole);
       }
       expect(await sums(focus("focus_1_4_cost_and_usage"))).toEqual(whole);
@@ -234,7 +235,7 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
       const divided = async (about: string) => {
         const bySku = (dimension: string) =>
           lines(`SELECT usage_date, workspace_id, sku, currency, measure, sum(quantity), sum(estimated_cost)
-                 FROM reporting.fct_cost_${dimension}_daily GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`);
+                 FROM ${inSchema(`fct_cost_${dimension}_daily`)} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`);
         const ofWorkspaces = await bySku("workspace");
         expect(await bySku("user"), `by user${about}`).toEqual(ofWorkspaces);
         expect(await bySku("project"), `by project${about}`).toEqual(ofWorkspaces);
@@ -281,7 +282,7 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
           })
           .sort();
       const idsOf = (dimension: string, id: string) =>
-        lines(`SELECT usage_date, workspace_id, sku, ${id} AS id, quantity, estimated_cost FROM reporting.fct_cost_${dimension}_daily
+        lines(`SELECT usage_date, workspace_id, sku, ${id} AS id, quantity, estimated_cost FROM ${inSchema(`fct_cost_${dimension}_daily`)}
                WHERE ${id} <> '(none)' ORDER BY concat_ws(' ', usage_date, workspace_id, sku, ${id}) COLLATE "C"`);
       const isDeployed = (measure: PricedMeasure) => (MEASURES as readonly string[]).includes(measure);
       expect(await idsOf("user", "user_id")).toEqual(ofIds([0, 5, 31, 60], () => true));
@@ -319,7 +320,7 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
   ]);
   expect(
     await lines(`SELECT "SkuId", "SkuMeter", "ConsumedQuantity", "ConsumedUnit", "PricingUnit", "BilledCost", "ServiceName"
-                 FROM reporting.focus_1_4_cost_and_usage ORDER BY 1`),
+                 FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`),
   ).toEqual([
     "base Traces 100 Traces Traces 50.0000000000 Agent platform traces",
     "extended Long-lived Traces 30 Traces Traces 120.0000000000 Agent platform traces",
@@ -341,10 +342,10 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
   ]);
   expect(
     await lines(
-      `SELECT "SkuId", "ConsumedQuantity", "BilledCost" FROM reporting.focus_1_4_cost_and_usage ORDER BY 1`,
+      `SELECT "SkuId", "ConsumedQuantity", "BilledCost" FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
     ),
   ).toEqual(["extended 30 135.0000000000", "short 70 35.0000000000"]);
-  expect(await lines("SELECT * FROM reporting.usage_unpriced_daily")).toEqual([]);
+  expect(await lines("SELECT * FROM reporting_detail.usage_unpriced_daily")).toEqual([]);
 });
 
 test("costs of tiers and deployments belong to who used them, by user, project and deployment", async () => {
@@ -359,7 +360,7 @@ test("costs of tiers and deployments belong to who used them, by user, project a
   ]);
   const shown = (dimension: string, id: string) =>
     lines(`SELECT sku, right(${id}, 6), quantity, trim_scale(estimated_cost), is_final, coverage_status
-           FROM reporting.fct_cost_${dimension}_daily ORDER BY 1, 2`);
+           FROM ${inSchema(`fct_cost_${dimension}_daily`)} ORDER BY 1, 2`);
   expect(await shown("user", "user_id")).toEqual([
     "extended (none) 12 54 t ok",
     "extended 00000a 18 81 t ok",
@@ -434,7 +435,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
   expect(closed).toMatchObject({ state: "closed" });
   await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: ALWAYS });
   expect(
-    await lines(`SELECT sku, measure, closed_traces, closed_cost, adjustment_cost FROM reporting.usage_month_close_cost
+    await lines(`SELECT sku, measure, closed_traces, closed_cost, adjustment_cost FROM reporting_detail.fct_month_close_cost
                  WHERE workspace_id = '${WORKSPACE}' ORDER BY 1`),
   ).toEqual([
     "base traces 10 10.0000000000 0.0000000000",
@@ -445,7 +446,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
   await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
   expect(
     await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", "ConsumedQuantity", "ConsumedUnit", "x_IsFinal"
-                 FROM reporting.focus_1_4_cost_and_usage WHERE "SubAccountId" = '${WORKSPACE}' ORDER BY 1, 2`),
+                 FROM reporting_detail.focus_1_4_cost_and_usage WHERE "SubAccountId" = '${WORKSPACE}' ORDER BY 1, 2`),
   ).toEqual([
     "base 2026-03-01 - 10 Traces t",
     "extended 2026-03-01 - 4 Traces t",

@@ -97,14 +97,14 @@ test("the month to date names its final and provisional part, the same days befo
     { workspaceId: late, dataStart: begun, figures: await fill(lateId, late, begun) },
   ];
   const { rows } = await client.query(
-    `SELECT ${Object.keys(expected(all[0] as Loaded)).join(", ")} FROM reporting.usage_month_to_date ORDER BY workspace_id`,
+    `SELECT ${Object.keys(expected(all[0] as Loaded)).join(", ")} FROM reporting_detail.usage_month_to_date ORDER BY workspace_id`,
   );
   expect(rows).toEqual(all.map(expected));
 
   // To the trace what the monthly view says, which sums the loaded part of each month.
   const { rows: months } = await client.query(
     `SELECT m.workspace_id, m.month_start, m.traces, m.traces_loaded, m.is_complete, m.is_month_over, d.traces AS daily
-     FROM reporting.fct_usage_workspace_monthly m
+     FROM reporting_detail.fct_usage_workspace_monthly m
      JOIN (SELECT workspace_id, date_trunc('month', usage_date)::date AS month_start, sum(traces) AS traces
            FROM reporting.fct_usage_workspace_daily GROUP BY 1, 2) d USING (workspace_id, month_start)`,
   );
@@ -132,7 +132,7 @@ async function calendar(client: pg.Client): Promise<void> {
   const first = Date.parse(rows[0].usage_date);
   expect(rows.at(-1).usage_date).toBe(`${new Date(now).getUTCFullYear() + 1}-12-31`);
   const { rows: states } = await client.query(
-    `SELECT usage_date, bool_and(status IN ('ok', 'empty')) AS is_final FROM reporting.usage_coverage_daily
+    `SELECT usage_date, bool_and(status IN ('ok', 'empty')) AS is_final FROM reporting_detail.usage_coverage_daily
      WHERE stride = 'day' GROUP BY 1`,
   );
   const isFinal = new Map(states.map((row) => [row.usage_date, row.is_final]));

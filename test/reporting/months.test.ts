@@ -45,7 +45,7 @@ async function loadMonth(groupBy: GroupBy, ids: readonly string[], hours: { sett
 async function march(groupBy: GroupBy, id: string) {
   const { rows } = await client.query(`
     SELECT ${id} AS id, traces, days_expected, days_loaded, is_complete, is_final
-    FROM reporting.fct_usage_${groupBy}_monthly
+    FROM reporting_detail.fct_usage_${groupBy}_monthly
     WHERE workspace_id = '${WORKSPACE}' AND month_start = '${FIRST}' ORDER BY 1`);
   return rows;
 }

@@ -6,6 +6,7 @@ import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { enterDimension, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
 
 const [KEPT, REMOVED] = WORKSPACES;
 /** Days from 20 March on, by their place: the removed workspace has none of them. */
@@ -54,9 +55,9 @@ async function setup() {
           ["usage_month_to_date", "month_start", ""],
         ]
           .map(
-            ([view, time, where], at) => `
+            ([view = "", time, where], at) => `
               SELECT ${at} AS n, concat_ws(' ', '${view}', to_char(min(${time}), 'MM-DD'), to_char(max(${time}), 'MM-DD'), count(*)) AS line
-              FROM reporting.${view} WHERE workspace_id = '${REMOVED}' ${where} HAVING count(*) > 0`,
+              FROM ${inSchema(view)} WHERE workspace_id = '${REMOVED}' ${where} HAVING count(*) > 0`,
           )
           .join(" UNION ALL ")} ORDER BY n`,
       ),

@@ -16,6 +16,7 @@ import { totalsToClose } from "../../src/store/months/month-totals.ts";
 import { enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 /** Views that were there before other kinds and tiers were loaded: what reads them still means traces of all tiers. */
 const ABOUT_OTHERS = /_by_tier_|_deployment|_by_kind_|_upgrade_/;
@@ -106,19 +107,19 @@ async function everything(): Promise<Record<string, unknown>> {
   const { rows: views } = await client.query<{ name: string; columns: string }>(
     `SELECT c.relname AS name, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-     WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' AND a.attname <> 'lag_seconds' GROUP BY 1`,
+     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND a.attname <> 'lag_seconds' GROUP BY 1`,
   );
   const read: Record<string, unknown> = {};
   const keep = async (name: string, text: string) => {
     read[name] = (await client.query(`SELECT x::text AS row FROM (${text}) x ORDER BY 1`)).rows;
   };
   for (const { name, columns } of views) {
-    if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM reporting.${name}`);
+    if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM ${inSchema(name)}`);
   }
   for (const groupBy of GROUPINGS) {
     await keep(
       `as of, ${groupBy}`,
-      `SELECT * FROM reporting.usage_${groupBy}_daily_as_of(now() - interval '1 second')`,
+      `SELECT * FROM reporting_detail.usage_${groupBy}_daily_as_of(now() - interval '1 second')`,
     );
   }
   const range = windowOf("day", ...MARCH);

@@ -4,6 +4,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openDays, requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
+import { inSchema } from "../support/views.ts";
 import {
   at,
   begin,
@@ -44,7 +45,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     bundle,
     `
     SELECT usage_date || ' ' || workspace_id || ' ' || stride AS key, status IN ('ok', 'empty') AS is_final, ${COLUMNS}
-    FROM reporting.usage_coverage_daily WHERE group_by = 'project' AND usage_date >= $1 AND usage_date < $2`,
+    FROM reporting_detail.usage_coverage_daily WHERE group_by = 'project' AND usage_date >= $1 AND usage_date < $2`,
   );
   for (const row of coverage) {
     expect(instants(row), `${about}: coverage ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
@@ -121,7 +122,7 @@ test(`the columns of proof are the model's and those of close after every step (
 test("a query of a daily view reads how days were proved only if it asks for it", async () => {
   const { reader } = await setupStore();
   const planOf = async (view: string, columns: string) =>
-    (await reader.query<{ "QUERY PLAN": string }>(`EXPLAIN SELECT ${columns} FROM reporting.${view}`)).rows
+    (await reader.query<{ "QUERY PLAN": string }>(`EXPLAIN SELECT ${columns} FROM ${inSchema(view)}`)).rows
       .map((row) => row["QUERY PLAN"])
       .join("\n");
   const views = [

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
 const USER = "12345678-0000-4000-8000-00000000000b";
@@ -64,7 +65,7 @@ const FUNCTIONS = `
 const functionsOf = (schema: string) => FUNCTIONS.replace("'%'", `'${schema}'`);
 const VIEWS = `
   SELECT c.relname AS name FROM pg_class c
-  WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v' ORDER BY 1`;
+  WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' ORDER BY 1`;
 
 describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
   test("is refused every table, view, sequence and function of the schema usage", async () => {
@@ -97,7 +98,7 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
   test("can neither change nor create anything in the schema reporting", async () => {
     const reader = await connectPlain(url, role);
     const attempts = [
-      ...(await namesOf(owner, VIEWS)).map((name) => `DELETE FROM reporting.${name}`),
+      ...(await namesOf(owner, VIEWS)).map((name) => `DELETE FROM ${inSchema(name)}`),
       ...[
         "CREATE TABLE reporting.mine ()",
         "CREATE VIEW public.mine AS SELECT 1",
@@ -111,18 +112,20 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
 
 describe("views with e-mail addresses", () => {
   const WITH_ADDRESSES = [
-    ...["dim_user", "fct_usage_user_daily", "fct_usage_user_hourly", "usage_month_close", "usage_record"],
+    ...["dim_user", "fct_usage_user_daily", "fct_usage_user_hourly", "fct_month_close", "usage_record"],
   ];
 
   test("show them to usage_reader, who reads every view", async () => {
     const reader = await connectPlain(url, "usage_reader");
     for (const view of await namesOf(owner, VIEWS))
-      await reader.query(`SELECT * FROM reporting.${view} LIMIT 1`);
+      await reader.query(`SELECT * FROM ${inSchema(view)} LIMIT 1`);
     for (const view of WITH_ADDRESSES) {
-      const { rows } = await reader.query(`SELECT * FROM reporting.${view}`);
+      const { rows } = await reader.query(`SELECT * FROM ${inSchema(view)}`);
       expect(JSON.stringify(rows), view).toContain(EMAIL);
     }
-    const asOf = await reader.query("SELECT * FROM reporting.usage_user_daily_as_of($1)", [BEFORE_TODAY]);
+    const asOf = await reader.query("SELECT * FROM reporting_detail.usage_user_daily_as_of($1)", [
+      BEFORE_TODAY,
+    ]);
     expect(asOf.rows).toMatchObject([{ user_email: EMAIL, traces: "5" }]);
   });
 
@@ -132,7 +135,7 @@ describe("views with e-mail addresses", () => {
     const seen: string[] = [];
     for (const view of await namesOf(owner, VIEWS)) {
       const { rows } = await reader
-        .query(`SELECT * FROM reporting.${view}`)
+        .query(`SELECT * FROM ${inSchema(view)}`)
         .catch((error: { code: string }) => {
           expect(error.code, view).toBe(DENIED);
           refused.push(view);
@@ -163,13 +166,13 @@ describe("views with e-mail addresses", () => {
       namesOf(
         owner,
         `SELECT column_name || ' ' || data_type AS name FROM information_schema.columns
-         WHERE table_schema = 'reporting' AND table_name = '${view}' ORDER BY ordinal_position`,
+         WHERE table_schema IN ('reporting', 'reporting_detail') AND table_name = '${view}' ORDER BY ordinal_position`,
       );
     for (const twin of twins) {
       const view = twin.replace(/_masked$/, "");
       expect(await columns(twin), twin).toEqual(await columns(view));
       const rows = async (name: string) => {
-        const found = await owner.query(`SELECT * FROM reporting.${name}`);
+        const found = await owner.query(`SELECT * FROM ${inSchema(name)}`);
         return found.rows.map(({ user_email, dimension_name, ...rest }) => JSON.stringify(rest)).sort();
       };
       expect(await rows(twin), twin).toEqual(await rows(view));
@@ -190,7 +193,7 @@ describe("views with e-mail addresses", () => {
       ["usage_record", "dimension_name"],
     ]) {
       const { rows } = await reader.query(
-        `SELECT DISTINCT ${label} AS label FROM reporting.${view}_masked WHERE ${label} LIKE 'user %' ORDER BY 1`,
+        `SELECT DISTINCT ${label} AS label FROM reporting_detail.${view}_masked WHERE ${label} LIKE 'user %' ORDER BY 1`,
       );
       expect(rows, view).toEqual(ids.map((id) => ({ label: `user ${id}` })));
     }
@@ -200,13 +203,13 @@ describe("views with e-mail addresses", () => {
     const reader = await connectPlain(url, "usage_reader_masked");
     const listed = await namesOf(
       reader,
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema IN ('reporting', 'usage')",
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema IN ('reporting', 'reporting_detail', 'usage')",
     );
     expect(listed).toEqual(expect.arrayContaining(["dim_user_masked", "fct_usage_workspace_daily"]));
-    for (const view of listed) await reader.query(`SELECT FROM reporting.${view} LIMIT 1`);
+    for (const view of listed) await reader.query(`SELECT FROM ${inSchema(view)} LIMIT 1`);
     const columns = await namesOf(
       reader,
-      "SELECT DISTINCT table_name AS name FROM information_schema.columns WHERE table_schema IN ('reporting', 'usage')",
+      "SELECT DISTINCT table_name AS name FROM information_schema.columns WHERE table_schema IN ('reporting', 'reporting_detail', 'usage')",
     );
     expect(columns.sort()).toEqual(listed.sort());
   });

@@ -32,7 +32,7 @@ async function expected({ client }: Transaction) {
              SELECT FROM usage.closed_workspace x JOIN usage.month_close m USING (close_id) JOIN usage.entity e ON e.entity_id = x.workspace_id
              WHERE x.is_left_out AND e.external_id = v.workspace_id AND m.month_start = date_trunc('month', v.usage_date)
            ) AS is_left_out, proved_at IS NOT NULL AS is_proved, is_reconciled
-    FROM reporting.usage_coverage_daily v
+    FROM reporting_detail.usage_coverage_daily v
     WHERE stride = 'day' AND usage_date < (now() AT TIME ZONE 'UTC')::date ORDER BY 1`);
   const days = [...Map.groupBy(rows, ({ day }) => day)];
   const [{ start = "", today = "", open_from = "" } = {}] = await sql<Record<string, string>>(

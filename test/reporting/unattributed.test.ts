@@ -29,7 +29,7 @@ const load = (groupBy: GroupBy, rows: readonly AnswerRow[], settleAfterMs = 0) =
 async function dayByProject() {
   const { rows } = await client.query(`
     SELECT workspace_traces, attributed_traces, unattributed_traces, is_final
-    FROM reporting.usage_unattributed_daily
+    FROM reporting_detail.usage_unattributed_daily
     WHERE workspace_id = '${WORKSPACE}' AND usage_date = '${DAY}' AND group_by = 'project'`);
   return rows;
 }

@@ -20,7 +20,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
   const read = async () =>
     (
       await client.query<Record<string, string>>(
-        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other, unpriced_skus AS skus FROM reporting.usage_unpriced_daily ORDER BY 1, 2",
+        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other, unpriced_skus AS skus FROM reporting_detail.usage_unpriced_daily ORDER BY 1, 2",
       )
     ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other} ${row.skus}`);
   const costs = () => unpricedUsage(bench.store.db, bench.sourceId);
@@ -52,13 +52,13 @@ test("days with usage and without a price are listed, counted and named; zeros a
   });
   expect(await notes()).toEqual([
     `SKU traces of ${WORKSPACE} has no price from 2026-04-05 to 2026-04-15 (not included): one price ends and the next begins later.`,
-    "Source default: 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.",
+    "Source default: 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
     "The SKUs extra and traces are valid on the same days. Each is charged for everything that it counts on those days.",
   ]);
   const status = await usageEtl(["status"], { DATABASE_URL: bench.url });
   const shown = status.stdout.replace(/\s+/g, " ");
   expect(shown).toContain("costs 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price");
-  expect(shown).toContain("See reporting.usage_unpriced_daily. [unpriced]");
+  expect(shown).toContain("See reporting_detail.usage_unpriced_daily. [unpriced]");
 
   // No price at all is for the other workspace.
   await enterPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);
@@ -82,7 +82,7 @@ test("in a month of closed costs, what was closed without a price stays without 
   const read = async () =>
     (
       await client.query<Record<string, string>>(
-        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other FROM reporting.usage_unpriced_daily ORDER BY 1, 2",
+        "SELECT usage_date AS day, workspace_id AS w, traces, has_other_price AS other FROM reporting_detail.usage_unpriced_daily ORDER BY 1, 2",
       )
     ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other}`);
   const leftOut = async () => (await unpricedUsage(bench.store.db, bench.sourceId)).traces;

@@ -15,6 +15,7 @@ import { DAYS, dayOf } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 /** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
 const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
@@ -156,7 +157,7 @@ async function compare(
     client.query<{ bucket: string; id: string; traces: string }>(
       `SELECT ${per === "hour" ? `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')` : `${time}::text`} AS bucket,
             ${DIMENSIONS[of.by].id} AS id, traces
-     FROM reporting.${view}
+     FROM ${inSchema(view)}
      WHERE ${time} >= $1::date AND ${time} < $2::date AND traces > 0
        AND ($3::integer IS NULL OR workspace_id = (SELECT external_id FROM usage.entity WHERE entity_id = $3))`,
       [from, to, of.workspaceId],
@@ -211,7 +212,7 @@ async function compareLoaded(store: Store, client: pg.Client, of: UsageOf, range
     const { rows } = await client.query<{ at: string; workspace: string; loaded: string; final: string }>(
       `SELECT extract(epoch FROM ${time})::bigint * 1000 AS at, workspace_id AS workspace,
               bool_and(traces IS NOT NULL)::text AS loaded, bool_and(is_final)::text AS final
-       FROM reporting.fct_usage_${of.by}_${view} WHERE ${time} >= $1::date AND ${time} < $2::date GROUP BY 1, 2`,
+       FROM ${inSchema(`fct_usage_${of.by}_${view}`)} WHERE ${time} >= $1::date AND ${time} < $2::date GROUP BY 1, 2`,
       [range.from, range.to],
     );
     const parts = await loaded(store.db, of, range);

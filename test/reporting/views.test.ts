@@ -8,6 +8,7 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { setupSource } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const OTHER = "00000000-0000-4000-8000-000000000002";
@@ -115,7 +116,7 @@ describe("the status of a day", () => {
   test("is not_available for hours that the server does not have, instead of a gap", async () => {
     await learnCapability(store.db, { sourceId, capability: "no_hour", evidence: "test" });
     const rows = await query(
-      `SELECT DISTINCT status FROM reporting.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
+      `SELECT DISTINCT status FROM reporting_detail.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
     );
     expect(rows).toEqual([{ status: "not_available" }]);
   });
@@ -177,12 +178,12 @@ test("empty ids are shown as (none), and an id with several names has the latest
   ]);
 });
 
-describe("the schema reporting", () => {
+describe("the schemas of the views", () => {
   test("has the columns of columns.txt, in this order, of types that every client understands", async () => {
     const rows = await query(
       `SELECT concat(table_name, '.', column_name, ' ', data_type,
                      CASE WHEN data_type = 'numeric' THEN '(' || numeric_precision || ',' || numeric_scale || ')' END) AS column
-       FROM information_schema.columns WHERE table_schema = 'reporting' ORDER BY table_name, ordinal_position`,
+       FROM information_schema.columns WHERE table_schema IN ('reporting', 'reporting_detail') ORDER BY table_name, ordinal_position`,
     );
     await expect(`${rows.map((row) => row.column).join("\n")}\n`).toMatchFileSnapshot("columns.txt");
     const types = new Set(rows.map((row) => String(row.column).split(" ").slice(1).join(" ")));
@@ -192,11 +193,20 @@ describe("the schema reporting", () => {
     expect([...types].filter((type) => !understood.includes(type) && !exact.test(type))).toEqual([]);
   });
 
+  test("has twelve views at most, which a newcomer needs, and no name that reporting_detail has too", async () => {
+    const rows = await query(
+      "SELECT table_schema AS schema, table_name AS name FROM information_schema.views WHERE table_schema IN ('reporting', 'reporting_detail')",
+    );
+    const inBoth = Map.groupBy(rows, ({ name }) => name);
+    expect([...inBoth.values()].filter((places) => places.length > 1)).toEqual([]);
+    expect(rows.filter(({ schema }) => schema === "reporting").length).toBeLessThanOrEqual(12);
+  });
+
   test("has a comment on every view and column", async () => {
     const silent = await query(
       `SELECT c.relname || '.' || coalesce(a.attname, '') AS what
        FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-       WHERE c.relnamespace = 'reporting'::regnamespace AND c.relkind = 'v'
+       WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v'
          AND (obj_description(c.oid) IS NULL OR col_description(c.oid, a.attnum) IS NULL)`,
     );
     expect(silent).toEqual([]);
@@ -208,10 +218,10 @@ describe("the schema reporting", () => {
     onTestFinished(() => client.end());
     await client.query("SET ROLE usage_reader");
     const { rows } = await client.query(
-      "SELECT table_name FROM information_schema.views WHERE table_schema = 'reporting'",
+      "SELECT table_name FROM information_schema.views WHERE table_schema IN ('reporting', 'reporting_detail')",
     );
     expect(rows.length).toBeGreaterThan(15);
-    for (const { table_name } of rows) await client.query(`SELECT * FROM reporting.${table_name} LIMIT 1`);
+    for (const { table_name } of rows) await client.query(`SELECT * FROM ${inSchema(table_name)} LIMIT 1`);
     await expect(client.query("SELECT * FROM usage.source")).rejects.toThrow(/permission denied/);
     await expect(client.query("DELETE FROM reporting.dim_date")).rejects.toThrow();
   });

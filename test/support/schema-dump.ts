@@ -43,7 +43,7 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
 }
 
 /** Without the tables of the migrator. */
-const OURS = `c.relnamespace IN ('usage'::regnamespace, 'reporting'::regnamespace) AND c.relname NOT LIKE 'kysely%'`;
+const OURS = `c.relnamespace IN ('usage'::regnamespace, 'reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relname NOT LIKE 'kysely%'`;
 const NAME = "c.relnamespace::regnamespace || '.' || c.relname";
 /** Byte order: the collation of the database may sort differently. */
 const ORDER = `ORDER BY (${NAME}) COLLATE "C"`;
@@ -104,7 +104,7 @@ const FUNCTIONS = `
   SELECT format('-- FUNCTION %s.%I(%s) RETURNS %s', p.pronamespace::regnamespace, p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid))
     || chr(10) AS text
   FROM pg_proc p
-  WHERE p.pronamespace IN ('usage'::regnamespace, 'reporting'::regnamespace)
+  WHERE p.pronamespace IN ('usage'::regnamespace, 'reporting'::regnamespace, 'reporting_detail'::regnamespace)
   ORDER BY (p.pronamespace::regnamespace || '.' || p.proname || pg_get_function_arguments(p.oid)) COLLATE "C"`;
 
 const COMMENTS = `

@@ -17,7 +17,7 @@ import { setupMigrated } from "./store.ts";
 const DAY_MS = 86_400_000;
 /** One project and a few users in each workspace: these tests are about tasks, however much each of them loads. */
 const SCALE = 0.2;
-const GAPS = `SELECT count(*) FROM reporting.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional')`;
+const GAPS = `SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional')`;
 
 /** A database, a Redis that only this test uses, a stand-in, and the environment of a process that serves them. */
 export interface ServiceBench {

@@ -14,6 +14,7 @@ import { listViews, type View } from "../../src/store/export/views.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 
 /**
  * What BI tools are made of, where this machine has it: `apt-get install libpostgresql-jdbc-java odbc-postgresql unixodbc
@@ -80,7 +81,7 @@ beforeEach(async () => {
 async function rowCounts(client: pg.ClientBase, all: readonly View[]): Promise<[string, number][]> {
   const found: [string, number][] = [];
   for (const { name } of all) {
-    const { rows } = await client.query(`SELECT count(*)::integer AS count FROM reporting.${name}`);
+    const { rows } = await client.query(`SELECT count(*)::integer AS count FROM ${inSchema(name)}`);
     found.push([name, rows[0].count]);
   }
   return found;
@@ -90,10 +91,10 @@ async function rowCounts(client: pg.ClientBase, all: readonly View[]): Promise<[
 const VALUES = [
   `SELECT usage_date, traces, is_final FROM reporting.fct_usage_workspace_daily
    WHERE workspace_id = '${WORKSPACE}' AND usage_date = '2026-03-01'`,
-  `SELECT usage_hour, traces FROM reporting.fct_usage_workspace_hourly
+  `SELECT usage_hour, traces FROM reporting_detail.fct_usage_workspace_hourly
    WHERE workspace_id = '${OTHER}' AND usage_hour = '2026-03-01T00:00Z'`,
   `SELECT sum(traces) AS traces FROM reporting.fct_usage_workspace_daily`,
-  `SELECT "x_UsageDate", "ConsumedQuantity", "EffectiveCost" FROM reporting.focus_1_4_cost_and_usage LIMIT 1`,
+  `SELECT "x_UsageDate", "ConsumedQuantity", "EffectiveCost" FROM reporting_detail.focus_1_4_cost_and_usage LIMIT 1`,
   "SELECT current_user::text AS name",
 ];
 const COST = (() => {
@@ -178,7 +179,11 @@ describe("ODBC", () => {
 
   test.for(ZONES)("reads the same values in the zone %s", async (zone, { skip }) => {
     if (driver === undefined) return skip(absent ?? "no ODBC driver for PostgreSQL (odbc-postgresql)");
-    const settings = ["SET ROLE usage_reader", "SET search_path = reporting", "SET TIME ZONE 'UTC'"];
+    const settings = [
+      "SET ROLE usage_reader",
+      "SET search_path = reporting, reporting_detail",
+      "SET TIME ZONE 'UTC'",
+    ];
     const connection = [
       ...[`DRIVER={${driver}}`, `SERVER=${database.hostname}`, `PORT=${database.port}`],
       ...[`DATABASE=${database.pathname.slice(1)}`, `UID=${decodeURIComponent(database.username)}`],
@@ -197,7 +202,7 @@ describe("ODBC", () => {
         .map((line) => line.split("\t"));
     };
     const described = await isql(views.map(({ name }) => `help ${name}`));
-    const columns = described.filter(([, schema]) => schema === "reporting");
+    const columns = described.filter(([, schema]) => schema?.startsWith("reporting"));
     expect(columns.map(([, , view, name]) => `${view}.${name}`).sort()).toEqual(columnNames());
     // Of ODBC's types: 0 is unknown.
     const types = new Set(columns.map(([, , , , code, name]) => `${name} ${code}`));
@@ -232,11 +237,11 @@ describe("psql", () => {
       return (await run("psql", args, { env, maxBuffer: 1 << 26 })).stdout.trim().split("\n");
     };
     // Verbose: the comments too.
-    const described = await psql("\\dv+ reporting.*");
+    const described = await psql("\\dv+ reporting*.*");
     expect(described).toHaveLength(views.length);
     expect(described.filter((line) => !line.includes("Grain:"))).toEqual([]);
     const read = await psql(
-      ...views.map(({ name }) => `SELECT '${name}', count(*) FROM (SELECT * FROM reporting.${name}) v`),
+      ...views.map(({ name }) => `SELECT '${name}', count(*) FROM (SELECT * FROM ${inSchema(name)}) v`),
     );
     expect(new Map(read.map((line) => [line.split("|")[0] ?? "", Number(line.split("|")[1])]))).toEqual(
       counts,
@@ -274,7 +279,7 @@ describe("a driver of Node, in a process of the zone", () => {
     const given = JSON.stringify({
       driver,
       connection,
-      views: views.map(({ name }) => name),
+      views: views.map(({ schema, name }) => `${schema}.${name}`),
       queries: VALUES,
     });
     const { stdout } = await run(process.execPath, ["-e", program, given], {
@@ -294,7 +299,7 @@ describe("a driver of Node, in a process of the zone", () => {
         const client = new pg.Client(connection);
         await client.connect();
         const counts = [], answers = [];
-        for (const view of views) counts.push([view, (await client.query("SELECT * FROM reporting." + view)).rowCount]);
+        for (const view of views) counts.push([view.split(".")[1], (await client.query("SELECT * FROM " + view)).rowCount]);
         for (const query of queries) {
           const { rows, fields } = await client.query(query);
           answers.push(fields.map(({ name, dataTypeID }) => {
@@ -324,9 +329,10 @@ describe("a driver of Node, in a process of the zone", () => {
       (async () => {
         const client = new PostgresDriver(connection);
         await client.testConnection();
-        const schema = (await client.tablesSchema()).reporting;
+        const of = await client.tablesSchema();
+        const schema = { ...of.reporting, ...of.reporting_detail };
         const counts = [], answers = [];
-        for (const view of views) counts.push([view, (await client.query("SELECT * FROM reporting." + view, [])).length]);
+        for (const view of views) counts.push([view.split(".")[1], (await client.query("SELECT * FROM " + view, [])).length]);
         for (const query of queries) answers.push(Object.values((await client.query(query, []))[0]));
         console.log(JSON.stringify({ schema, counts, answers }));
         await client.release();
@@ -367,9 +373,9 @@ describe("a driver of Node, in a process of the zone", () => {
         };
         const columns = [], counts = [];
         for (const view of views) {
-          const { all, columnTypes } = await read("SELECT * FROM reporting." + view);
+          const { all, columnTypes } = await read("SELECT * FROM " + view);
           columns.push(...columnTypes.map(({ typeFidelity, evidenceType }) => typeFidelity + " " + evidenceType));
-          counts.push([view, all.length]);
+          counts.push([view.split(".")[1], all.length]);
         }
         const { all } = await read(queries[0].replace("traces", "traces::text AS traces"));
         console.log(JSON.stringify({ columns: [...new Set(columns)], counts, day: day(all[0].usage_date), traces: all[0].traces }));

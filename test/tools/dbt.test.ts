@@ -6,6 +6,7 @@ import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { inSchema } from "../support/views.ts";
 import { compileTest, whereOf } from "./dbt/generic-tests.ts";
 import { PROPERTIES } from "./dbt/package.ts";
 
@@ -53,13 +54,17 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
   await importPrices(store, { file: "prices", lines, replace: false });
 
   const client = await connectPlain(url, "usage_reader");
-  const expand = (sql: string) => sql.replaceAll(/\{\{ source\('usage', '(\w+)'\) \}\}/g, "reporting.$1");
+  const expand = (sql: string) =>
+    sql.replaceAll(
+      /\{\{ source\('usage(_detail)?', '(\w+)'\) \}\}/g,
+      (_, detail = "", view) => `reporting${detail}.${view}`,
+    );
   const keys = expand(await readFile(new URL("tests/usage_keys_are_unique.sql", DBT), "utf8"));
   expect(keys).not.toContain("{{");
   expect((await client.query(keys)).rows).toEqual([]);
   const doubled = keys.replaceAll(
-    /reporting\.(\w+)/g,
-    "(SELECT * FROM reporting.$1 UNION ALL SELECT * FROM reporting.$1) v",
+    /reporting(?:_detail)?\.\w+/g,
+    "(SELECT * FROM $& UNION ALL SELECT * FROM $&) v",
   );
   const found = new Set((await client.query(doubled)).rows.map(({ view_name }) => view_name));
   expect([...found]).toEqual(
@@ -67,22 +72,24 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
   );
   // All of a large view would take minutes, and so would the records, whose key is a constraint.
   expect(keys).toMatch(
-    /FROM reporting\.fct_usage_user_hourly\nWHERE usage_hour >= now\(\) - interval '3 days'\nGROUP/,
+    /FROM reporting_detail\.fct_usage_user_hourly\nWHERE usage_hour >= now\(\) - interval '3 days'\nGROUP/,
   );
   expect(keys).not.toContain("usage_record");
 
   let tested = 0;
-  for (const { name: view, columns } of PROPERTIES.flatMap(({ sources = [] }) => sources[0]?.tables ?? [])) {
+  for (const { name: view, columns } of PROPERTIES.flatMap(({ sources = [] }) =>
+    sources.flatMap(({ tables }) => tables),
+  )) {
     const quoted = columns.map(({ name, quote }) => (quote === true ? `"${name}"` : name));
     const tests = columns.flatMap(({ data_tests = [] }, i) =>
       data_tests.map((one) => ({ one, column: quoted[i] as string })),
     );
     // The usage here is older than the time that the tests look at: so they run over all of it, and their condition by itself.
     const where = [...new Set(tests.flatMap(({ one }) => whereOf(one) ?? [])), "true"].join(" AND ");
-    await client.query(`SELECT FROM reporting.${view} WHERE ${where} LIMIT 1`);
+    await client.query(`SELECT FROM ${inSchema(view)} WHERE ${where} LIMIT 1`);
     // A copy: planning the view takes longer than the test.
     await client.query(
-      `CREATE TEMPORARY TABLE ${view} AS SELECT ${quoted.join(", ")} FROM reporting.${view}`,
+      `CREATE TEMPORARY TABLE ${view} AS SELECT ${quoted.join(", ")} FROM ${inSchema(view)}`,
     );
     for (const { one, column } of tests) {
       const broken = compileTest(one, { relation: `pg_temp.${view}`, column, everything: true });

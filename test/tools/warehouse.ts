@@ -4,6 +4,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import type { Manifest } from "../../src/pipeline/export/manifest.ts";
 import type { Place } from "../../src/warehouse/place.ts";
 import { connectPlain } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
 
 /** Rows as texts, null as null, in an order of their own. */
 type Rows = (string | null)[][];
@@ -47,7 +48,7 @@ export async function readViews(url: string, manifest: Manifest): Promise<Map<st
   for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
     const wanted = [...partitioned_by, ...columns.map((column) => column.name)];
     const { rows } = await client.query<(string | null)[]>({
-      text: `SELECT ${wanted.map((column) => `"${column}"::text`).join(", ")} FROM reporting.${name} WHERE source_id = $1`,
+      text: `SELECT ${wanted.map((column) => `"${column}"::text`).join(", ")} FROM ${inSchema(name)} WHERE source_id = $1`,
       values: [manifest.source_id],
       rowMode: "array",
     });

@@ -4,7 +4,7 @@
 select '{{ group_by }}' as group_by, month.source_id, month.month_start, month.workspace_id, month.traces, mart.traces as mart_traces
 from (
   select source_id, month_start, workspace_id, sum(traces) as traces
-  from {{ source('usage', 'fct_usage_' ~ group_by ~ '_monthly') }}
+  from {{ source('usage_detail', 'fct_usage_' ~ group_by ~ '_monthly') }}
   where is_final and {{ usage_etl.only_sources() }}
   group by source_id, month_start, workspace_id
 ) month

@@ -1,21 +1,21 @@
 -- Made by usage-etl dbt keys from the keys of the views.
 SELECT 'backfill_status' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'backfill_status') }}
+FROM {{ source('usage_detail', 'backfill_status') }}
 GROUP BY source_id, backfill_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'bridge_api_key_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'bridge_api_key_workspace') }}
+FROM {{ source('usage_detail', 'bridge_api_key_workspace') }}
 GROUP BY source_id, api_key_short_key, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'bridge_project_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'bridge_project_workspace') }}
+FROM {{ source('usage_detail', 'bridge_project_workspace') }}
 GROUP BY source_id, project_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'bridge_user_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'bridge_user_workspace') }}
+FROM {{ source('usage_detail', 'bridge_user_workspace') }}
 GROUP BY source_id, user_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
@@ -25,22 +25,22 @@ GROUP BY source_id, group_by, stride
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_api_key' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'dim_api_key') }}
+FROM {{ source('usage_detail', 'dim_api_key') }}
 GROUP BY source_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_billing_period' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'dim_billing_period') }}
+FROM {{ source('usage_detail', 'dim_billing_period') }}
 GROUP BY source_id, period_end
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_deployment' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'dim_deployment') }}
+FROM {{ source('usage_detail', 'dim_deployment') }}
 GROUP BY source_id, deployment_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_price' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'dim_price') }}
+FROM {{ source('usage_detail', 'dim_price') }}
 GROUP BY price_id, volume_tier
 HAVING count(*) > 1
 UNION ALL
@@ -50,7 +50,7 @@ GROUP BY source_id, project_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'dim_user') }}
+FROM {{ source('usage_detail', 'dim_user') }}
 GROUP BY source_id, user_id
 HAVING count(*) > 1
 UNION ALL
@@ -60,13 +60,13 @@ GROUP BY source_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_api_key_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_cost_api_key_daily') }}
+FROM {{ source('usage_detail', 'fct_cost_api_key_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_deployment_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_cost_deployment_daily') }}
+FROM {{ source('usage_detail', 'fct_cost_deployment_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, deployment_id, sku
 HAVING count(*) > 1
@@ -78,7 +78,7 @@ GROUP BY source_id, usage_date, workspace_id, project_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_user_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_cost_user_daily') }}
+FROM {{ source('usage_detail', 'fct_cost_user_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id, sku
 HAVING count(*) > 1
@@ -90,13 +90,13 @@ GROUP BY source_id, usage_date, workspace_id, sku, volume_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_api_key_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_api_key_daily') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_api_key_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_api_key_monthly') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_api_key_monthly') }}
 GROUP BY source_id, month_start, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
@@ -107,40 +107,55 @@ GROUP BY source_id, usage_date, workspace_id, deployment_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_deployment_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_deployment_monthly') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_deployment_monthly') }}
 GROUP BY source_id, month_start, workspace_id, deployment_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_user_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_user_daily') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_user_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_user_monthly') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_user_monthly') }}
 GROUP BY source_id, month_start, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_workspace_daily') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_workspace_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_workspace_monthly') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_workspace_monthly') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_month_close' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_month_close') }}
+GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_month_close_cost' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_month_close_cost') }}
+GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_month_close_workspace' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_month_close_workspace') }}
 GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_api_key_by_tier_daily') }}
+FROM {{ source('usage_detail', 'fct_usage_api_key_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, api_key_short_key, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_api_key_by_tier_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_api_key_by_tier_monthly') }}
 GROUP BY source_id, month_start, workspace_id, api_key_short_key, trace_tier
 HAVING count(*) > 1
 UNION ALL
@@ -151,24 +166,24 @@ GROUP BY source_id, usage_date, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_api_key_hourly') }}
+FROM {{ source('usage_detail', 'fct_usage_api_key_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_api_key_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_api_key_monthly') }}
 GROUP BY source_id, month_start, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_project_by_tier_daily') }}
+FROM {{ source('usage_detail', 'fct_usage_project_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_project_by_tier_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_project_by_tier_monthly') }}
 GROUP BY source_id, month_start, workspace_id, project_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
@@ -179,24 +194,24 @@ GROUP BY source_id, usage_date, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_project_hourly') }}
+FROM {{ source('usage_detail', 'fct_usage_project_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_project_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_project_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_project_monthly') }}
 GROUP BY source_id, month_start, workspace_id, project_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_user_by_tier_daily') }}
+FROM {{ source('usage_detail', 'fct_usage_user_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, user_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_user_by_tier_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_user_by_tier_monthly') }}
 GROUP BY source_id, month_start, workspace_id, user_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
@@ -207,24 +222,24 @@ GROUP BY source_id, usage_date, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_user_hourly') }}
+FROM {{ source('usage_detail', 'fct_usage_user_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_user_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_user_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_user_monthly') }}
 GROUP BY source_id, month_start, workspace_id, user_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_workspace_by_tier_daily') }}
+FROM {{ source('usage_detail', 'fct_usage_workspace_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_by_tier_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_workspace_by_tier_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_workspace_by_tier_monthly') }}
 GROUP BY source_id, month_start, workspace_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
@@ -235,112 +250,97 @@ GROUP BY source_id, usage_date, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_hourly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_workspace_hourly') }}
+FROM {{ source('usage_detail', 'fct_usage_workspace_hourly') }}
 WHERE usage_hour >= now() - interval '3 days'
 GROUP BY source_id, usage_hour, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_usage_workspace_monthly') }}
+FROM {{ source('usage_detail', 'fct_usage_workspace_monthly') }}
 GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_1_4_billing_period' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'focus_1_4_billing_period') }}
+FROM {{ source('usage_detail', 'focus_1_4_billing_period') }}
 GROUP BY "InvoiceIssuerName", "x_BillingMonth"
 HAVING count(*) > 1
 UNION ALL
 SELECT 'focus_1_4_cost_and_usage' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'focus_1_4_cost_and_usage') }}
+FROM {{ source('usage_detail', 'focus_1_4_cost_and_usage') }}
 WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice"
 HAVING count(*) > 1
 UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'metering_probe') }}
+FROM {{ source('usage_detail', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_by_kind_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_coverage_by_kind_daily') }}
+FROM {{ source('usage_detail', 'usage_coverage_by_kind_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, group_by, kind, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_coverage_daily') }}
+FROM {{ source('usage_detail', 'usage_coverage_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, group_by, stride
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_late_change' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_late_change') }}
+FROM {{ source('usage_detail', 'usage_late_change') }}
 GROUP BY source_id, observed_on, group_by, stride, was_final, age_hours
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_limit' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_limit') }}
+FROM {{ source('usage_detail', 'usage_limit') }}
 GROUP BY source_id, workspace_id, limit_type
 HAVING count(*) > 1
 UNION ALL
-SELECT 'usage_month_close' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_month_close') }}
-GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'usage_month_close_cost' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_month_close_cost') }}
-GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
-HAVING count(*) > 1
-UNION ALL
-SELECT 'usage_month_close_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_month_close_workspace') }}
-GROUP BY source_id, month_start, workspace_id
-HAVING count(*) > 1
-UNION ALL
 SELECT 'usage_month_to_date' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_month_to_date') }}
+FROM {{ source('usage_detail', 'usage_month_to_date') }}
 GROUP BY source_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_period_close' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_period_close') }}
+FROM {{ source('usage_detail', 'usage_period_close') }}
 GROUP BY source_id, period_end, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_provider_total' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_provider_total') }}
+FROM {{ source('usage_detail', 'usage_provider_total') }}
 GROUP BY source_id, month_start, metric_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_reconciliation') }}
+FROM {{ source('usage_detail', 'usage_reconciliation') }}
 GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation_by_kind' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_reconciliation_by_kind') }}
+FROM {{ source('usage_detail', 'usage_reconciliation_by_kind') }}
 GROUP BY source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_restatement' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_restatement') }}
+FROM {{ source('usage_detail', 'usage_restatement') }}
 GROUP BY source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_unattributed_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_unattributed_daily') }}
+FROM {{ source('usage_detail', 'usage_unattributed_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, group_by
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_unpriced_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_unpriced_daily') }}
+FROM {{ source('usage_detail', 'usage_unpriced_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_upgrade_project_monthly' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'usage_upgrade_project_monthly') }}
+FROM {{ source('usage_detail', 'usage_upgrade_project_monthly') }}
 GROUP BY source_id, month_start, workspace_id, project_id
 HAVING count(*) > 1

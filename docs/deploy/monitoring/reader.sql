@@ -1,4 +1,4 @@
--- A login for dashboards and BI tools: reads the schema reporting and nothing else. Safe to run again; run it with
+-- A login for dashboards and BI tools: reads the schemas reporting and reporting_detail and nothing else. Safe to run again; run it with
 --   READER_PASSWORD=... psql "$DATABASE_URL" --file docs/deploy/monitoring/reader.sql
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
@@ -13,5 +13,5 @@ ALTER ROLE usage_dashboard SET default_transaction_read_only = on;
 -- Every day and hour of the views is a UTC one.
 ALTER ROLE usage_dashboard SET timezone = 'UTC';
 -- Views are found without their schema, and nothing of another schema is taken for one.
-ALTER ROLE usage_dashboard SET search_path = reporting;
+ALTER ROLE usage_dashboard SET search_path = reporting, reporting_detail;
 GRANT usage_reader TO usage_dashboard;

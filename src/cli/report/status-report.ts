@@ -94,7 +94,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     line("compared", describeCompared(status)),
     line("costs", describeCosts(status.costs)),
     status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
-    moreLimits > 0 && line("limit", `${moreLimits} more in reporting.usage_limit`),
+    moreLimits > 0 && line("limit", `${moreLimits} more in reporting_detail.usage_limit`),
     status.alerts.length === 0 && line("alerts", "none"),
     status.alerts.map(({ kind, message }) => line("ALERT", `${message} [${kind}]`)),
     status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
@@ -223,7 +223,7 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
   if (finalChanges === 0) return [advice[verdict]];
   return [
     advice[verdict],
-    `WARNING: ${finalChanges} final counts by workspace and day changed. reporting.usage_restatement lists them.`,
+    `WARNING: ${finalChanges} final counts by workspace and day changed. reporting_detail.usage_restatement lists them.`,
   ];
 }
 

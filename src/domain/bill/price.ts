@@ -194,7 +194,7 @@ export interface UnpricedUsage {
 export function describeUnpriced({ days, traces, firstDay, lastDay }: UnpricedUsage): string | undefined {
   if (days === 0) return undefined;
   const [what, when] = days === 1 ? ["1 day", firstDay] : [`${days} days`, `${firstDay} to ${lastDay}`];
-  return `${what} with ${traces.toLocaleString("en-US")} traces (${when}) ${days === 1 ? "has" : "have"} no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.`;
+  return `${what} with ${traces.toLocaleString("en-US")} traces (${when}) ${days === 1 ? "has" : "have"} no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.`;
 }
 
 /** Usage of a workspace that costs leave out. */

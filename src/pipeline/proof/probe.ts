@@ -154,7 +154,7 @@ function underWay(): UsageError {
   return new UsageError({
     code: "probe_under_way",
     message: "Another process is sending a probe's traffic for this source.",
-    next: "Wait for it. The view reporting.metering_probe shows its verdict.",
+    next: "Wait for it. The view reporting_detail.metering_probe shows its verdict.",
   });
 }
 

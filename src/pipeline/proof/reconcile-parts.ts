@@ -43,7 +43,7 @@ export interface Repaired {
   readonly run: RunResult;
 }
 
-/** Differences that a result names. View reporting.usage_reconciliation has all of them. */
+/** Differences that a result names. View reporting_detail.usage_reconciliation has all of them. */
 export const MOST_NAMED = 1000;
 
 interface Reconciled {

@@ -122,9 +122,9 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
       (select coalesce(json_agg(x), '[]') from (
         select p.source_id as source, p.group_by as "groupBy", p.difference, p.delay_ms / 1000.0 as delay,
                extract(epoch from p.finished_at)::bigint as "endedAt"
-        from reporting.metering_probe p
+        from reporting_detail.metering_probe p
         join (
-          select source_id, max(probe_id) as probe_id from reporting.metering_probe
+          select source_id, max(probe_id) as probe_id from reporting_detail.metering_probe
           where state in ('matched', 'late', 'differs') group by 1
         ) last using (source_id, probe_id)
         where p.group_by is not null

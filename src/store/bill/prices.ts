@@ -35,7 +35,7 @@ export async function closedMeasures(db: Database): Promise<Map<string, string>>
 export async function adjustedCosts(db: Database): Promise<string[]> {
   const { rows } = await sql<{ month: string }>`
     select distinct source_id || ' ' || to_char(month_start, 'YYYY-MM') as month
-    from reporting.usage_month_close_cost where adjustment_cost <> 0 order by 1
+    from reporting_detail.fct_month_close_cost where adjustment_cost <> 0 order by 1
   `.execute(db);
   return rows.map(({ month }) => month);
 }
@@ -120,7 +120,7 @@ export async function unpricedUsage(db: Database, sourceId: number): Promise<Unp
 }
 
 /**
- * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting.usage_unpriced_daily`
+ * SELECT of `source_id` and the columns of `UnpricedUsage`, one row a source: the days of `reporting_detail.usage_unpriced_daily`
  * where has_other_price is false, but for months that somebody closed, with costs or without. That view reads all history. This
  * reads only records of days for which no price is valid.
  */
@@ -136,7 +136,7 @@ export function unpricedBySource(): RawBuilder<unknown> {
       ) m on m.workspace_entity_id = w.entity_id
       left join (
         select workspace_entity_id, range_agg(days) as days from usage.measured_price
-        -- As reporting.usage_unpriced_daily has it.
+        -- As reporting_detail.usage_unpriced_daily has it.
         where measure in ('traces', 'shortlived') group by 1
       ) p on p.workspace_entity_id = w.entity_id
       where exists (select from usage.price)

@@ -45,6 +45,8 @@ function placeholdersOf(groupBy: GroupBy): Readonly<Record<string, string>> {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
     title,
+    /** Where views are of which a newcomer needs the one by project (or deployment) alone. */
+    schema_of_project: groupBy === "project" ? "reporting" : "reporting_detail",
     id_column: id,
     name_column: name ?? "NULL::text",
     columns: columnsOf(DIMENSIONS[groupBy]),

@@ -121,7 +121,10 @@ async function createSchema(db: Database, name: string): Promise<void> {
   }
 }
 
-/** Roles that read the schema reporting. sql/reporting/95_grants.sql grants each its views. */
+/** Views that a newcomer needs, at most twelve; and all others. */
+const SCHEMAS_OF_VIEWS = ["reporting", "reporting_detail"];
+
+/** Roles that read these schemas. sql/reporting/95_grants.sql grants each its views. */
 const READERS = ["usage_reader", "usage_reader_masked"];
 
 /** Creates the missing roles. Returns the SQL for those that this role may not create. */
@@ -143,7 +146,7 @@ async function ensureReaders(db: Database): Promise<string[]> {
 }
 
 async function replaceViews(store: Store, lockRetry: SchemaLockRetry): Promise<void> {
-  await createSchema(store.db, "reporting");
+  for (const schema of SCHEMAS_OF_VIEWS) await createSchema(store.db, schema);
   const files = await sqlTexts(REPORTING);
   await withSchemaLock(store.db, lockRetry, (lockTimeout) =>
     store.transaction(async ({ client }) => {

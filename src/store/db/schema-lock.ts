@@ -44,7 +44,7 @@ async function inUse(db: Database, cause: unknown): Promise<EtlError> {
            extract(epoch from now() - a.xact_start)::integer as seconds,
            min(c.relnamespace::regnamespace || '.' || c.relname) as held, left(a.query, 100) as query
     from pg_locks l
-    join pg_class c on c.oid = l.relation and c.relnamespace in ('usage'::regnamespace, 'reporting'::regnamespace)
+    join pg_class c on c.oid = l.relation and c.relnamespace in ('usage'::regnamespace, 'reporting'::regnamespace, 'reporting_detail'::regnamespace)
     join pg_stat_activity a on a.pid = l.pid
     where l.granted and l.locktype = 'relation' and l.pid <> pg_backend_pid()
       and l.database = (select oid from pg_database where datname = current_database())

@@ -140,5 +140,5 @@ function fromOf({ view, day }: Dataset, { source, range }: Part): string {
     range === undefined || day === undefined
       ? ""
       : ` and ${name} >= ${literal(range.from)} and ${name} < ${literal(range.to)}`;
-  return `reporting.${quote(view.name)} where source_id = ${literal(source)}${within}`;
+  return `${view.schema}.${quote(view.name)} where source_id = ${literal(source)}${within}`;
 }

@@ -14,6 +14,7 @@ export interface ViewColumn {
 
 /** A view, or a function that gives the rows of one as of an instant. */
 export interface View {
+  readonly schema: string;
   readonly name: string;
   readonly comment: string;
   readonly isAsOf: boolean;
@@ -22,32 +23,33 @@ export interface View {
   readonly columns: readonly ViewColumn[];
 }
 
-/** Every view of the schema reporting, with its columns in their order. */
+/** Every view, with its columns in their order. */
 export async function listViews(db: Database): Promise<View[]> {
   return (await listReporting(db)).filter(({ isAsOf }) => !isAsOf);
 }
 
-/** Everything in the schema reporting that has rows, by name. Empty: there is no such schema. */
+/** Everything in the schemas reporting and reporting_detail that has rows, by name, which is unique. Empty: there are none. */
 export async function listReporting(db: Database): Promise<View[]> {
   const { rows } = await sql<View>`
     with reporting as (
-      select oid, has_schema_privilege(oid, 'usage') as may_enter from pg_namespace where nspname = 'reporting'
+      select oid, nspname, has_schema_privilege(oid, 'usage') as may_enter from pg_namespace
+      where nspname in ('reporting', 'reporting_detail')
     ), part as (
-      select c.relname as name, false as is_as_of, has_table_privilege(c.oid, 'select') and s.may_enter as is_readable,
+      select s.nspname as schema, c.relname as name, false as is_as_of, has_table_privilege(c.oid, 'select') and s.may_enter as is_readable,
              obj_description(c.oid, 'pg_class') as comment, a.attnum as position, a.attname as column_name,
              a.atttypid as type, a.atttypmod as modifier, col_description(c.oid, a.attnum) as column_comment
       from reporting s
       join pg_class c on c.relnamespace = s.oid and c.relkind = 'v'
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
       union all
-      select p.proname, true, has_function_privilege(p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
+      select s.nspname, p.proname, true, has_function_privilege(p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
              at, p.proargnames[at], p.proallargtypes[at], -1, null
       from reporting s
       join pg_proc p on p.pronamespace = s.oid and p.proretset and p.pronargs = 1 and p.proargtypes[0] = 'timestamptz'::regtype
       cross join lateral generate_subscripts(p.proargmodes, 1) at
       where p.proargmodes[at] = 't'
     )
-    select name, is_as_of as "isAsOf", is_readable as "isReadable", coalesce(comment, '') as comment,
+    select schema, name, is_as_of as "isAsOf", is_readable as "isReadable", coalesce(comment, '') as comment,
            json_agg(json_build_object(
              'name', column_name, 'type', format_type(type, null),
              'precision', case when type = 'numeric'::regtype and modifier >= 4 then ((modifier - 4) >> 16) & 65535 end,
@@ -55,7 +57,7 @@ export async function listReporting(db: Database): Promise<View[]> {
              'comment', coalesce(column_comment, '')
            ) order by position) as columns
     from part
-    group by name, is_as_of, is_readable, comment
+    group by schema, name, is_as_of, is_readable, comment
     order by name collate "C"
   `.execute(db);
   return rows;
@@ -127,7 +129,7 @@ export function queryOf(selection: Selection): string {
   const { view, columns, asOf } = selection;
   const time = timeColumnOf(view);
   const quoted = (names: Iterable<string>) => [...names].map((name) => pg.escapeIdentifier(name)).join(", ");
-  const rows = `reporting.${quoted([view.name])}${asOf === undefined ? "" : `(${instant(asOf)})`}`;
+  const rows = `${view.schema}.${quoted([view.name])}${asOf === undefined ? "" : `(${instant(asOf)})`}`;
   const conditions = [...conditionsOfRange(selection), ...conditionsOfValues(selection)];
   const order = new Set([...(time === undefined ? [] : [time.name]), ...keyOf(view)]);
   return [

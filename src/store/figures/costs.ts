@@ -37,7 +37,7 @@ export async function currenciesOf(db: Database, sourceId: number): Promise<stri
 
 /**
  * What the ids cost in one currency, the most first, for the range and for each of its buckets. All lines of a range add up to
- * the sum of `reporting.fct_cost_..._daily`, and so to that of the workspaces, to the last digit.
+ * the sum of `fct_cost_..._daily`, and so to that of the workspaces, to the last digit.
  */
 export async function usageCosts(
   db: Database,

@@ -30,7 +30,7 @@ export interface MonthToDate {
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
-  /** From `reporting.usage_month_to_date`, over the workspaces of each source. */
+  /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
 }
 
@@ -51,7 +51,7 @@ export async function recentUsage(db: Database, days: number): Promise<RecentUsa
         select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
                sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days,
                ${whole("previous_same_days_traces")} as before, ${whole("run_rate_traces")} as "runRate"
-        from reporting.usage_month_to_date group by 1, 2
+        from reporting_detail.usage_month_to_date group by 1, 2
       ) m
     ) as months
   `.execute(db);

@@ -10,7 +10,7 @@ export async function unpricedIn(
 ): Promise<UnpricedDay[]> {
   const { rows } = await sql<UnpricedDay>`
     select usage_date::text as day, workspace_id as "workspaceId", traces
-    from reporting.usage_unpriced_daily
+    from reporting_detail.usage_unpriced_daily
     where source_id = ${source} and not has_other_price
       and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
       and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}

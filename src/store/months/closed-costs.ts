@@ -15,7 +15,7 @@ export interface ClosedCost {
 
 /**
  * The costs of a closed month, those that were adjusted most first, and how many there are: as
- * `reporting.usage_month_close_cost` has them. That view reads the charges of all closed months before it finds one.
+ * `reporting_detail.fct_month_close_cost` has them. That view reads the charges of all closed months before it finds one.
  */
 export async function closedCosts(
   db: Database,

@@ -20,7 +20,7 @@ export async function billingPeriods(db: Database, sourceId: number): Promise<Bi
   const { rows } = await sql<BillingPeriod>`
     select p.period_start::text as start, p.period_end::text as "end", p.is_start_known as "isStartKnown",
            p.is_calendar_month as "isCalendarMonth", p.ends_at <= now() as "isOver"
-    from reporting.dim_billing_period p join usage.source s on s.slug = p.source_id
+    from reporting_detail.dim_billing_period p join usage.source s on s.slug = p.source_id
     where s.source_id = ${sourceId} order by p.period_end
   `.execute(db);
   return rows;

@@ -43,7 +43,7 @@ async function contradiction(
 ): Promise<string | null> {
   if (name !== "backfill" && name !== "coverage") return null;
   const rows = await world.sql<{ status: string; days: number }>(
-    `SELECT status, count(*)::integer AS days FROM reporting.usage_coverage_daily
+    `SELECT status, count(*)::integer AS days FROM reporting_detail.usage_coverage_daily
      WHERE usage_date >= $1::date AND usage_date < $2::date AND status NOT IN ('ok', 'empty', 'provisional', 'failed') GROUP BY 1`,
     [from, to],
   );

@@ -28,7 +28,7 @@ async function whatIsLeft(world: World): Promise<string[]> {
            (SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued') AND created_at < now() - interval '30 s')::integer
              AS "tasks that wait for 30 s",
            (SELECT count(*) FROM usage.backfill WHERE state = 'running')::integer AS "running backfills",
-           (SELECT count(*) FROM reporting.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional'))::integer
+           (SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional'))::integer
              AS "days that are not loaded"`);
   for (const [what, count] of Object.entries(stored ?? {})) if (count > 0) left.push(`${count} ${what}`);
   for (const worker of world.workers.filter(({ isGone }) => !isGone)) {

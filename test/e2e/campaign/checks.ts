@@ -56,7 +56,7 @@ async function statuses(
 ): Promise<Map<string, number>> {
   const rows = await bench.sql<{ status: string; days: number }>(
     `SELECT CASE WHEN status IN ('ok', 'empty') THEN 'final' ELSE status END AS status, count(*)::integer AS days
-     FROM reporting.usage_coverage_daily
+     FROM reporting_detail.usage_coverage_daily
      WHERE stride = $1 AND usage_date >= $2::date AND usage_date < $3::date AND group_by = ANY ($4) AND workspace_id = ANY ($5)
      GROUP BY 1`,
     [stride, from, to, dimensions, configured(env)],
@@ -74,7 +74,7 @@ async function statuses(
 async function hourStatuses({ bench, env }: World, from: string): Promise<Map<string, number>> {
   const rows = await bench.sql<{ status: string; days: number }>(
     `SELECT CASE WHEN status IN ('ok', 'empty') THEN 'final' ELSE status END AS status, count(*)::integer AS days
-     FROM reporting.usage_coverage_daily
+     FROM reporting_detail.usage_coverage_daily
      WHERE stride = 'hour' AND usage_date >= $1::date AND workspace_id = ANY ($2) AND status <> 'not_available' GROUP BY 1`,
     [from, configured(env)],
   );
@@ -181,7 +181,7 @@ async function finalFigures({ bench }: World, { from, to }: Pick<Requested, "fro
     }
   }
   const cells = await bench.sql<{ key: string }>(
-    `SELECT concat_ws(' ', group_by, usage_date, workspace_id) AS key FROM reporting.usage_coverage_daily
+    `SELECT concat_ws(' ', group_by, usage_date, workspace_id) AS key FROM reporting_detail.usage_coverage_daily
      WHERE stride = 'day' AND status IN ('ok', 'empty') AND usage_date >= $1::date AND usage_date < $2::date`,
     [from, to],
   );

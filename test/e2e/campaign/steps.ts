@@ -137,11 +137,11 @@ async function status(world: World): Promise<void> {
 async function coverage(world: World): Promise<void> {
   const ended = await command(world, "coverage", "--fail-on-gaps");
   const [gaps] = await world.bench.sql<{ days: number }>(
-    `SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily
+    `SELECT count(*)::integer AS days FROM reporting_detail.usage_coverage_daily
      WHERE usage_date < (now() AT TIME ZONE 'UTC')::date AND status IN ('failed', 'missing', 'unverified')`,
   );
   const [all] = await world.bench.sql<{ days: number }>(
-    "SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily",
+    "SELECT count(*)::integer AS days FROM reporting_detail.usage_coverage_daily",
   );
   if (all?.days !== 0) expect([gaps?.days, ended.code]).toEqual([gaps?.days, gaps?.days === 0 ? 0 : 4]);
 }

@@ -112,7 +112,7 @@ test("a limit that is used sends an alert with each mark, and another where the 
   await limit(null, false);
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   const [used] = await bench.sql<{ traces: number }>(
-    "SELECT traces_loaded AS traces FROM reporting.usage_limit",
+    "SELECT traces_loaded AS traces FROM reporting_detail.usage_limit",
   );
   const traces = Number(used?.traces);
   await limit(traces * 2 + 2, false);
@@ -132,7 +132,9 @@ test("a limit that is used sends an alert with each mark, and another where the 
   }
   await limit(traces, true);
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
-  expect(heard.at(-1)?.text).toMatch(/The platform rejects its traces now\. See reporting\.usage_limit\.$/);
+  expect(heard.at(-1)?.text).toMatch(
+    /The platform rejects its traces now\. See reporting_detail\.usage_limit\.$/,
+  );
   await limit(null, false);
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
   expect(heard.at(-1)?.text).toBe("OK usage-etl default: no usage limit is half used.");
@@ -183,7 +185,7 @@ test("usage without a price sends an alert with its days and traces once prices 
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   expect(heard[0]?.text).toBe(
-    `ALERT usage-etl default: 1 day with ${first?.traces.toLocaleString("en-US")} traces (${first?.day}) has no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.`,
+    `ALERT usage-etl default: 1 day with ${first?.traces.toLocaleString("en-US")} traces (${first?.day}) has no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.`,
   );
   await bench.sql("UPDATE usage.price SET valid_from = valid_from + 1");
   expect(second).toBeDefined();

@@ -44,7 +44,7 @@ async function shown({ sql }: Bench) {
   const of = `source_id = '${PLANTED}'`;
   return {
     gaps: await sql(
-      `SELECT group_by, usage_date::text AS day, workspace_id FROM reporting.usage_coverage_daily
+      `SELECT group_by, usage_date::text AS day, workspace_id FROM reporting_detail.usage_coverage_daily
        WHERE ${of} AND stride = 'day' AND status = 'failed' ORDER BY 1, 2`,
     ),
     failures: await sql(
@@ -56,18 +56,18 @@ async function shown({ sql }: Bench) {
     ),
     restated: await sql(
       `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, new_traces - old_traces AS more
-       FROM reporting.usage_restatement WHERE ${of} ORDER BY 1, 2`,
+       FROM reporting_detail.usage_restatement WHERE ${of} ORDER BY 1, 2`,
     ),
     differences: await sql(
       `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, state, export_traces - stored_traces AS more
-       FROM reporting.usage_reconciliation WHERE ${of} AND state = 'platform_disagrees' ORDER BY 1`,
+       FROM reporting_detail.usage_reconciliation WHERE ${of} AND state = 'platform_disagrees' ORDER BY 1`,
     ),
     closed: await sql(
-      `SELECT month_start::text AS month, sum(adjustment_traces)::integer AS adjusted FROM reporting.usage_month_close
+      `SELECT month_start::text AS month, sum(adjustment_traces)::integer AS adjusted FROM reporting.fct_month_close
        WHERE ${of} AND group_by = 'workspace' GROUP BY 1`,
     ),
     costs: await sql(
-      `SELECT count(*) > 0 AS priced FROM reporting.usage_month_close_cost WHERE ${of} AND closed_cost > 0`,
+      `SELECT count(*) > 0 AS priced FROM reporting_detail.fct_month_close_cost WHERE ${of} AND closed_cost > 0`,
     ),
     backfills: await sql(`SELECT state, count(*) AS count FROM usage.backfill GROUP BY 1`),
     waiting: await sql(`SELECT count(*) > 0 AS waits FROM usage.fetch_task WHERE state = 'waiting'`),

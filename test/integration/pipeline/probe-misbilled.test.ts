@@ -27,7 +27,7 @@ test("all traces billed to another user are a difference that names the user", a
   const user = standin.organisation.users[0]?.id;
   expect(result.message).toContain(`user: 6 billed, 6 too few for (none) (rose: ${user} +6)`);
   expect(
-    await sql("SELECT expected_id, risen_ids FROM reporting.metering_probe WHERE group_by = 'user'"),
+    await sql("SELECT expected_id, risen_ids FROM reporting_detail.metering_probe WHERE group_by = 'user'"),
   ).toEqual([{ expected_id: "(none)", risen_ids: `${user} +6` }]);
 });
 
@@ -84,7 +84,7 @@ test("billing later than the limit is a verdict of its own, with the delay", asy
   expect(result.delayMs).toBeGreaterThan(1);
   expect(result.firstDelayMs).toBeGreaterThan(1);
   const [row] = await sql<object>(
-    "SELECT DISTINCT state, delay_ms, first_delay_ms, late_after_ms FROM reporting.metering_probe",
+    "SELECT DISTINCT state, delay_ms, first_delay_ms, late_after_ms FROM reporting_detail.metering_probe",
   );
   expect(row).toEqual({
     state: "late",

@@ -43,7 +43,9 @@ test("a right meter matches in every dimension, and BI tools see the verdict", a
   expect(result.delayMs).toBeGreaterThanOrEqual(0);
   expect(progress.at(-1)).toMatchObject({ billed: 6, expected: 6 });
   await sql("SET ROLE usage_reader");
-  const rows = await sql<Record<string, unknown>>("SELECT * FROM reporting.metering_probe ORDER BY group_by");
+  const rows = await sql<Record<string, unknown>>(
+    "SELECT * FROM reporting_detail.metering_probe ORDER BY group_by",
+  );
   await sql("RESET ROLE");
   const { id, workspace } = ownProject(standin);
   expect(rows).toHaveLength(4);

@@ -110,7 +110,7 @@ test("a backfill of time that a sync is loading ends when all of it is loaded, a
     expect(lines.reduce((sum, line) => sum + line.buckets, 0)).toBe(40 * workspaces);
     expect(lines.map((line) => line.status).sort()).toEqual(["final", "provisional"]);
   }
-  const unloaded = `SELECT count(*) FROM reporting.usage_coverage_daily WHERE stride = 'day'
+  const unloaded = `SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE stride = 'day'
     AND usage_date < (now() AT TIME ZONE 'UTC')::date AND status NOT IN ('ok', 'empty', 'provisional')`;
   expect(await bench.count(unloaded)).toBe(0);
   // Two workers may take the same time at once, so a few requests are allowed twice.

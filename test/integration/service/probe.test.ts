@@ -27,7 +27,7 @@ test("a scheduled meter probe is recorded and shown in the metrics", async () =>
       USAGE_SYNC_EVERY: "PT1H",
     },
   });
-  const verdicts = "SELECT count(*)::integer FROM reporting.metering_probe WHERE state = 'matched'";
+  const verdicts = "SELECT count(*)::integer FROM reporting_detail.metering_probe WHERE state = 'matched'";
   await poll(async () => (await bench.value<number>(verdicts)) >= 4, { deadlineMs: 90_000, everyMs: 200 });
   const metrics = await metricsOf(running);
   expect(metrics).toContain('usage_etl_probe_difference_traces{source="default",group_by="project"} 0');

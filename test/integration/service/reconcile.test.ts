@@ -21,7 +21,9 @@ test("the scheduled reconciliation of a running service repairs what the platfor
   expect(done).toMatchObject({ open: 0, platformDisagrees: 0, failed: 0, unverified: 0 });
   expect(done.repaired).toBeGreaterThanOrEqual(4);
   expect(done.compared).toBeGreaterThan(100);
-  expect(await bench.value("SELECT count(*) FROM reporting.usage_restatement WHERE stride = 'day'")).toBe(4);
+  expect(
+    await bench.value("SELECT count(*) FROM reporting_detail.usage_restatement WHERE stride = 'day'"),
+  ).toBe(4);
 
   const metrics = await metricsOf(service);
   expect(metrics).toMatch(/usage_etl_last_reconciled_timestamp_seconds\{source="default"\} 1[0-9]{9}/);

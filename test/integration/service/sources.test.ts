@@ -29,7 +29,7 @@ async function serveBoth(bench: ServiceBench, broken: Standin) {
 /** Every day and hour of the source is loaded. */
 function loaded(bench: ServiceBench, source: string): Promise<unknown> {
   const gaps = `SELECT count(*) FILTER (WHERE status NOT IN ('ok', 'empty', 'provisional')) = 0 AND count(*) > 0
-    FROM reporting.usage_coverage_daily WHERE source_id = '${source}'`;
+    FROM reporting_detail.usage_coverage_daily WHERE source_id = '${source}'`;
   return poll(() => bench.value(gaps), { deadlineMs: 60_000, everyMs: 500 });
 }
 

@@ -46,7 +46,7 @@ const secondAfter = (instant: string) =>
     one(bundle.reader, "SELECT date_trunc('second', clock_timestamp()) > $1::timestamptz", [instant]),
   );
 
-const CALL = "SELECT traces::integer FROM reporting.usage_project_daily_as_of($1::timestamptz";
+const CALL = "SELECT traces::integer FROM reporting_detail.usage_project_daily_as_of($1::timestamptz";
 /** The traces of 1 March; undefined if the day was not final then. */
 const asOf = (at: string, { client = reader, shift = "0 s" } = {}): Promise<number | undefined> =>
   one(client, `${CALL} + $2::interval)`, [at, shift]);
@@ -93,7 +93,7 @@ test("while nothing is loaded, an instant of a second ago is answered", async ()
   expect(
     await one(
       reader,
-      "SELECT count(*)::integer FROM reporting.usage_workspace_daily_as_of(clock_timestamp() - interval '1 s')",
+      "SELECT count(*)::integer FROM reporting_detail.usage_workspace_daily_as_of(clock_timestamp() - interval '1 s')",
     ),
   ).toBe(0);
 });
@@ -188,7 +188,7 @@ describe("a load that ends while a query runs", () => {
     await bundle.reader.query("SELECT pg_advisory_lock(1)");
     const query = reader.query(
       `SELECT f.traces::integer FROM (SELECT pg_advisory_xact_lock(1)::text AS got OFFSET 0) w
-       CROSS JOIN LATERAL reporting.usage_project_daily_as_of(($1 || w.got)::timestamptz) f`,
+       CROSS JOIN LATERAL reporting_detail.usage_project_daily_as_of(($1 || w.got)::timestamptz) f`,
       [stamp],
     );
     await poll(() => one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE objid = 1 AND NOT granted"));
@@ -250,7 +250,7 @@ test.each(["project", "workspace"])(
     await secondAfter(at);
     const pruning = await connect();
     await pruning.query("BEGIN; LOCK TABLE usage.became_final");
-    const query = one(reader, `SELECT count(*) FROM reporting.usage_${by}_daily_as_of($1)`, [at]);
+    const query = one(reader, `SELECT count(*) FROM reporting_detail.usage_${by}_daily_as_of($1)`, [at]);
     void query.catch(() => {});
     await poll(() =>
       one(bundle.reader, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'relation' AND NOT granted"),

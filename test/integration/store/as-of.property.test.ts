@@ -104,7 +104,7 @@ test("a load counts from its very instant on, and not a microsecond before", asy
     const [exactly, before] = await Promise.all(
       ["0", "1 microsecond"].map((shift) =>
         rowsOf(
-          `SELECT traces::integer FROM reporting.usage_${group_by}_daily_as_of($1::timestamptz - $2::interval)`,
+          `SELECT traces::integer FROM reporting_detail.usage_${group_by}_daily_as_of($1::timestamptz - $2::interval)`,
           [at, shift],
         ),
       ),

@@ -172,7 +172,7 @@ test("no id and an id that is spelled (none) are compared and shown apart", asyn
     (
       await bundle.reader.query(
         `SELECT dimension_id, stored_traces::integer AS stored, export_traces::integer AS exported
-         FROM reporting.usage_reconciliation WHERE state = 'open' ORDER BY period_start, dimension_id COLLATE "C"`,
+         FROM reporting_detail.usage_reconciliation WHERE state = 'open' ORDER BY period_start, dimension_id COLLATE "C"`,
       )
     ).rows;
   const same: Given[] = [

@@ -9,6 +9,7 @@ import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { dropOldHours } from "../../../src/store/retention/prune.ts";
 import { times } from "../../support/drawn.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
+import { inSchema } from "../../support/views.ts";
 import { enterSource, setupStore } from "./setup.ts";
 
 const DAYS = 10;
@@ -32,13 +33,13 @@ const QUERIES = {
     GROUPINGS.flatMap((groupBy) =>
       ["daily", "monthly"].map((grain) => [
         `${groupBy} ${grain}`,
-        `SELECT * FROM reporting.fct_usage_${groupBy}_${grain}`,
+        `SELECT * FROM ${inSchema(`fct_usage_${groupBy}_${grain}`)}`,
       ]),
     ),
   ),
-  days: "SELECT * FROM reporting.usage_coverage_daily WHERE stride = 'day'",
-  unattributed: "SELECT * FROM reporting.usage_unattributed_daily",
-  restatements: "SELECT * FROM reporting.usage_restatement",
+  days: "SELECT * FROM reporting_detail.usage_coverage_daily WHERE stride = 'day'",
+  unattributed: "SELECT * FROM reporting_detail.usage_unattributed_daily",
+  restatements: "SELECT * FROM reporting_detail.usage_restatement",
   dated: "SELECT * FROM usage.dated_record",
 };
 

@@ -105,7 +105,7 @@ test("a proof that was asked for before an answer had come does not confirm its 
   expect(await list([OTHER])).toEqual([{ workspaceId: WORKSPACE, isNewlyUnlisted: true, zeros: 2 }]);
   expect(await shown()).toEqual(UNVERIFIED);
   const left = await rowsOf(
-    "SELECT group_by FROM reporting.usage_coverage_daily WHERE stride = 'day' AND workspace_id = $1 AND status IN ('ok', 'empty') ORDER BY 1",
+    "SELECT group_by FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND workspace_id = $1 AND status IN ('ok', 'empty') ORDER BY 1",
     [WORKSPACE],
   );
   expect(left).toEqual([{ group_by: "project" }, { group_by: "project" }]);
@@ -178,14 +178,14 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);
-  expect(await rowsOf("SELECT FROM reporting.usage_month_close")).toEqual([]);
+  expect(await rowsOf("SELECT FROM reporting.fct_month_close")).toEqual([]);
 
   await list([WORKSPACE, OTHER]);
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
   expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
   expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
   expect(
-    await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.usage_month_close"),
+    await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.fct_month_close"),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
 });
 

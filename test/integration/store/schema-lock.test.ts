@@ -47,7 +47,7 @@ test("migrate names the process that holds a lock, and changes nothing", async (
 async function definitions(reader: pg.Client): Promise<unknown[]> {
   return (
     await reader.query(
-      "SELECT oid::text, pg_get_viewdef(oid) FROM pg_class WHERE relkind = 'v' AND relnamespace = 'reporting'::regnamespace ORDER BY 1",
+      "SELECT oid::text, pg_get_viewdef(oid) FROM pg_class WHERE relkind = 'v' AND relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) ORDER BY 1",
     )
   ).rows;
 }

@@ -64,7 +64,8 @@ describe("a final day", () => {
 });
 
 describe("as of", () => {
-  const call = "SELECT usage_date::text, project_id, traces FROM reporting.usage_project_daily_as_of($1)";
+  const call =
+    "SELECT usage_date::text, project_id, traces FROM reporting_detail.usage_project_daily_as_of($1)";
 
   /** As if everything so far had happened two hours ago. */
   const letTwoHoursPass = () =>
@@ -102,7 +103,7 @@ describe("as of", () => {
     await letTwoHoursPass();
     expect(
       await rows(
-        "SELECT usage_date::text, traces FROM reporting.usage_workspace_daily_as_of($1) ORDER BY 1",
+        "SELECT usage_date::text, traces FROM reporting_detail.usage_workspace_daily_as_of($1) ORDER BY 1",
         [iso(Date.now() - HOUR_MS)],
       ),
     ).toEqual([
@@ -120,7 +121,9 @@ describe("as of", () => {
 
   test("a second ago is answered", async () => {
     expect(
-      await rows("SELECT * FROM reporting.usage_project_daily_as_of(clock_timestamp() - interval '1 s')"),
+      await rows(
+        "SELECT * FROM reporting_detail.usage_project_daily_as_of(clock_timestamp() - interval '1 s')",
+      ),
     ).toEqual([]);
   });
 

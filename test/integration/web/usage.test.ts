@@ -9,6 +9,7 @@ import { close, load, month, bench as monthBench, setUpMonth } from "../../suppo
 import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
+import { inSchema } from "../../support/views.ts";
 
 const DAYS = 10;
 
@@ -137,7 +138,7 @@ test("costs by each dimension are those of the views to the last digit, and unpr
       const address = `by=${by}&from=${range.from}&to=${range.to}&measure=cost&currency=${currency}`;
       const page = await pages.get(`/usage?${address}`);
       const { rows } = await client.query(
-        `SELECT trim_scale(sum(estimated_cost))::text AS total FROM reporting.fct_cost_${by}_daily
+        `SELECT trim_scale(sum(estimated_cost))::text AS total FROM ${inSchema(`fct_cost_${by}_daily`)}
          WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3`,
         [range.from, range.to, currency],
       );
@@ -252,7 +253,7 @@ test("long-lived traces and each measure of deployments are counted by themselve
   for (const [measure, by, view, column] of views) {
     const where = measure === "longlived" ? "AND trace_tier = 'longlived'" : "";
     const { rows } = await client.query<{ total: string; whole: boolean }>(
-      `SELECT sum(${column})::text AS total, bool_and(${column} IS NOT NULL) AS whole FROM reporting.${view} WHERE usage_date >= $1::date AND usage_date < $2::date ${where}`,
+      `SELECT sum(${column})::text AS total, bool_and(${column} IS NOT NULL) AS whole FROM ${inSchema(view)} WHERE usage_date >= $1::date AND usage_date < $2::date ${where}`,
       [from, to],
     );
     const page = await ask(measure, by);
@@ -261,7 +262,7 @@ test("long-lived traces and each measure of deployments are counted by themselve
     expect(numberOf(total[1] ?? ""), `${measure} by ${by}`).toBe(Number(rows[0]?.total));
     expect(total[1]?.startsWith("at least"), `${measure}: ${total[1]}`).toBe(!rows[0]?.whole);
     expect(page.text).toContain(`<option value="${measure}" selected>`);
-    expect(textOf(page.text)).toContain(`FROM reporting.${view} WHERE source_id`);
+    expect(textOf(page.text)).toContain(`FROM ${inSchema(view)} WHERE source_id`);
     const file = await ask(measure, by, "/usage.csv");
     const lines = parse(file.text, { columns: true }) as Record<string, string>[];
     const name = measure === "longlived" ? "longlived_traces" : measure;
@@ -330,7 +331,7 @@ test("traces counted since a month was closed are named beside its traces and be
     );
   for (const measure of ["traces", "cost"]) expect(await shown(measure)).not.toContain("was closed with");
   const [{ closed = "" } = {}] = await monthBench.sql<{ closed: string }>(
-    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting.usage_month_close WHERE group_by = 'workspace'",
+    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting.fct_month_close WHERE group_by = 'workspace'",
   );
   monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
   await load();

@@ -11,11 +11,11 @@ const BY = { name: null, role: "operator", via: "command" } as const;
 const MONTHS = ["2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"] as const;
 
 export const COST = {
-  table: "reporting.focus_1_4_cost_and_usage",
+  table: "reporting_detail.focus_1_4_cost_and_usage",
   dataset: "CostAndUsage",
 } as const satisfies FocusCheck;
 export const PERIOD = {
-  table: "reporting.focus_1_4_billing_period",
+  table: "reporting_detail.focus_1_4_billing_period",
   dataset: "BillingPeriod",
 } as const satisfies FocusCheck;
 

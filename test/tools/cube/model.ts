@@ -13,7 +13,7 @@ const measure = z.strictObject({
 /** What the model uses of Cube's format. It has no joins. */
 const cube = z.strictObject({
   name: z.string(),
-  sql_table: z.string().regex(/^reporting\.\w+$/),
+  sql_table: z.string().regex(/^reporting(_detail)?\.\w+$/),
   description: z.string(),
   refresh_key: z.union([z.strictObject({ sql: z.string() }), z.strictObject({ every: z.string() })]),
   measures: z.array(measure),

@@ -56,8 +56,9 @@ export function render(
       return `${TARGET}.${name}`;
     },
     source: (name: string, table: string) => {
-      if (name !== "usage") throw new Error(`There is no source ${name}`);
-      return `reporting.${table}`;
+      const schema = { usage: "reporting", usage_detail: "reporting_detail" }[name];
+      if (schema === undefined) throw new Error(`There is no source ${name}`);
+      return `${schema}.${table}`;
     },
     var: (name: string, otherwise: unknown) => vars[name] ?? otherwise,
     config: (given: Record<string, unknown>) => {

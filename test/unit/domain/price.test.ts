@@ -139,10 +139,10 @@ const NONE: UnpricedUsage = { ...DAYS, days: 0, traces: 0, firstDay: null, lastD
 
 test("days without a price are named with their traces, and every day that has one needs no word", () => {
   expect(describeUnpriced(DAYS)).toBe(
-    "3 days with 1,200 traces (2026-03-01 to 2026-03-09) have no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.",
+    "3 days with 1,200 traces (2026-03-01 to 2026-03-09) have no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
   );
   expect(describeUnpriced(ONE)).toBe(
-    "1 day with 1,200 traces (2026-03-01) has no price, so the estimated costs leave them out. See reporting.usage_unpriced_daily.",
+    "1 day with 1,200 traces (2026-03-01) has no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
   );
   expect(describeUnpriced(NONE)).toBeUndefined();
 });

@@ -6,11 +6,11 @@
 with part as (
   select source_id, usage_date, workspace_id, group_by, status, null::bigint as restatements, null::timestamptz as restated_at,
          null::bigint as traces, null::timestamptz as fetched_at
-  from {{ source('usage', 'usage_coverage_daily') }}
+  from {{ source('usage_detail', 'usage_coverage_daily') }}
   where stride = 'day'
   union all
   select source_id, (period_start at time zone 'UTC')::date, workspace_id, group_by, null, count(*), max(restated_at), null, null
-  from {{ source('usage', 'usage_restatement') }}
+  from {{ source('usage_detail', 'usage_restatement') }}
   where stride in ('day', 'hour')
   group by 1, 2, 3, 4
   union all

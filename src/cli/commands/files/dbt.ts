@@ -36,6 +36,13 @@ const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { coun
  */
 const PROVED = ["usage_record"];
 
+/** A source of dbt has one schema. */
+const SOURCES: Readonly<Record<string, string>> = { reporting: "usage", reporting_detail: "usage_detail" };
+
+function sourceOf({ schema, name }: View): string {
+  return `source('${SOURCES[schema]}', '${name}')`;
+}
+
 /** Of a view that is there itself: it has the same rows. A masked reader has the twin alone. */
 function isTwin({ name }: View, views: readonly View[]): boolean {
   return views.some((view) => name === `${view.name}_masked`);
@@ -54,36 +61,39 @@ const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day
 
 /** `sources.yml` for dbt 1.12 or later: the views with their comments, tests and freshness. */
 export function dbtSources(views: readonly View[]): string {
-  const lines = [
-    "# Made by usage-etl dbt sources from the comments of the views.",
-    "version: 2",
-    "sources:",
-    "  - name: usage",
-    "    database: \"{{ var('usage_etl_database', target.database) }}\"",
-    "    schema: \"{{ var('usage_etl_schema', 'reporting') }}\"",
-    "    tables:",
-  ];
-  for (const view of views) {
-    lines.push(`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`);
-    if (view.name === "data_freshness") {
-      lines.push(
-        "        config:",
-        `          loaded_at_query: ${scalar(OLDEST_FETCH)}`,
-        `          freshness: ${FRESHNESS}`,
-      );
-    }
-    lines.push("        columns:");
-    for (const column of view.columns) {
-      const { name, type, comment } = column;
-      lines.push(`          - name: ${name}`);
-      // Postgres folds unquoted names to lower case.
-      if (name !== name.toLowerCase()) lines.push("            quote: true");
-      lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
-      const tests = dbtTestsOf(view, column).map((line) => `              ${line}`);
-      if (tests.length > 0) lines.push("            data_tests:", ...tests);
-    }
+  const lines = ["# Made by usage-etl dbt sources from the comments of the views.", "version: 2", "sources:"];
+  for (const [schema, source] of Object.entries(SOURCES)) {
+    lines.push(
+      `  - name: ${source}`,
+      "    database: \"{{ var('usage_etl_database', target.database) }}\"",
+      `    schema: ${schema}`,
+      "    tables:",
+      ...views.filter((view) => view.schema === schema).flatMap((view) => linesOf(view, views)),
+    );
   }
   return `${lines.join("\n")}\n`;
+}
+
+function linesOf(view: View, views: readonly View[]): string[] {
+  const lines = [`      - name: ${view.name}`, `        description: ${scalar(view.comment)}`];
+  if (view.name === "data_freshness") {
+    lines.push(
+      "        config:",
+      `          loaded_at_query: ${scalar(OLDEST_FETCH)}`,
+      `          freshness: ${FRESHNESS}`,
+    );
+  }
+  lines.push("        columns:");
+  for (const column of view.columns) {
+    const { name, type, comment } = column;
+    lines.push(`          - name: ${name}`);
+    // Postgres folds unquoted names to lower case.
+    if (name !== name.toLowerCase()) lines.push("            quote: true");
+    lines.push(`            description: ${scalar(comment)}`, `            data_type: ${type}`);
+    const tests = dbtTestsOf(view, column, views).map((line) => `              ${line}`);
+    if (tests.length > 0) lines.push("            data_tests:", ...tests);
+  }
+  return lines;
 }
 
 /**
@@ -98,7 +108,7 @@ export function dbtKeyTest(views: readonly View[]): string {
       const newest = newestOf(view);
       return [
         `SELECT '${view.name}' AS view_name, count(*) AS rows_of_one_key`,
-        `FROM {{ source('usage', '${view.name}') }}`,
+        `FROM {{ ${sourceOf(view)} }}`,
         ...(newest === undefined ? [] : [`WHERE ${newest}`]),
         `GROUP BY ${columns.join(", ")}`,
         "HAVING count(*) > 1",
@@ -154,7 +164,7 @@ const NEWEST: Readonly<Record<string, string>> = {
  * Tests of a column as lines of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
  * again.
  */
-export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
+export function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): string[] {
   if (view.name.endsWith("_masked")) return [];
   const key = keyOf(view);
   const isFact = view.name.startsWith("fct_");
@@ -167,9 +177,10 @@ export function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
     ACCEPTED[name];
   if (accepted !== undefined)
     tests.push(["accepted_values", ["values:", ...accepted.map((value) => `  - ${value}`)]]);
-  const dimension = isFact ? parentOf(view, name) : undefined;
+  const parent = isFact ? parentOf(view, name) : undefined;
+  const dimension = views.find((one) => one.name === parent);
   if (dimension !== undefined)
-    tests.push(["relationships", [`to: source('usage', '${dimension}')`, `field: ${name}`]]);
+    tests.push(["relationships", [`to: ${sourceOf(dimension)}`, `field: ${name}`]]);
   return tests.flatMap(([test, given]) => testItem(test, given, newestOf(view)));
 }
 

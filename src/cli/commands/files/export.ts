@@ -32,9 +32,7 @@ const FORMATS = {
 } satisfies Record<string, Format>;
 
 export function define(command: Command): void {
-  withRange(
-    command.requiredOption("--view <view>", "view of schema reporting, such as fct_usage_workspace_daily"),
-  )
+  withRange(command.requiredOption("--view <view>", "view, such as fct_usage_workspace_daily"))
     .option("--columns <names>", "only these columns, comma-separated, in this order")
     .option(
       "--where <column=value>",

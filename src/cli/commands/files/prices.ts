@@ -115,7 +115,7 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   const adjusted = await adjustedCosts(db);
   if (adjusted.length > 0) {
     notes.push(
-      `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting.usage_month_close_cost.`,
+      `Closed months keep their cost. The prices and counts of now give another: ${adjusted.join(", ")}. See reporting_detail.fct_month_close_cost.`,
     );
   }
   const costless = await costlessMonths(db);

@@ -33,7 +33,7 @@ export interface SelectionOptions extends RangeOptions {
 /** Of more workspaces, an error names only the nearest. */
 const MOST_LISTED = 20;
 
-/** What the options ask for. Reads the schema reporting only, so that a reader's login is enough. */
+/** What the options ask for. Reads the schemas of the views only, so that a reader's login is enough. */
 export async function selectionOf(db: Database, options: SelectionOptions): Promise<Selection> {
   const view = await viewOf(db, options.view);
   checkAsOf(view, options);
@@ -53,7 +53,7 @@ export async function selectionOf(db: Database, options: SelectionOptions): Prom
 }
 
 async function viewOf(db: Database, asked: string): Promise<View> {
-  const name = asked.replace(/^reporting\./, "");
+  const name = asked.replace(/^reporting(_detail)?\./, "");
   const all = await listReporting(db);
   const found = all.find((view) => view.name === name);
   if (found?.isReadable === true) return found;
@@ -61,7 +61,8 @@ async function viewOf(db: Database, asked: string): Promise<View> {
   if (all.length === 0) {
     throw new UsageError({
       code: "views_missing",
-      message: "This database has no views of usage-etl: its schema reporting is missing or empty.",
+      message:
+        "This database has no views of usage-etl: its schemas reporting and reporting_detail are missing or empty.",
       next: "Check the database in DATABASE_URL. Its administrator makes the views with `usage-etl migrate`.",
     });
   }
@@ -71,7 +72,7 @@ async function viewOf(db: Database, asked: string): Promise<View> {
   const twin = `${name}_masked`;
   throw new UsageError({
     code: "view_denied",
-    message: `The login ${reader} may not read ${known.length === 0 ? "the schema reporting" : name}.`,
+    message: `The login ${reader} may not read ${known.length === 0 ? "the views" : name}.`,
     next: known.includes(twin)
       ? `Export ${twin}: the same columns and rows without e-mail addresses.`
       : `Ask the administrator of the database to run: GRANT usage_reader TO ${reader};`,

@@ -145,7 +145,7 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
     result.state === "open" && describeOpenPeriod(what, result.open, period),
     result.state === "closed" && describeClosed(what, result),
     result.state === "closed_before" &&
-      `${what}: closed on ${result.closedAt} (reporting.usage_period_close)`,
+      `${what}: closed on ${result.closedAt} (reporting_detail.usage_period_close)`,
     others.length > 0 && `${what}: ${describeOtherUsage(others)}`,
   );
 }
@@ -162,7 +162,7 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
     uncosted !== undefined && `${what}: ${uncosted} have no valid price: they are closed without a cost`,
     result.state === "closed_before" && [
-      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.usage_month_close)`,
+      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.fct_month_close)`,
       result.costsClosedAt === null &&
         `${what}: without costs. Close it again without --without-costs to close them.`,
       asked.withoutCosts === true &&

@@ -92,7 +92,7 @@ export function describeTotals(result: TotalsResult): string {
         total: "controlTraces",
       }),
     findings.length > SHOWN &&
-      `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation_by_kind`,
+      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation_by_kind`,
     commandsFor(findings).map((command) => `To compare each day with the export, run: usage-etl ${command}`),
     failed.map(({ request: { meter, groupBy, window }, code, message }) => {
       const what = `${dimensionText(meter, groupBy)} ${instant(window.start)} to ${instant(window.end)}`;
@@ -190,7 +190,8 @@ function describeProvider(source: string, provider: ProviderResult): string {
       }),
       "Nothing was changed: ask the platform which number it bills.",
     ],
-    findings.length > SHOWN && `... and ${findings.length - SHOWN} more in reporting.usage_reconciliation`,
+    findings.length > SHOWN &&
+      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation`,
     failed.map(({ month, code, message }) => `not compared: ${month}: ${message} [${code}]`),
     notesOf(totals),
   );

@@ -124,7 +124,7 @@ function sqlOf(
   const end = time === "usage_hour" ? " 00:00Z" : "";
   return [
     `SELECT ${columns}, sum(${column}) AS ${column}`,
-    `FROM reporting.${viewOf({ by, measure, per, masked })}`,
+    `FROM ${inSchema(viewOf({ by, measure, per, masked }))}`,
     `WHERE source_id = ${quoted(source.slug)}`,
     `  AND ${time} >= ${zone}'${range.from}${end}' AND ${time} < ${zone}'${range.to}${end}'`,
     ...(workspace === undefined ? [] : [`  AND workspace_id = ${quoted(workspace.id)}`]),
@@ -155,6 +155,14 @@ function viewOf({ by, measure, per, masked }: Which & { by: GroupBy; masked: boo
   const kind = measure === "cost" ? "cost" : meter === "deployments" ? "deployment_usage" : "usage";
   const dimension = viewDimension({ by, measure });
   return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
+}
+
+/** As sql/reporting places it. */
+function inSchema(view: string): string {
+  const isCore =
+    /^fct_(usage_[a-z_]+|cost_(workspace|project)|deployment_usage_deployment)_daily$/.test(view) &&
+    !view.includes("_by_tier_");
+  return `${isCore ? "reporting" : "reporting_detail"}.${view}`;
 }
 
 function viewDimension({ by, measure }: { by: GroupBy; measure: Question["measure"] }): string {

@@ -185,9 +185,7 @@ const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
 function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
   if (totals === 0) return html`<p>None: every total is as it was closed.</p>`;
   const shown =
-    largest.length < totals
-      ? ` The first ${largest.length} of them; reporting.usage_month_close has all.`
-      : "";
+    largest.length < totals ? ` The first ${largest.length} of them; reporting.fct_month_close has all.` : "";
   return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
     ${table({
       label: "Adjustments",
@@ -218,7 +216,7 @@ function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number
   if (rows.length === 0) return html`<p>None: it was closed without traces.</p>`;
   const shown =
     rows.length < total
-      ? ` The first ${rows.length} of ${total}; reporting.usage_month_close_cost has all.`
+      ? ` The first ${rows.length} of ${total}; reporting_detail.fct_month_close_cost has all.`
       : "";
   return table({
     label: "Closed costs",

@@ -174,7 +174,7 @@ test("a difference is asked about twice once, stays while it is not compared, an
 
   bench.standin.bill.drifts.length = 0;
   expect((await check(bench)).findings).toEqual([]);
-  const states = await bench.sql("SELECT kind, state FROM reporting.usage_reconciliation");
+  const states = await bench.sql("SELECT kind, state FROM reporting_detail.usage_reconciliation");
   expect(states).toEqual([{ kind: "provider_total", state: "closed" }]);
 });
 
@@ -285,7 +285,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   );
   expect(
     await bench.sql(
-      "SELECT kind, trace_tier, export_traces - stored_traces AS more FROM reporting.usage_reconciliation",
+      "SELECT kind, trace_tier, export_traces - stored_traces AS more FROM reporting_detail.usage_reconciliation",
     ),
   ).toEqual([{ kind: "provider_total", trace_tier: "longlived", more: 3 }]);
   expect((await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")).toMatchObject([

@@ -148,7 +148,7 @@ test("a billing period begins where the one before it ended, and the start of th
   const periods = () =>
     bench.sql<Record<string, unknown>>(
       `SELECT period_start::text, period_end::text, is_start_known, is_calendar_month, is_current, plan_tier
-       FROM reporting.dim_billing_period ORDER BY period_end`,
+       FROM reporting_detail.dim_billing_period ORDER BY period_end`,
     );
   await read(bench);
   const { start, end } = bench.standin.bill.period();
@@ -237,7 +237,7 @@ test("a billing period closes once all of its days are final and reconciled, and
     await bench.sql(
       `SELECT period_start::text, period_end::text, group_by, sum(closed_traces)::bigint AS closed,
               sum(adjustment_traces)::bigint AS adjusted
-       FROM reporting.usage_period_close WHERE group_by = 'workspace' GROUP BY 1, 2, 3`,
+       FROM reporting_detail.usage_period_close WHERE group_by = 'workspace' GROUP BY 1, 2, 3`,
     ),
   ).toEqual([
     { period_start: day(before), period_end: day(end), group_by: "workspace", closed: traces, adjusted: 6 },

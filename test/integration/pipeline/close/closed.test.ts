@@ -144,7 +144,7 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
     `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
             dimension_id AS "dimensionId", dimension_name AS "dimensionName",
             closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
-     FROM reporting.usage_month_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
+     FROM reporting.fct_month_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
   );
   const counts = { totals: 4, netTraces: 6 };
   const asked = { closeId, most: 10, masked: false };
@@ -208,7 +208,7 @@ test("an id that is first seen after the close is an adjustment of its own", asy
   await load();
   const rows = await bench.sql(
     `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
-     FROM reporting.usage_month_close WHERE group_by = 'user' AND dimension_id = $1`,
+     FROM reporting.fct_month_close WHERE group_by = 'user' AND dimension_id = $1`,
     [added.user.id],
   );
   expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);
@@ -230,7 +230,7 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
   const costs = () =>
     bench.sql(
       `SELECT unit_price::float, closed_traces::integer, closed_cost::float, adjustment_cost::float, current_cost::float
-       FROM reporting.usage_month_close_cost ORDER BY unit_price`,
+       FROM reporting_detail.fct_month_close_cost ORDER BY unit_price`,
     );
   await changePrice("0.5");
   await close({ withoutCosts: false });
@@ -243,7 +243,7 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     bench.sql(
       `SELECT v.of, sum(v.cost)::float AS cost, bool_and(v.is_closed) AS is_closed
        FROM (SELECT 'workspace' AS of, estimated_cost AS cost, is_closed, usage_date FROM reporting.fct_cost_workspace_daily
-             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting.fct_cost_user_daily) v
+             UNION ALL SELECT 'user', estimated_cost, is_closed, usage_date FROM reporting_detail.fct_cost_user_daily) v
        WHERE usage_date >= $1::date AND usage_date < $2::date GROUP BY 1 ORDER BY 1`,
       [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10)),
     );
@@ -307,10 +307,10 @@ test("a month without a price closes without costs only if asked, and has none a
          UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting.fct_cost_project_daily
          UNION ALL
          SELECT 'focus ' || coalesce("ChargeClass", "x_BillingMonth"::text), "x_UsageDate", "BilledCost"
-         FROM reporting.focus_1_4_cost_and_usage
-         UNION ALL SELECT 'close', month_start, closed_cost FROM reporting.usage_month_close_cost
-         UNION ALL SELECT 'adjustment', month_start, nullif(adjustment_cost, 0) FROM reporting.usage_month_close_cost
-         UNION ALL SELECT 'unpriced traces', usage_date, traces FROM reporting.usage_unpriced_daily WHERE NOT has_other_price
+         FROM reporting_detail.focus_1_4_cost_and_usage
+         UNION ALL SELECT 'close', month_start, closed_cost FROM reporting_detail.fct_month_close_cost
+         UNION ALL SELECT 'adjustment', month_start, nullif(adjustment_cost, 0) FROM reporting_detail.fct_month_close_cost
+         UNION ALL SELECT 'unpriced traces', usage_date, traces FROM reporting_detail.usage_unpriced_daily WHERE NOT has_other_price
        )
        SELECT of, sum(cost)::float AS cost FROM cost WHERE usage_date >= $1::date AND usage_date < $2::date
        GROUP BY of HAVING sum(cost) IS NOT NULL`,

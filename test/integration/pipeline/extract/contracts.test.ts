@@ -76,7 +76,7 @@ test("a day-granular server yields right days, and a few requests show that it h
   expect(differences(await inStore(bench), days(bench))).toEqual([]);
   await expectDailyViews(bench);
   const statuses = await bench.sql<{ stride: string; status: string }>(
-    "SELECT DISTINCT stride, status FROM reporting.usage_coverage_daily WHERE stride = 'hour'",
+    "SELECT DISTINCT stride, status FROM reporting_detail.usage_coverage_daily WHERE stride = 'hour'",
   );
   expect(statuses).toEqual([{ stride: "hour", status: "not_available" }]);
   expect((await dump(bench)).failures).toEqual([]);

@@ -100,7 +100,7 @@ test("no figure is one that nobody could have read, and the truth is back with a
       expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
       expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
       expect(
-        await bench.sql("SELECT FROM reporting.usage_coverage_daily WHERE status = 'unverified'"),
+        await bench.sql("SELECT FROM reporting_detail.usage_coverage_daily WHERE status = 'unverified'"),
       ).toEqual([]);
     }),
     {

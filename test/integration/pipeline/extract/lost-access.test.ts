@@ -36,9 +36,9 @@ const zeros = async (bench: Bench, index: number) => {
   const { id } = workspace(bench, index);
   const [row] = await bench.sql<Record<string, number>>(
     `SELECT (SELECT count(*) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 AND traces = 0)::integer AS days,
-            (SELECT count(*) FROM reporting.fct_usage_workspace_hourly WHERE workspace_id = $1 AND traces = 0)::integer AS hours,
-            (SELECT count(*) FROM reporting.fct_usage_workspace_monthly WHERE workspace_id = $1 AND traces = 0)::integer AS months,
-            (SELECT count(*) FROM reporting.usage_coverage_daily WHERE workspace_id = $1 AND status = 'empty')::integer AS empty`,
+            (SELECT count(*) FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1 AND traces = 0)::integer AS hours,
+            (SELECT count(*) FROM reporting_detail.fct_usage_workspace_monthly WHERE workspace_id = $1 AND traces = 0)::integer AS months,
+            (SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE workspace_id = $1 AND status = 'empty')::integer AS empty`,
     [id],
   );
   return row;
@@ -224,7 +224,7 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   );
   const then = (at: string) =>
     bench.sql<{ usage_date: string; traces: number }>(
-      `SELECT usage_date::text, traces FROM reporting.usage_workspace_daily_as_of($1::timestamptz - interval '1 hour')
+      `SELECT usage_date::text, traces FROM reporting_detail.usage_workspace_daily_as_of($1::timestamptz - interval '1 hour')
        WHERE workspace_id = $2 ORDER BY 1`,
       [at, bench.workspaceIds[1]],
     );
@@ -232,7 +232,7 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   expect(await then(unverifiedAt)).toEqual([]);
   expect(await then(loadedAt)).toEqual(known.map(({ usage_date, traces }) => ({ usage_date, traces })));
   const restated = await bench.sql<{ n: number }>(
-    `SELECT new_traces AS n FROM reporting.usage_restatement
+    `SELECT new_traces AS n FROM reporting_detail.usage_restatement
      WHERE workspace_id = $1 AND group_by = 'workspace' AND old_traces IS NULL ORDER BY period_start`,
     [bench.workspaceIds[1]],
   );
@@ -298,7 +298,7 @@ test("hours after a workspace was deleted are zero, since an answer over all of 
   expect(run.failures).toEqual([]);
   expect(await bench.sql("SELECT DISTINCT state, code FROM usage.failure")).toEqual([]);
   const shown = await bench.sql<{ traces: number }>(
-    "SELECT traces FROM reporting.fct_usage_workspace_hourly WHERE workspace_id = $1",
+    "SELECT traces FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1",
     [workspace(bench, 1).id],
   );
   expect(shown.length).toBeGreaterThan(0);

@@ -10,7 +10,7 @@ import { type Bench, setup } from "../../../support/source.ts";
 
 async function missing({ sql }: Bench): Promise<number> {
   const [row] = await sql<{ days: number }>(
-    "SELECT count(*)::integer AS days FROM reporting.usage_coverage_daily WHERE status IN ('failed', 'missing')",
+    "SELECT count(*)::integer AS days FROM reporting_detail.usage_coverage_daily WHERE status IN ('failed', 'missing')",
   );
   return row?.days ?? -1;
 }

@@ -90,7 +90,7 @@ describe("a difference in hours", () => {
     expect(result.left).toBe(0);
     expect(
       await bench.sql(
-        "SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation WHERE stride = 'hour' GROUP BY 1",
+        "SELECT state, count(*)::integer AS n FROM reporting_detail.usage_reconciliation WHERE stride = 'hour' GROUP BY 1",
       ),
     ).toEqual([{ state: "repaired", n: 4 }]);
   });
@@ -101,7 +101,7 @@ describe("a difference in hours", () => {
     const prune = (keepHours: number) =>
       pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, keepHours, userEmail: "keep" });
     const states = () =>
-      bench.sql("SELECT state, count(*)::integer AS n FROM reporting.usage_reconciliation GROUP BY 1");
+      bench.sql("SELECT state, count(*)::integer AS n FROM reporting_detail.usage_reconciliation GROUP BY 1");
     await prune(18 * 24);
     expect(await states()).toEqual([{ state: "open", n: 4 }]);
     await prune(10 * 24);

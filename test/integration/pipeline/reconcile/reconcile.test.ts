@@ -15,7 +15,7 @@ describe("clean data", () => {
       const result = await bench.reconcile({ stride, groupings: [groupBy] });
       expect(result).toMatchObject({ differences: [], failures: [], unverified: 0 });
       const [{ n } = { n: -1 }] = await bench.sql<{ n: number }>(
-        `SELECT count(*) AS n FROM reporting.usage_record WHERE is_final AND group_by = $1 AND stride = $2`,
+        `SELECT count(*) AS n FROM reporting_detail.usage_record WHERE is_final AND group_by = $1 AND stride = $2`,
         [groupBy, stride],
       );
       expect(n).toBeGreaterThan(0);
@@ -97,7 +97,7 @@ describe("a difference", () => {
     expect(byKind).toContainEqual(["missing_in_store", "workspace", null, deleted?.traces]);
     expect(byKind).toContainEqual(["missing_in_export", "project", 7, null]);
     const kept = async (state: string) =>
-      bench.sql<{ kind: string }>("SELECT kind FROM reporting.usage_reconciliation WHERE state = $1", [
+      bench.sql<{ kind: string }>("SELECT kind FROM reporting_detail.usage_reconciliation WHERE state = $1", [
         state,
       ]);
     expect((await kept("open")).length).toBe(found.differences.length);

@@ -16,7 +16,7 @@ describe("figures that the platform gives two ways", () => {
     expect(first).toMatchObject({ open: 0, platformDisagrees: 1, repaired: { differences: 1, mended: 0 } });
     expect(first.differences).toMatchObject([{ kind: "traces_differ", state: "platform_disagrees" }]);
     expect((await dump(bench)).records).toEqual(before.records);
-    expect(await bench.sql("SELECT state FROM reporting.usage_reconciliation")).toEqual([
+    expect(await bench.sql("SELECT state FROM reporting_detail.usage_reconciliation")).toEqual([
       { state: "platform_disagrees" },
     ]);
 
@@ -92,9 +92,9 @@ test("what a damaged export lacks is withdrawn where the second look agrees with
       : undefined,
   );
   const states = async () =>
-    (await bench.sql<{ state: string }>("SELECT state FROM reporting.usage_reconciliation ORDER BY 1")).map(
-      ({ state }) => state,
-    );
+    (
+      await bench.sql<{ state: string }>("SELECT state FROM reporting_detail.usage_reconciliation ORDER BY 1")
+    ).map(({ state }) => state);
   const result = await bench.reconcile(REPAIR, { baseUrl: proxy.url });
   const lacking = await states();
   expect(lacking.length).toBeGreaterThan(2);

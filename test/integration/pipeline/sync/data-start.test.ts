@@ -15,7 +15,7 @@ const storedStart = async ({ sql }: Bench) =>
 /** Ended days x workspaces x dimensions, by status. */
 const statuses = (bench: Bench, of = "") =>
   bench.sql<{ status: string; first: string }>(
-    `SELECT status, count(*)::integer AS days, min(usage_date)::text AS first FROM reporting.usage_coverage_daily
+    `SELECT status, count(*)::integer AS days, min(usage_date)::text AS first FROM reporting_detail.usage_coverage_daily
      WHERE stride = 'day' AND usage_date < $1 AND workspace_id LIKE $2 GROUP BY status ORDER BY status`,
     [dayOf(bench.today), `%${of}`],
   );
@@ -83,7 +83,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
   );
   const totals = () =>
     bench.sql(
-      "SELECT month_start, project_id, traces, is_complete FROM reporting.fct_usage_project_monthly ORDER BY 1, 2",
+      "SELECT month_start, project_id, traces, is_complete FROM reporting_detail.fct_usage_project_monthly ORDER BY 1, 2",
     );
   const before = await totals();
   await moveDataStart(bench.store, { sourceId, to: later });

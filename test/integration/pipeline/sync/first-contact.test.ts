@@ -77,7 +77,7 @@ describe("binding", () => {
       bench.sql(
         `SELECT (SELECT sum(traces) FROM reporting.fct_usage_workspace_daily) AS by_workspace,
                 (SELECT sum(traces) FROM reporting.fct_usage_project_daily) AS by_project,
-                (SELECT sum(traces) FROM reporting.fct_usage_workspace_monthly WHERE is_complete) AS by_month,
+                (SELECT sum(traces) FROM reporting_detail.fct_usage_workspace_monthly WHERE is_complete) AS by_month,
                 (SELECT count(*) FROM reporting.dim_date) AS dates`,
       );
     await bench.open({ config: { dataStart: later } });

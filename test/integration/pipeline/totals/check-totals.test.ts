@@ -42,7 +42,7 @@ describe.each(["window", "epoch"] as const)("on a server that aligns buckets to 
     // What is sent beside them proves access anew.
     expect(result.seen - result.requests).toSatisfy((beside: number) => beside >= 0 && beside <= 2);
     await storeIsLedger(bench);
-    expect(await bench.sql("SELECT FROM reporting.usage_reconciliation")).toEqual([]);
+    expect(await bench.sql("SELECT FROM reporting_detail.usage_reconciliation")).toEqual([]);
     expect(await check(bench, "quarter")).toMatchObject({ restated: 0, findings: [] });
   });
 
@@ -107,10 +107,10 @@ describe("groupings", () => {
       await bench.sql(
         // Beside those of records without an id, of which the stand-in has some every day.
         `SELECT usage_date::text, group_by, unattributed_traces - coalesce(n.traces, 0) AS unnamed
-         FROM reporting.usage_unattributed_daily
+         FROM reporting_detail.usage_unattributed_daily
          LEFT JOIN (
            SELECT (period_start AT TIME ZONE 'UTC')::date AS usage_date, workspace_id, group_by, traces
-           FROM reporting.usage_record WHERE stride = 'day' AND dimension_id = '(none)'
+           FROM reporting_detail.usage_record WHERE stride = 'day' AND dimension_id = '(none)'
          ) n USING (usage_date, workspace_id, group_by)
          WHERE unattributed_traces <> coalesce(n.traces, 0)`,
       ),

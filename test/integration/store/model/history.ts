@@ -329,7 +329,7 @@ export class History {
   /** Rule 6 of docs/architecture.md, without the model: the view shows the sum of traces that the answer had. */
   async #expectConserved(answer: ModelAnswer, { unverified }: ModelResult): Promise<void> {
     const { rows } = await this.#bundle.reader.query(
-      `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting.usage_record
+      `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting_detail.usage_record
        WHERE group_by = $1 AND stride = $2 AND workspace_id = ANY ($3) AND period_start >= $4 AND period_start < $5`,
       [
         answer.groupBy,

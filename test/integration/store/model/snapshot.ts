@@ -52,21 +52,21 @@ export async function takeSnapshot(
       FROM usage.workspace w JOIN usage.entity e USING (entity_id)`,
     "view usage_record": `
       SELECT stride, group_by, workspace_id, dimension_id, period_start, period_end, dimension_name, traces, is_final, fetched_at
-      FROM reporting.usage_record`,
+      FROM reporting_detail.usage_record`,
     "view usage_restatement": `
       SELECT stride, group_by, workspace_id, dimension_id, period_start, old_traces, new_traces
-      FROM reporting.usage_restatement`,
+      FROM reporting_detail.usage_restatement`,
     "view usage_coverage_daily": `
-      SELECT usage_date, workspace_id, group_by, stride, status FROM reporting.usage_coverage_daily
+      SELECT usage_date, workspace_id, group_by, stride, status FROM reporting_detail.usage_coverage_daily
       WHERE stride = 'day' OR usage_date < (${until} AT TIME ZONE 'UTC')::date`,
     "view dim_workspace": `
       SELECT workspace_id, workspace_name, first_seen_at, last_seen_at, is_deleted, unlisted_since
       FROM reporting.dim_workspace`,
     "view dim_project":
       "SELECT project_id, project_name, first_seen_at, last_seen_at FROM reporting.dim_project",
-    "view dim_user": "SELECT user_id, user_email, first_seen_at, last_seen_at FROM reporting.dim_user",
+    "view dim_user": "SELECT user_id, user_email, first_seen_at, last_seen_at FROM reporting_detail.dim_user",
     "view dim_api_key":
-      "SELECT api_key_short_key, NULL, first_seen_at, last_seen_at FROM reporting.dim_api_key",
+      "SELECT api_key_short_key, NULL, first_seen_at, last_seen_at FROM reporting_detail.dim_api_key",
   };
   const dimensions = {
     workspace: "",
@@ -79,12 +79,12 @@ export async function takeSnapshot(
     queries[`view fct_usage_${groupBy}_daily`] =
       `SELECT usage_date, ${columns} FROM reporting.fct_usage_${groupBy}_daily`;
     queries[`view fct_usage_${groupBy}_hourly`] =
-      `SELECT usage_hour, ${columns} FROM reporting.fct_usage_${groupBy}_hourly
+      `SELECT usage_hour, ${columns} FROM reporting_detail.fct_usage_${groupBy}_hourly
        WHERE usage_hour >= ${from} AND usage_hour < ${until}`;
     queries[`view fct_usage_${groupBy}_monthly`] = `
       SELECT month_start, workspace_id, workspace_name, ${dimension} traces, days_expected, days_loaded, is_complete, is_final,
              traces_loaded
-      FROM reporting.fct_usage_${groupBy}_monthly`;
+      FROM reporting_detail.fct_usage_${groupBy}_monthly`;
   }
   await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   // Prepared, because planning the views takes several times as long as running them.
