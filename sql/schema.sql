@@ -1194,6 +1194,30 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   last_seen_at timestamp with time zone
 -- )
 
+-- VIEW reporting_detail.dim_name (
+--   source_id text,
+--   group_by text,
+--   dimension_id text,
+--   dimension_name text,
+--   valid_from date,
+--   valid_to date,
+--   is_current boolean,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.dim_name_masked (
+--   source_id text,
+--   group_by text,
+--   dimension_id text,
+--   dimension_name text,
+--   valid_from date,
+--   valid_to date,
+--   is_current boolean,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.dim_price (
 --   price_id integer,
 --   volume_tier integer,
@@ -3032,7 +3056,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the fi
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3049,7 +3073,7 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled 
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
 COMMENT ON COLUMN reporting.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_month_close.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.fct_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -3188,6 +3212,26 @@ COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_id IS E'The platfor
 COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
 COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, or deployment.';
+COMMENT ON COLUMN reporting_detail.dim_name.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.dim_name.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
+COMMENT ON COLUMN reporting_detail.dim_name.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
+COMMENT ON COLUMN reporting_detail.dim_name.is_current IS 'Whether it is the name of now.';
+COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Start of the earliest bucket that named it so.';
+COMMENT ON COLUMN reporting_detail.dim_name.last_seen_at IS 'Start of the latest bucket that named it so.';
+COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, or deployment.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.first_seen_at IS 'Start of the earliest bucket that named it so.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.last_seen_at IS 'Start of the latest bucket that named it so.';
 COMMENT ON VIEW reporting_detail.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
 COMMENT ON COLUMN reporting_detail.dim_price.price_id IS 'Number of the imported price, as in dim_price. The price of a closed month may be gone from there.';
 COMMENT ON COLUMN reporting_detail.dim_price.volume_tier IS 'Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.';
@@ -3285,7 +3329,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_final IS 'Wheth
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3301,7 +3345,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.is_reconci
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_monthly IS 'Grain: calendar month (UTC) x workspace x API key (key: source_id, month_start, workspace_id, api_key_short_key), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3316,7 +3360,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_compl
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3332,7 +3376,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_co
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3349,7 +3393,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.is_reconciled
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_daily_masked IS 'Grain: UTC day x workspace x user (key: source_id, usage_date, workspace_id, user_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -3366,7 +3410,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.is_rec
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3382,7 +3426,7 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_complete
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_user_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user (key: source_id, month_start, workspace_id, user_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_user_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -3441,7 +3485,7 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON VIEW reporting_detail.fct_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting_detail.fct_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
@@ -3463,7 +3507,7 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_traces IS 'T
 COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3478,7 +3522,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.is_reconciled
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x API key x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, api_key_short_key, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3515,7 +3559,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_complete IS 'Whe
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_daily IS 'Grain: UTC day x workspace x project x retention tier (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_daily IS 'Grain: UTC day x workspace x project x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, project_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3531,7 +3575,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.is_reconciled
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_usage_project_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x project x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, project_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3571,7 +3615,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_complete IS 'Whe
 COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting_detail.fct_usage_project_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily IS 'Grain: UTC day x workspace x user x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3587,7 +3631,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.is_reconciled IS
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_daily_masked IS 'Grain: UTC day x workspace x user x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, user_id, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -3603,7 +3647,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.is_reconc
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_daily_masked.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x user x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3618,7 +3662,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_complete IS
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.coverage_status IS 'The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user x retention tier (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
+COMMENT ON VIEW reporting_detail.fct_usage_user_by_tier_monthly_masked IS 'Grain: calendar month (UTC) x workspace x user x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, user_id, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_by_tier_monthly_masked.workspace_id IS 'The platform''s id of the workspace.';
@@ -3698,7 +3742,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_complete IS 
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.traces_loaded IS 'Traces of the days of the month that are loaded: the same as traces once all of them are, a part before. Adds up as traces do; null: no day is loaded. On a row with a null id: of all ids.';
 COMMENT ON COLUMN reporting_detail.fct_usage_user_monthly_masked.is_month_over IS 'Whether the calendar month has ended (UTC).';
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3712,7 +3756,7 @@ COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.is_reconcil
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of short-lived traces the older of the two. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since; of short-lived traces the older of the two. Null: no such total, or a difference is left on the day.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_daily.proved_at IS 'The later of reconciled_at and totals_matched_at, of short-lived traces the older of what proves both figures; null: nothing proves the day.';
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_usage_workspace_by_tier_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3851,7 +3895,7 @@ COMMENT ON COLUMN reporting_detail.metering_probe.risen_ids IS 'Ids whose figure
 COMMENT ON COLUMN reporting_detail.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
 COMMENT ON COLUMN reporting_detail.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
 COMMENT ON COLUMN reporting_detail.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
-COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Says whether the figures of the day can be used. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). As usage_coverage_daily, and of long-lived and short-lived traces and of deployment usage too. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3864,7 +3908,7 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.is_reconciled IS
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Traces of all tiers. status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. Expected are all days from the data start on, and the hours that are kept up to date.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.workspace_id IS 'The platform''s id of the workspace.';

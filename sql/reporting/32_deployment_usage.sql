@@ -112,7 +112,7 @@ FROM (
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;
-COMMENT ON VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
@@ -135,7 +135,7 @@ FROM (
   FROM x
   WHERE NOT x.is_complete
 ) d;
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 
 -- end
 CREATE OR REPLACE VIEW reporting_detail.dim_deployment AS

@@ -123,7 +123,7 @@ CROSS JOIN LATERAL (
     ]) one
   ) END AS reconciled_at
 ) q;
-COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Says whether the figures of the day can be used. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Traces of all tiers. status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,

@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (
 ) now
 -- What was left out of the close is no adjustment of it.
 WHERE (now.traces > 0 OR t.traces > 0) AND x.is_left_out IS NOT TRUE;
-COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_month_close_workspace AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, x.is_left_out,

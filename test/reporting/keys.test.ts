@@ -144,7 +144,7 @@ test("the key that each view's comment names is unique", async () => {
   for (const { name, key } of views) {
     const columns = (key ?? "").split(", ").map((column) => pg.escapeIdentifier(column));
     const { rows } = await client.query<{ all: number; keys: number }>(
-      `SELECT count(*)::integer AS all, count(DISTINCT (${columns.join(", ")}))::integer AS keys FROM ${inSchema(pg.escapeIdentifier(name))}`,
+      `SELECT count(*)::integer AS all, count(DISTINCT (${columns.join(", ")}))::integer AS keys FROM ${inSchema(name)}`,
     );
     expect(rows[0]?.all, name).toBeGreaterThan(0);
     expect(rows[0]?.keys, `${name} (${key})`).toBe(rows[0]?.all);

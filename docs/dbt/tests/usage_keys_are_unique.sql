@@ -39,6 +39,11 @@ FROM {{ source('usage_detail', 'dim_deployment') }}
 GROUP BY source_id, deployment_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_name' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_name') }}
+GROUP BY source_id, group_by, dimension_id, valid_from
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_price' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_price') }}
 GROUP BY price_id, volume_tier

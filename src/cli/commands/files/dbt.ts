@@ -142,6 +142,7 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,
   group_by: GROUPINGS,
+  "dim_name.group_by": [...GROUPINGS, "deployment"],
   stride: STRIDES,
   kind: [...FINDINGS, "name_differs", ...TOTALS],
   "usage_reconciliation_by_kind.kind": [
