@@ -1032,15 +1032,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW reporting.fct_month_close (
 --   source_id text,
 --   month_start date,
---   group_by text,
 --   workspace_id text,
 --   workspace_name text,
---   dimension_id text,
---   dimension_name text,
+--   is_left_out boolean,
 --   closed_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer,
 --   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
+--   current_traces bigint
 -- )
 
 -- VIEW reporting.fct_usage_api_key_daily (
@@ -1489,6 +1489,34 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_month_over boolean
 -- )
 
+-- VIEW reporting_detail.fct_month_close_by_dimension (
+--   source_id text,
+--   month_start date,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_month_close_by_dimension_masked (
+--   source_id text,
+--   month_start date,
+--   group_by text,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension_id text,
+--   dimension_name text,
+--   closed_traces bigint,
+--   adjustment_traces bigint,
+--   current_traces bigint,
+--   closed_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.fct_month_close_cost (
 --   source_id text,
 --   month_start date,
@@ -1503,32 +1531,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   current_cost numeric(38,10),
 --   closed_at timestamp with time zone,
 --   measure text
--- )
-
--- VIEW reporting_detail.fct_month_close_masked (
---   source_id text,
---   month_start date,
---   group_by text,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   closed_traces bigint,
---   adjustment_traces bigint,
---   current_traces bigint,
---   closed_at timestamp with time zone
--- )
-
--- VIEW reporting_detail.fct_month_close_workspace (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   is_left_out boolean,
---   closed_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer
 -- )
 
 -- VIEW reporting_detail.fct_usage_api_key_by_tier_daily (
@@ -3073,18 +3075,18 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled 
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';
 COMMENT ON COLUMN reporting.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_month_close.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_month_close.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting.fct_month_close.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting.fct_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_month_close.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting.fct_month_close.dimension_name IS 'Current name in this dimension.';
-COMMENT ON COLUMN reporting.fct_month_close.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting.fct_month_close.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
+COMMENT ON COLUMN reporting.fct_month_close.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
+COMMENT ON COLUMN reporting.fct_month_close.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting.fct_month_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
+COMMENT ON COLUMN reporting.fct_month_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON COLUMN reporting.fct_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
 COMMENT ON COLUMN reporting.fct_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.fct_month_close.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3226,7 +3228,7 @@ COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x 
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, or deployment.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3471,6 +3473,30 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_com
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.dimension_name IS 'Current name in this dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.closed_at IS 'When the month was closed.';
+COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension_masked.closed_at IS 'When the month was closed.';
 COMMENT ON VIEW reporting_detail.fct_month_close_cost IS 'Grain: closed calendar month x workspace x SKU x price (key: source_id, month_start, workspace_id, sku, unit_price, currency). An ESTIMATE from the imported prices. closed_cost never changes. Later prices and counts make adjustment_cost, and the sum of both is current_cost. Costs add up over all of these within one currency; closed_traces add up within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.month_start IS 'First day of the month.';
@@ -3485,28 +3511,6 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
-COMMENT ON VIEW reporting_detail.fct_month_close_masked IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions. Without e-mail addresses: the id names a user.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.closed_traces IS 'Traces of the month when it was closed. Adds up over months, workspaces and ids of one dimension.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_masked.closed_at IS 'When the month was closed.';
-COMMENT ON VIEW reporting_detail.fct_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_workspace.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
 COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';

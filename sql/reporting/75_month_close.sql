@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW reporting.fct_month_close AS
+CREATE OR REPLACE VIEW reporting_detail.fct_month_close_by_dimension AS
 SELECT src.slug AS source_id, m.month_start, c.group_by, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name,
        e.dimension_id, e.dimension_name, coalesce(t.traces, 0) AS closed_traces,
        now.traces - coalesce(t.traces, 0) AS adjustment_traces, now.traces AS current_traces, m.closed_at
@@ -18,12 +18,13 @@ CROSS JOIN LATERAL (
 ) now
 -- What was left out of the close is no adjustment of it.
 WHERE (now.traces > 0 OR t.traces > 0) AND x.is_left_out IS NOT TRUE;
-COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close_workspace only. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
 
-CREATE OR REPLACE VIEW reporting_detail.fct_month_close_workspace AS
+CREATE OR REPLACE VIEW reporting.fct_month_close AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, x.is_left_out,
        CASE WHEN NOT x.is_left_out THEN coalesce(t.traces, 0) END AS closed_traces, m.closed_at, m.settle_after_seconds,
-       m.accepted_disagreements
+       m.accepted_disagreements, CASE WHEN NOT x.is_left_out THEN now.traces - coalesce(t.traces, 0) END AS adjustment_traces,
+       CASE WHEN NOT x.is_left_out THEN now.traces END AS current_traces
 FROM usage.month_close m
 JOIN usage.source src USING (source_id)
 JOIN usage.closed_workspace x USING (close_id)
@@ -35,5 +36,13 @@ LEFT JOIN (
   JOIN usage.trace_scope c USING (scope_id)
   WHERE c.group_by = 'workspace'
   GROUP BY t.close_id, c.workspace_id
-) t ON t.close_id = x.close_id AND t.workspace_id = x.workspace_id;
-COMMENT ON VIEW reporting_detail.fct_month_close_workspace IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Says which workspaces a close is about, which were left out of it, and what it was made with. closed_traces add up over months and workspaces.';
+) t ON t.close_id = x.close_id AND t.workspace_id = x.workspace_id
+CROSS JOIN LATERAL (
+  SELECT coalesce(sum(r.traces), 0)::bigint AS traces
+  FROM usage.trace_scope c
+  JOIN usage.series s USING (scope_id)
+  JOIN usage.dated_record r USING (series_id)
+  WHERE c.source_id = m.source_id AND c.group_by = 'workspace' AND c.stride = 'day' AND c.workspace_id = x.workspace_id
+    AND r.bucket_start >= m.month_start AND r.bucket_start < (m.month_start + interval '1 month')::date
+) now;
+COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';

@@ -132,7 +132,7 @@ BEGIN
         ('adjustment_traces', $$Traces added or removed since the month was closed. Adds up as closed_traces do.$$, ''),
         ('current_traces', $$Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.$$, ''),
         ('closed_at', $$When the month was closed.$$, ''),
-        ('closed_traces', $$Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.$$, 'fct_month_close_workspace'),
+        ('closed_traces', $$Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.$$, 'fct_month_close'),
         ('closed_traces', $$What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.$$, 'fct_month_close_cost'),
         ('is_left_out', $$Whether the workspace was left out when the month was closed: its totals are not in the close.$$, ''),
         ('settle_after_seconds', $$USAGE_SETTLE_AFTER when the month was closed.$$, ''),

@@ -112,7 +112,13 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
 
 describe("views with e-mail addresses", () => {
   const WITH_ADDRESSES = [
-    ...["dim_user", "fct_usage_user_daily", "fct_usage_user_hourly", "fct_month_close", "usage_record"],
+    ...[
+      "dim_user",
+      "fct_usage_user_daily",
+      "fct_usage_user_hourly",
+      "fct_month_close_by_dimension",
+      "usage_record",
+    ],
   ];
 
   test("show them to usage_reader, who reads every view", async () => {

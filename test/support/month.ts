@@ -46,7 +46,7 @@ export const totals = () =>
   bench.sql<{ group_by: string; closed: number; adjustment: number; current: number }>(
     `SELECT group_by, sum(closed_traces)::bigint AS closed, sum(adjustment_traces)::bigint AS adjustment,
             sum(current_traces)::bigint AS current
-     FROM reporting.fct_month_close GROUP BY group_by ORDER BY group_by`,
+     FROM reporting_detail.fct_month_close_by_dimension GROUP BY group_by ORDER BY group_by`,
   );
 
 /** What the stand-in's book has for the month. */

@@ -82,12 +82,12 @@ const QUESTIONS: readonly (readonly [Question, readonly object[]])[] = [
     })),
   ],
   [
-    { cube: "fct_month_close", measures: ["closed_traces", "current_traces"] },
+    { cube: "usage_month_close", measures: ["closed_traces", "current_traces"] },
     [{ closed_traces: null, current_traces: null }],
   ],
   [
     {
-      cube: "fct_month_close",
+      cube: "usage_month_close",
       measures: ["closed_traces", "adjustment_traces", "current_traces"],
       filters: { group_by: "workspace" },
     },

@@ -200,7 +200,7 @@ describe("the SQL of the dashboard", () => {
     expect([...views].sort()).toEqual([
       ...["backfill_status", "data_freshness", "dim_workspace"],
       ...["fct_cost_workspace_daily", "fct_deployment_usage_deployment_daily"],
-      ...["fct_month_close", "fct_month_close_workspace"],
+      ...["fct_month_close", "fct_month_close_by_dimension"],
       ...["fct_usage_api_key_daily", "fct_usage_project_daily", "fct_usage_user_daily"],
       ...["fct_usage_workspace_by_tier_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
       ...["metering_probe", "usage_coverage_by_kind_daily", "usage_coverage_daily", "usage_late_change"],

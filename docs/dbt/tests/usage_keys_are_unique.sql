@@ -140,17 +140,17 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_month_close' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_month_close') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_month_close_by_dimension' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_month_close_by_dimension') }}
 GROUP BY source_id, month_start, group_by, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_month_close_cost' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_month_close_cost') }}
 GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
-HAVING count(*) > 1
-UNION ALL
-SELECT 'fct_month_close_workspace' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'fct_month_close_workspace') }}
-GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key

@@ -24,7 +24,7 @@ export interface Adjustments {
 }
 
 /**
- * The series of closed months whose total of now is not the closed one, as `reporting.fct_month_close` has them
+ * The series of closed months whose total of now is not the closed one, as `reporting_detail.fct_month_close_by_dimension` has them
  * (adjustment_traces <> 0), but from the totals that loads keep by month. Columns: close_id, group_by, workspace_id, entity_id,
  * closed, current.
  */

@@ -63,7 +63,7 @@ async function shown({ sql }: Bench) {
        FROM reporting_detail.usage_reconciliation WHERE ${of} AND state = 'platform_disagrees' ORDER BY 1`,
     ),
     closed: await sql(
-      `SELECT month_start::text AS month, sum(adjustment_traces)::integer AS adjusted FROM reporting.fct_month_close
+      `SELECT month_start::text AS month, sum(adjustment_traces)::integer AS adjusted FROM reporting_detail.fct_month_close_by_dimension
        WHERE ${of} AND group_by = 'workspace' GROUP BY 1`,
     ),
     costs: await sql(

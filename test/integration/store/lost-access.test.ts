@@ -178,14 +178,16 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
       closedMonths: [DAY.slice(0, 7)],
     },
   ]);
-  expect(await rowsOf("SELECT FROM reporting.fct_month_close")).toEqual([]);
+  expect(await rowsOf("SELECT FROM reporting_detail.fct_month_close_by_dimension")).toEqual([]);
 
   await list([WORKSPACE, OTHER]);
   expect((await load([[`${DAY}T00:00:00Z`, WORKSPACE, 180]])).restated).toBe(1);
   expect((await load([[`${DAY}T00:00:00Z`, "p", 180]], "project")).restated).toBe(1);
   expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
   expect(
-    await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting.fct_month_close"),
+    await rowsOf(
+      "SELECT closed_traces, adjustment_traces, current_traces FROM reporting_detail.fct_month_close_by_dimension",
+    ),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
 });
 

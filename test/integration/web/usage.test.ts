@@ -331,7 +331,7 @@ test("traces counted since a month was closed are named beside its traces and be
     );
   for (const measure of ["traces", "cost"]) expect(await shown(measure)).not.toContain("was closed with");
   const [{ closed = "" } = {}] = await monthBench.sql<{ closed: string }>(
-    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting.fct_month_close WHERE group_by = 'workspace'",
+    "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'workspace'",
   );
   monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
   await load();

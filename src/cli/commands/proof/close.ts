@@ -162,7 +162,7 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
     uncosted !== undefined && `${what}: ${uncosted} have no valid price: they are closed without a cost`,
     result.state === "closed_before" && [
-      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting.fct_month_close)`,
+      `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting_detail.fct_month_close_by_dimension)`,
       result.costsClosedAt === null &&
         `${what}: without costs. Close it again without --without-costs to close them.`,
       asked.withoutCosts === true &&

@@ -185,7 +185,9 @@ const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
 function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
   if (totals === 0) return html`<p>None: every total is as it was closed.</p>`;
   const shown =
-    largest.length < totals ? ` The first ${largest.length} of them; reporting.fct_month_close has all.` : "";
+    largest.length < totals
+      ? ` The first ${largest.length} of them; reporting_detail.fct_month_close_by_dimension has all.`
+      : "";
   return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
     ${table({
       label: "Adjustments",

@@ -144,7 +144,7 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
     `SELECT group_by AS "groupBy", workspace_id AS "workspaceId", workspace_name AS "workspaceName",
             dimension_id AS "dimensionId", dimension_name AS "dimensionName",
             closed_traces::bigint AS "closedTraces", current_traces::bigint AS "currentTraces"
-     FROM reporting.fct_month_close WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
+     FROM reporting_detail.fct_month_close_by_dimension WHERE adjustment_traces <> 0 ORDER BY usage.dimension_position(group_by)`,
   );
   const counts = { totals: 4, netTraces: 6 };
   const asked = { closeId, most: 10, masked: false };
@@ -208,7 +208,7 @@ test("an id that is first seen after the close is an adjustment of its own", asy
   await load();
   const rows = await bench.sql(
     `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
-     FROM reporting.fct_month_close WHERE group_by = 'user' AND dimension_id = $1`,
+     FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'user' AND dimension_id = $1`,
     [added.user.id],
   );
   expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { CLOSE_MARCH, dayOf, enterPrices } from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { type AnswerRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+
+/** What people write into a new tool: no filter, a join by what looks like the key. Nothing in `reporting` is counted twice by it. */
+
+/** 12 traces in each workspace on a day of March and one of April, some without an id; tiers, deployments, prices, March closed. */
+async function setup() {
+  const { store, url, sourceId } = await setupSource();
+  const window = windowOf("day", dayOf(0), dayOf(61));
+  const counts = { "": 2, one: 4, two: 6 };
+  for (const workspaceId of WORKSPACES) {
+    for (const groupBy of GROUPINGS) {
+      const ids = groupBy === "workspace" ? { [workspaceId]: 12 } : counts;
+      const given = { sourceId, workspaceId, groupBy, window };
+      const all = [3, 40].flatMap((at) => Object.entries(ids).map((one) => [dayOf(at), ...one] as const));
+      await loadRows(store, { ...given, rows: all.map(([day, id, n]): AnswerRow => [day, id, n]) });
+      await loadRows(store, {
+        ...{ ...given, meter: "longlived" },
+        rows: all.map(([day, id, n]): AnswerRow => [day, id, n / 2]),
+      });
+      await loadDeploymentRows(store, {
+        ...given,
+        rows: all.map(([day, id, n]) => [day, id, [n, n, n]] as const),
+      });
+    }
+  }
+  await enterPrices(store, [{ unitPrice: "1" }, { sku: "runs", measure: "agent_runs", unitPrice: "2" }]);
+  const client = await connectPlain(url);
+  await client.query(CLOSE_MARCH);
+  return client;
+}
+
+const TRACES = "48";
+/** Traces at 1 and runs at 2. */
+const COST = "144";
+
+const QUERIES = [
+  ["fct_usage_workspace_daily", "traces", TRACES],
+  ["fct_usage_project_daily", "traces", TRACES],
+  ["fct_usage_user_daily", "traces", TRACES],
+  ["fct_usage_api_key_daily", "traces", TRACES],
+  ["fct_deployment_usage_deployment_daily", "agent_runs", TRACES],
+  ["fct_cost_workspace_daily", "estimated_cost", COST],
+  ["fct_cost_project_daily", "estimated_cost", COST],
+  ["fct_month_close", "current_traces", "24"],
+  ["fct_usage_project_daily JOIN reporting.dim_date USING (usage_date)", "traces", TRACES],
+  ["fct_usage_project_daily JOIN reporting.dim_workspace USING (workspace_id)", "traces", TRACES],
+  ["fct_usage_project_daily JOIN reporting.dim_project USING (project_id)", "traces", TRACES],
+  ["fct_cost_project_daily JOIN reporting.dim_date USING (usage_date)", "estimated_cost", COST],
+] as const;
+
+test("a sum over a view of reporting counts once, without a filter and joined by what looks like the key", async () => {
+  const client = await setup();
+  for (const [from, column, expected] of QUERIES) {
+    const { rows } = await client.query(
+      `SELECT trim_scale(sum(${column}))::text AS sum FROM reporting.${from}`,
+    );
+    expect(rows, from).toEqual([{ sum: expected }]);
+  }
+  // No fact there has a column that tells views of the same traces apart.
+  const { rows } = await client.query(
+    `SELECT table_name || '.' || column_name AS column FROM information_schema.columns
+     WHERE table_schema = 'reporting' AND table_name LIKE 'fct\\_%'
+       AND column_name IN ('group_by', 'stride', 'kind', 'trace_tier', 'dimension_id')`,
+  );
+  expect(rows).toEqual([]);
+});
