@@ -2074,23 +2074,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- VIEW reporting_detail.usage_reconciliation (
 --   source_id text,
---   group_by text,
---   stride text,
---   period_start timestamp with time zone,
---   workspace_id text,
---   dimension_id text,
---   stored_traces bigint,
---   export_traces bigint,
---   kind text,
---   state text,
---   found_at timestamp with time zone,
---   period_end timestamp with time zone,
---   export_says text,
---   trace_tier text
--- )
-
--- VIEW reporting_detail.usage_reconciliation_by_kind (
---   source_id text,
 --   usage_kind text,
 --   trace_tier text,
 --   measure text,
@@ -3228,7 +3211,7 @@ COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x 
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, or deployment.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3988,38 +3971,23 @@ COMMENT ON COLUMN reporting_detail.usage_provider_total.provider_traces IS 'What
 COMMENT ON COLUMN reporting_detail.usage_provider_total.stored_traces IS 'Sum of the stored days of the month when it was compared. Null: not compared.';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.outcome IS 'equal or differs: compared. not_final, not_loaded, unknown_value, unknown_workspace, unknown_metric, no_metric, several_metrics, other_period, not_whole: not compared, and why. sum_of_workspaces, not_the_sum: the row (all).';
 COMMENT ON COLUMN reporting_detail.usage_provider_total.read_at IS 'When the platform was last asked.';
-COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_start IS 'Start of the time bucket.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.stored_traces IS 'Stored count; null: no record. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.export_traces IS 'Count in the CSV export, or the total that the stored days should add up to, of the platform or of its billing provider; null: no record. Does not add up: one bucket may differ from more than one total.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), provider_total (a calendar month against the billing provider, a second system).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.stored_amount IS 'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.other_amount IS 'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.found_at IS 'When it was first found.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_end IS 'End of the time bucket, not included.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Which traces: all, or longlived, of which only the billing provider''s totals are here.';
-COMMENT ON VIEW reporting_detail.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.period_start IS 'Start of the time bucket.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.period_end IS 'End of the time bucket, not included.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.stored_amount IS 'Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.other_amount IS 'Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.kind IS 'Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.state IS 'open: will be fetched again; platform_disagrees: fetched twice, the platform contradicts itself; repaired: the stored count was outdated and was replaced; unattributed: the workspace has more traces than the dimension attributes; closed: a later check did not find it; withdrawn: fetched again, and the platform agrees with what was stored: nothing was changed; not_configured: the workspace is no longer read; hours_dropped: the hour is no longer kept.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.found_at IS 'When it was first found.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation_by_kind.export_says IS 'Name or end of the bucket in the CSV export, where it differs; null for names of users.';
 COMMENT ON VIEW reporting_detail.usage_record IS 'NEVER SUM without one group_by and one stride: each is another view of the same traces. Grain: one stored record, at its own stride (key: source_id, group_by, stride, period_start, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting_detail.usage_record.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_record.group_by IS 'Dimension of the count: workspace, project, user, api_key.';

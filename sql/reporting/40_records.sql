@@ -38,37 +38,6 @@ JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
 COMMENT ON VIEW reporting_detail.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
--- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of their days.
-CREATE OR REPLACE VIEW reporting_detail.usage_reconciliation AS
-SELECT src.slug AS source_id, c.group_by, c.stride, d.bucket_start AS period_start, w.dimension_id AS workspace_id,
-       usage.shown_id(d.external_id) AS dimension_id,
-       d.stored_traces, d.export_traces, d.kind, d.state, d.found_at,
-       d.bucket_start
-         + make_interval(hours => CASE c.stride WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END)
-         AS period_end,
-       -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
-       CASE WHEN c.group_by <> 'user' OR d.kind <> 'name_differs' THEN d.export_says END AS export_says,
-       c.trace_tier
-FROM usage.reconciliation_difference d
-JOIN usage.trace_scope c USING (scope_id)
-JOIN usage.source src USING (source_id)
-JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
-UNION ALL
-SELECT src.slug, c.group_by,
-       -- The billing provider's totals are of calendar months.
-       CASE CASE WHEN d.kind <> 'provider_total' THEN extract(epoch FROM d.period_end - d.period_start)::bigint / 86400 END WHEN 1 THEN 'day' WHEN 7 THEN 'week' WHEN 30 THEN 'month' WHEN 365 THEN 'year' END,
-       d.period_start, w.dimension_id,
-       CASE WHEN d.kind = 'grouping_total' THEN '(all)' ELSE usage.shown_id(d.external_id) END,
-       d.stored_traces, d.control_traces, d.kind, d.state, d.found_at, d.period_end, NULL,
-       c.trace_tier
-FROM usage.control_difference d
--- The billing provider meters retention tiers too.
-JOIN usage.scope c
-  ON c.scope_id = d.scope_id AND (c.kind = 'traces' AND c.trace_tier = 'all' OR d.kind = 'provider_total')
-JOIN usage.source src USING (source_id)
-JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
-COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored count and another figure of the platform (key: source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier).';
-
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
 CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS
 SELECT src.slug AS source_id, l.observed_on, l.group_by, l.stride, l.was_final, l.age_hours, l.changes, l.traces_moved

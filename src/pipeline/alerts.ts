@@ -114,13 +114,13 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "difference",
       differences,
-      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting_detail.usage_reconciliation_by_kind.`,
+      `${counted(differences.count, "count")} ${differences.count === 1 ? "differs" : "differ"} between the platform's JSON and its CSV export, after a second request. See reporting_detail.usage_reconciliation.`,
       "JSON and CSV export agree again",
     ),
     found(
       "control_total",
       controlTotals,
-      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting_detail.usage_reconciliation_by_kind.`,
+      `${counted(controlTotals.count, "total")} of the platform ${isNo("sum", controlTotals.count)} of its days or of its retention tiers, after a second request. See reporting_detail.usage_reconciliation.`,
       "all totals are the sums of their days and of their retention tiers again",
     ),
     found(

@@ -205,7 +205,7 @@ describe("the SQL of the dashboard", () => {
       ...["fct_usage_workspace_by_tier_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
       ...["metering_probe", "usage_coverage_by_kind_daily", "usage_coverage_daily", "usage_late_change"],
       ...[
-        "usage_reconciliation_by_kind",
+        "usage_reconciliation",
         "usage_restatement",
         "usage_unattributed_daily",
         "usage_unpriced_daily",

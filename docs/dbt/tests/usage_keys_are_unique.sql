@@ -320,11 +320,6 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_reconciliation' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'usage_reconciliation') }}
-GROUP BY source_id, kind, group_by, period_start, period_end, workspace_id, dimension_id, trace_tier
-HAVING count(*) > 1
-UNION ALL
-SELECT 'usage_reconciliation_by_kind' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'usage_reconciliation_by_kind') }}
 GROUP BY source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id
 HAVING count(*) > 1
 UNION ALL

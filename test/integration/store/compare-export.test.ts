@@ -171,7 +171,7 @@ test("no id and an id that is spelled (none) are compared and shown apart", asyn
   const shown = async () =>
     (
       await bundle.reader.query(
-        `SELECT dimension_id, stored_traces::integer AS stored, export_traces::integer AS exported
+        `SELECT dimension_id, stored_amount::integer AS stored, other_amount::integer AS exported
          FROM reporting_detail.usage_reconciliation WHERE state = 'open' ORDER BY period_start, dimension_id COLLATE "C"`,
       )
     ).rows;

@@ -138,17 +138,12 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   trace_tier: TIERS,
   "usage_coverage_by_kind_daily.trace_tier": ["all", ...TIERS],
   "usage_reconciliation.trace_tier": ["all", ...TIERS],
-  "usage_reconciliation_by_kind.trace_tier": ["all", ...TIERS],
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,
   group_by: GROUPINGS,
   "dim_name.group_by": [...GROUPINGS, "deployment"],
   stride: STRIDES,
-  kind: [...FINDINGS, "name_differs", ...TOTALS],
-  "usage_reconciliation_by_kind.kind": [
-    ...[...FINDINGS, "name_differs", ...TOTALS],
-    ...["tier_total", "tier_exceeds"],
-  ],
+  kind: [...FINDINGS, "name_differs", ...TOTALS, "tier_total", "tier_exceeds"],
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };

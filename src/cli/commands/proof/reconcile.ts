@@ -117,7 +117,7 @@ export function describeReconcile(result: ReconcileResult): string {
         export: "exportTraces",
         "export says": "exportSays",
       }),
-    left > 0 && `... and ${left} more in reporting_detail.usage_reconciliation_by_kind`,
+    left > 0 && `... and ${left} more in reporting_detail.usage_reconciliation`,
     result.failures.map(({ task: { meter, groupBy, window }, code, message }) => {
       const what = `${ofMeter(meter)}${groupBy} ${instant(window.start)} to ${instant(window.end)}`;
       return `not compared: ${what}: ${message} [${code}]`;

@@ -92,7 +92,7 @@ export function describeTotals(result: TotalsResult): string {
         total: "controlTraces",
       }),
     findings.length > SHOWN &&
-      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation_by_kind`,
+      `... and ${findings.length - SHOWN} more in reporting_detail.usage_reconciliation`,
     commandsFor(findings).map((command) => `To compare each day with the export, run: usage-etl ${command}`),
     failed.map(({ request: { meter, groupBy, window }, code, message }) => {
       const what = `${dimensionText(meter, groupBy)} ${instant(window.start)} to ${instant(window.end)}`;

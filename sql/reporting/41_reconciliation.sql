@@ -1,5 +1,5 @@
--- Differences of every kind of usage. usage_reconciliation has those of traces of all tiers only.
-CREATE OR REPLACE VIEW reporting_detail.usage_reconciliation_by_kind AS
+-- Differences from the CSV export, and totals of the platform or of its billing provider that differ from the sum of their days.
+CREATE OR REPLACE VIEW reporting_detail.usage_reconciliation AS
 SELECT src.slug AS source_id, c.kind AS usage_kind, c.trace_tier, d.measure, c.group_by, c.stride, d.bucket_start AS period_start,
        d.bucket_start
          + make_interval(hours => CASE c.stride WHEN 'hour' THEN 1 WHEN 'day' THEN 24 WHEN 'week' THEN 168 WHEN 'month' THEN 720 ELSE 8760 END)
@@ -23,4 +23,4 @@ FROM usage.control_difference d
 JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
-COMMENT ON VIEW reporting_detail.usage_reconciliation_by_kind IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
