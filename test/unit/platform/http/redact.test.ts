@@ -48,6 +48,8 @@ describe("hideTexts", () => {
     const secret = fc.string({ unit: "grapheme", minLength: 9, maxLength: 60 });
     fc.assert(
       fc.property(secret, fc.nat(), fc.nat(), (text, from, length) => {
+        // Else what stands around the piece may be a part of the secret too.
+        fc.pre(!/[<>]/.test(text));
         const escapes = [
           (one: string) => one,
           (one: string) => JSON.stringify(one).slice(1, -1),
