@@ -213,7 +213,9 @@ $$;
 
 -- Recomputes charges and stores what differs. Two transactions that change one month wait here for each other, until the first has
 -- committed: the second then sees what it changed, and takes both.
-CREATE OR REPLACE FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[], meters text[]) RETURNS void
+CREATE OR REPLACE FUNCTION usage.keep_charges(
+  source smallint, month date, workspaces integer[], meters text[], days_of_hours datemultirange
+) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 -- Planning anew for each call takes longer than the call.
@@ -228,6 +230,25 @@ BEGIN
   PERFORM pg_advisory_xact_lock(
     hashtext('usage.charge'), source * 100000 + (extract(year FROM month) * 12 + extract(month FROM month))::integer
   );
+  -- Decided behind the lock: what others change meanwhile is seen here, or they see this. Of a workspace that is asked about no more,
+  -- whatever is loaded makes days of every meter expected. Else hours make up a day that has no figure of its own, and no other.
+  IF EXISTS (
+    SELECT FROM usage.workspace w
+    JOIN usage.entity e USING (entity_id)
+    JOIN usage.source s USING (source_id)
+    WHERE w.entity_id = ANY (workspaces)
+      AND (w.unlisted_since IS NOT NULL OR NOT usage.is_configured(s.workspace_ids, e.external_id))
+  ) THEN
+    of := NULL;
+  ELSIF days_of_hours IS NOT NULL AND NOT EXISTS (
+    SELECT FROM unnest(workspaces) w (workspace_id)
+    LEFT JOIN usage.trace_scope d
+      ON d.source_id = source AND d.group_by = 'workspace' AND d.workspace_id = w.workspace_id AND d.stride = 'day'
+    LEFT JOIN usage.day_state v USING (scope_id)
+    WHERE NOT coalesce(v.loaded + v.unverified, '{}') @> days_of_hours
+  ) THEN
+    RETURN;
+  END IF;
   IF EXISTS (SELECT FROM usage.price) OR EXISTS (SELECT FROM usage.closed_charge) THEN
     -- Where all workspaces fill one volume tier, what one has used shifts what the others cost.
     which := CASE WHEN NOT EXISTS (
@@ -291,4 +312,4 @@ AS $$
   ORDER BY 2, 3, 4, 1
 $$;
 REVOKE ALL ON FUNCTION usage.charges_of (smallint, date, integer[], text[]), usage.charge_months (smallint),
-  usage.keep_charges (smallint, date, integer[], text[]), usage.wrong_charges (smallint) FROM public;
+  usage.keep_charges (smallint, date, integer[], text[], datemultirange), usage.wrong_charges (smallint) FROM public;

@@ -34,7 +34,8 @@ COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspac
 -- materialized: so they are few to the planner, which then has fewer orders of joins to try.
 CREATE OR REPLACE VIEW usage.priced_usage AS
 WITH own AS MATERIALIZED (
-  SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.final, d.failed, d.unverified
+  SELECT c.group_by, c.workspace_id, usage.meter_of(c.kind, c.trace_tier) AS meter, c.scope_id, d.loaded, d.final, d.failed,
+         d.unverified
   FROM usage.scope c
   JOIN usage.day_state d USING (scope_id)
   WHERE c.stride = 'day' AND c.trace_tier <> 'shortlived'
@@ -64,7 +65,8 @@ two_tiers AS MATERIALIZED (
 )
 SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
        CASE c.meter WHEN 'deployments' THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date, s.entity_id,
-       r.traces AS quantity, usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified) AS status
+       r.traces AS quantity, CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
+            ELSE 'missing' END AS status
 FROM own c
 JOIN usage.series s USING (scope_id)
 JOIN usage.dated_record r USING (series_id)

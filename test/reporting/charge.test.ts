@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { checkCharges } from "../../src/store/bill/charges.ts";
+import { ensureScopes, scopesOf } from "../../src/store/catalog/scopes.ts";
+import { registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
+import { failScopes } from "../../src/store/load/failures.ts";
+import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
-import { enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
+import { dayOf, enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
 import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 
@@ -95,6 +101,68 @@ test("a change of prices says how many charges it computed and changed, and the 
   // Their number is another one: the price is new.
   expect(await enterPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
   expect(await enterPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
+});
+
+test("a workspace that begins to be asked for another meter takes away that later days of a tier are final", async () => {
+  const bench = await setupSource();
+  const window = windowOf("day", dayOf(0), dayOf(31));
+  const given = { ...bench, groupBy: "workspace" as const, window };
+  for (const workspaceId of WORKSPACES)
+    await loadRows(bench.store, {
+      ...given,
+      meter: "longlived",
+      workspaceId,
+      rows: [[dayOf(3), workspaceId, 60]],
+    });
+  const price = { sku: "long", measure: "longlived" as const, unitPrice: "1" };
+  await enterPrices(bench.store, [price, { ...price, fromQuantity: 100 }]);
+  const client = await connectPlain(bench.url);
+  const final = async () =>
+    (await client.query("SELECT bool_and(is_final)::text AS final FROM usage.charge")).rows[0].final;
+  expect(await final()).toBe("true");
+  const { db } = bench.store;
+  await registerWorkspaces(db, { sourceId: bench.sourceId, workspaceIds: [...WORKSPACES, "w3"] });
+  expect(await final()).toBe("true");
+  await ensureScopes(db, {
+    sourceId: bench.sourceId,
+    meter: "longlived",
+    groupings: ["workspace"],
+    strides: ["day"],
+  });
+  expect(await checkCharges(db, bench.sourceId)).toMatchObject({ wrong: 0 });
+  expect(await final()).toBe("false");
+});
+
+test("hours that complete a day while another transaction takes its own figure away are charged", async () => {
+  const bench = await setupSource();
+  const day = { ...bench, groupBy: "workspace" as const, workspaceId: WORKSPACE };
+  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  const scopeIds = await scopesOf(bench.store.db, {
+    ...{ sourceId: bench.sourceId, groupBy: "workspace", stride: "day", workspaceIds: [WORKSPACE] },
+  });
+  const period = windowOf("day", dayOf(3), dayOf(4));
+  const failure = { scopeIds, period, code: "server_error", message: "test" } as const;
+  await failScopes(bench.store, { ...failure, state: "unverified", stamp: await drawStamp(bench.store.db) });
+  const client = await connectPlain(bench.url);
+  await client.query("BEGIN; UPDATE usage.failure SET state = 'failed'; SET CONSTRAINTS ALL IMMEDIATE");
+  const loading = loadRows(bench.store, {
+    ...{ ...day, window: windowOf("hour", dayOf(3), dayOf(4)) },
+    rows: [[`${dayOf(3)}T05:00Z`, WORKSPACE, 7]],
+  });
+  const other = await connectPlain(bench.url);
+  await poll(
+    async () => {
+      const { rows } = await other.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      return rows.length > 0;
+    },
+    { deadlineMs: 20_000, everyMs: 20 },
+  );
+  await client.query("COMMIT");
+  await loading;
+  expect(await checkCharges(bench.store.db, bench.sourceId)).toMatchObject({ wrong: 0 });
+  expect((await client.query("SELECT traces FROM usage.charge")).rows).toEqual([{ traces: "7" }]);
 });
 
 test("two transactions that fill one volume tier at once leave what both together say", async () => {

@@ -199,7 +199,10 @@ const NOT_DIVIDED = `
   UNION ALL SELECT 'too much', to_jsonb(x)::text FROM (SELECT * FROM divided EXCEPT ALL SELECT * FROM expected) x
   UNION ALL
   SELECT 'sum', to_jsonb(x)::text
-  FROM (SELECT usage_date, workspace_id, sku, cost FROM whole EXCEPT SELECT * FROM summed) x`;
+  FROM (
+    (SELECT usage_date, workspace_id, sku, cost FROM whole EXCEPT SELECT * FROM summed)
+    UNION ALL (SELECT * FROM summed EXCEPT SELECT usage_date, workspace_id, sku, cost FROM whole)
+  ) x`;
 
 const LOADED = {
   ...{ do: "load" as const, meter: "traces" as const },

@@ -163,10 +163,11 @@ BEGIN
     RETURN NULL;
   END IF;
   PERFORM usage.keep_state(ARRAY(SELECT DISTINCT scope_id FROM unnest(scopes) scope_id));
-  INSERT INTO usage.charge_due (source_id, month_start, workspace_ids, meters)
-  SELECT s.source_id, month::date, array_agg(DISTINCT s.workspace_id),
-         -- What makes days expected decides what is final of every meter.
-         CASE WHEN NOT bool_or(n.is_asked_no_more) THEN array_agg(DISTINCT usage.meter_of(s.kind, s.trace_tier)) END
+  INSERT INTO usage.charge_due (source_id, month_start, workspace_ids, meters, days_of_hours)
+  SELECT s.source_id, month::date, array_agg(DISTINCT s.workspace_id), array_agg(DISTINCT usage.meter_of(s.kind, s.trace_tier)),
+         CASE WHEN bool_and(s.stride = 'hour') THEN
+           range_agg(usage.touched_days(tstzmultirange(tstzrange(t.period_start, t.period_end))))
+         END
   FROM unnest(scopes, starts, ends) t (scope_id, period_start, period_end)
   JOIN usage.scope s USING (scope_id)
   JOIN usage.source o USING (source_id)
@@ -179,17 +180,7 @@ BEGIN
   CROSS JOIN LATERAL (
     SELECT w.unlisted_since IS NOT NULL OR NOT usage.is_configured(o.workspace_ids, e.external_id) AS is_asked_no_more
   ) n
-  WHERE n.is_asked_no_more OR (s.group_by = 'workspace' AND CASE s.stride
-    WHEN 'day' THEN true
-    -- Hours make up a day that has no figure of its own, and no other.
-    WHEN 'hour' THEN NOT EXISTS (
-      SELECT FROM usage.trace_scope d
-      JOIN usage.day_state v USING (scope_id)
-      WHERE d.source_id = s.source_id AND d.group_by = s.group_by AND d.workspace_id = s.workspace_id AND d.stride = 'day'
-        AND v.loaded + v.unverified @> usage.touched_days(tstzmultirange(tstzrange(t.period_start, t.period_end)))
-    )
-    ELSE false
-  END)
+  WHERE n.is_asked_no_more OR (s.group_by = 'workspace' AND s.stride IN ('hour', 'day'))
   GROUP BY s.source_id, month;
   RETURN NULL;
 END

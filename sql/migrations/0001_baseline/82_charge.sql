@@ -49,7 +49,9 @@ CREATE TABLE usage.charge_due (
   -- Null: every workspace.
   workspace_ids integer[],
   -- Null: every meter.
-  meters text[]
+  meters text[],
+  -- Only hours of these days have changed. Whether that matters is decided when the month is computed (usage.keep_charges).
+  days_of_hours datemultirange
 );
 
 -- Runs when the transaction commits, or at SET CONSTRAINTS usage.charges_follow IMMEDIATE. The first call takes all.
@@ -64,16 +66,17 @@ BEGIN
     WITH taken AS (
       DELETE FROM usage.charge_due RETURNING *
     ), month AS (
-      SELECT source_id, month_start, workspace_ids, meters FROM taken WHERE month_start IS NOT NULL
+      SELECT source_id, month_start, workspace_ids, meters, days_of_hours FROM taken WHERE month_start IS NOT NULL
       UNION ALL
-      SELECT s.source_id, m.month_start, NULL, NULL
+      SELECT s.source_id, m.month_start, NULL, NULL, NULL
       FROM usage.source s
       CROSS JOIN LATERAL usage.charge_months(s.source_id) m (month_start)
       WHERE EXISTS (SELECT FROM taken t WHERE t.month_start IS NULL AND coalesce(t.source_id, s.source_id) = s.source_id)
     )
     SELECT m.source_id, m.month_start,
            CASE WHEN bool_and(m.workspace_ids IS NOT NULL) THEN array_agg(DISTINCT workspace_id) END AS workspaces,
-           CASE WHEN bool_and(m.meters IS NOT NULL) THEN array_agg(DISTINCT meter) END AS meters
+           CASE WHEN bool_and(m.meters IS NOT NULL) THEN array_agg(DISTINCT meter) END AS meters,
+           CASE WHEN bool_and(m.days_of_hours IS NOT NULL) THEN range_agg(m.days_of_hours) END AS days_of_hours
     FROM month m
     LEFT JOIN LATERAL unnest(m.workspace_ids) workspace_id ON true
     LEFT JOIN LATERAL unnest(m.meters) meter ON true
@@ -81,7 +84,7 @@ BEGIN
     -- In one order, so that two transactions never wait for each other in a circle.
     ORDER BY m.source_id, m.month_start
   LOOP
-    PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces, due.meters);
+    PERFORM usage.keep_charges(due.source_id, due.month_start, due.workspaces, due.meters, due.days_of_hours);
   END LOOP;
   RETURN NULL;
 END
@@ -165,6 +168,13 @@ CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW
   WHEN ((OLD.unlisted_since, OLD.is_deleted) IS DISTINCT FROM (NEW.unlisted_since, NEW.is_deleted))
+  EXECUTE FUNCTION usage.charges_follow_row();
+-- With a scope the days of another meter than traces begin to be expected: what fills a tier before it is final no more.
+CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW
+  WHEN (NEW.group_by = 'workspace' AND NEW.stride = 'day' AND (NEW.kind <> 'traces' OR NEW.trace_tier <> 'all'))
+  EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.scope FOR EACH ROW
+  WHEN (OLD.group_by = 'workspace' AND OLD.stride = 'day' AND (OLD.kind <> 'traces' OR OLD.trace_tier <> 'all'))
   EXECUTE FUNCTION usage.charges_follow_row();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE ON usage.month_close
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();

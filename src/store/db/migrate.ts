@@ -164,7 +164,7 @@ async function followRulesOfCharges(store: Store): Promise<void> {
     .update((await sqlTexts(REPORTING)).join())
     .digest("hex");
   const stored = sql<{ rules: string | null }>`
-    select obj_description('usage.keep_charges(smallint, date, integer[], text[])'::regprocedure) as rules
+    select obj_description('usage.keep_charges(smallint, date, integer[], text[], datemultirange)'::regprocedure) as rules
   `;
   const isCurrent = async (db: Database) => (await stored.execute(db)).rows[0]?.rules === rules;
   if (await isCurrent(store.db)) return;
@@ -174,7 +174,7 @@ async function followRulesOfCharges(store: Store): Promise<void> {
     await sql`select pg_advisory_xact_lock(hashtext('usage-etl charges'))`.execute(db);
     if (await isCurrent(db)) return;
     await recomputeCharges(db);
-    await sql`comment on function usage.keep_charges (smallint, date, integer[], text[]) is ${sql.lit(rules)}`.execute(
+    await sql`comment on function usage.keep_charges (smallint, date, integer[], text[], datemultirange) is ${sql.lit(rules)}`.execute(
       db,
     );
   });

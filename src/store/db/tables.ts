@@ -107,6 +107,7 @@ export interface Charge {
 }
 
 export interface ChargeDue {
+  days_of_hours: string | null;
   meters: string[] | null;
   month_start: string | null;
   source_id: number | null;
