@@ -105,7 +105,7 @@ describe("a login that may only read", () => {
       "may not read usage_user_daily_as_of. Export usage_user_daily_as_of_masked:",
     );
     expect(await refusal("nobody", { view: "dim_user" })).toBe(
-      "view_denied: The login pg_monitor may not read the schema reporting. Ask the administrator of the database to run: GRANT usage_reader TO pg_monitor;",
+      "view_denied: The login pg_monitor may not read the views. Ask the administrator of the database to run: GRANT usage_reader TO pg_monitor;",
     );
     const unknown = await refusal("masked", { view: "dim_usr" });
     expect(unknown).toMatch(/^view_unknown: "dim_usr" is not a view\. Choose one of: .*dim_user_masked/);
@@ -115,12 +115,12 @@ describe("a login that may only read", () => {
   test("gets dbt sources and key tests of the views that it may read", async () => {
     const sources = await command("masked", "dbt", "sources");
     expect(sources.code, sources.stderr).toBe(0);
-    const { tables } = parse(sources.stdout).sources[0];
-    const names = tables.map(({ name }: { name: string }) => name);
+    const { sources: made } = parse(sources.stdout) as { sources: { tables: { name: string }[] }[] };
+    const names = made.flatMap(({ tables }) => tables.map(({ name }) => name));
     expect(names).toEqual(expect.arrayContaining(["dim_user_masked", "fct_usage_workspace_daily"]));
     expect(names).not.toContain("dim_user");
     const keys = await command("masked", "dbt", "keys");
-    expect(keys.stdout).toContain("source('usage', 'dim_user_masked')");
+    expect(keys.stdout).toContain("source('usage_detail', 'dim_user_masked')");
     expect(keys.stdout).not.toContain("'dim_user')");
   });
 });
