@@ -809,6 +809,8 @@ CREATE INDEX charge_averaged ON usage.charge USING btree (usage_date) WHERE ((da
 
 CREATE INDEX charge_by_month ON usage.charge USING btree (source_id, month_start, workspace_id);
 
+CREATE INDEX closed_charge_by_measure ON usage.closed_charge USING btree (measure);
+
 CREATE INDEX configuration_change_newest ON usage.configuration_change USING btree (changed_at DESC, change_id DESC);
 
 CREATE INDEX control_difference_newest ON usage.control_difference USING btree (found_at DESC, scope_id, kind, period_start, period_end, external_id) WHERE (state <> 'unattributed'::text);

@@ -6,11 +6,17 @@ CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure ELSE 'deployments' END;
 
--- Meters that are priced, also those that only closed months have. Others are not read.
+-- Meters that are priced, also those that only closed months have. Others are not read. Of closed charges, which may be millions, each
+-- measure is one look-up in their index.
 CREATE OR REPLACE VIEW usage.priced_meter AS
+WITH RECURSIVE closed (measure) AS (
+  SELECT min(measure) FROM usage.closed_charge
+  UNION ALL
+  SELECT (SELECT min(c.measure) FROM usage.closed_charge c WHERE c.measure > closed.measure) FROM closed WHERE closed.measure IS NOT NULL
+)
 SELECT usage.meter_of_measure(measure) AS meter FROM usage.sku
 UNION
-SELECT usage.meter_of_measure(measure) FROM usage.closed_charge;
+SELECT usage.meter_of_measure(measure) FROM closed WHERE measure IS NOT NULL;
 
 -- Each price by volume tier. A price without tiers is tier 0, from the first trace on.
 CREATE OR REPLACE VIEW usage.volume_tier AS

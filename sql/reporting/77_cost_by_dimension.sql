@@ -65,7 +65,8 @@ two_tiers AS MATERIALIZED (
 )
 SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
        CASE c.meter WHEN 'deployments' THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date, s.entity_id,
-       r.traces AS quantity, CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
+       r.traces AS quantity,
+       CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
             ELSE 'missing' END AS status
 FROM own c
 JOIN usage.series s USING (scope_id)

@@ -127,6 +127,8 @@ CREATE TABLE usage.closed_charge (
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
   CONSTRAINT closed_charge_traces_range CHECK (traces > 0)
 );
+-- Which measures it has (usage.priced_meter).
+CREATE INDEX closed_charge_by_measure ON usage.closed_charge (measure);
 
 -- What was corrected in a month that is itself closed: changes of earlier closed months, in the month in which they were shown.
 -- Later changes are corrections of a later month, so the rows of this one stay.
