@@ -861,7 +861,7 @@ CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON us
 
 CREATE TRIGGER charges_follow AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON usage.price_tier FOR EACH STATEMENT EXECUTE FUNCTION usage.all_charges_follow();
 
-CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW WHEN (((new.group_by = 'workspace'::text) AND (new.stride = 'day'::text) AND ((new.kind <> 'traces'::text) OR (new.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW WHEN (((new.group_by = 'workspace'::text) AND (new.stride = 'day'::text) AND ((new.kind <> 'traces'::text) OR (new.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_scope();
 
 CREATE TRIGGER charges_follow AFTER UPDATE ON usage.source FOR EACH ROW WHEN (((old.workspace_ids IS DISTINCT FROM new.workspace_ids) OR (old.data_start IS DISTINCT FROM new.data_start))) EXECUTE FUNCTION usage.charges_follow_row();
 
@@ -879,7 +879,7 @@ CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_charge REFERE
 
 CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.closed_workspace REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
 
-CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.scope FOR EACH ROW WHEN (((old.group_by = 'workspace'::text) AND (old.stride = 'day'::text) AND ((old.kind <> 'traces'::text) OR (old.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_row();
+CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.scope FOR EACH ROW WHEN (((old.group_by = 'workspace'::text) AND (old.stride = 'day'::text) AND ((old.kind <> 'traces'::text) OR (old.trace_tier <> 'all'::text)))) EXECUTE FUNCTION usage.charges_follow_scope();
 
 CREATE TRIGGER charges_follow_inserted AFTER INSERT ON usage.closed_charge REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION usage.charges_follow_closed();
 
@@ -2873,6 +2873,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.charges_follow_closed() RETURNS trigger
 
 -- FUNCTION usage.charges_follow_row() RETURNS trigger
+
+-- FUNCTION usage.charges_follow_scope() RETURNS trigger
 
 -- FUNCTION usage.charges_of(source smallint, month date, workspaces integer[], meters text[]) RETURNS SETOF usage.charge
 

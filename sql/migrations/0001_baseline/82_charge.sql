@@ -169,13 +169,34 @@ CREATE TRIGGER charges_follow AFTER INSERT OR DELETE ON usage.workspace
 CREATE TRIGGER charges_follow_change AFTER UPDATE ON usage.workspace FOR EACH ROW
   WHEN ((OLD.unlisted_since, OLD.is_deleted) IS DISTINCT FROM (NEW.unlisted_since, NEW.is_deleted))
   EXECUTE FUNCTION usage.charges_follow_row();
--- With a scope the days of another meter than traces begin to be expected: what fills a tier before it is final no more.
+-- With a scope the days of another meter than traces begin to be expected: what fills a volume tier before it is final no more. Prices
+-- without tiers do not care.
+CREATE FUNCTION usage.charges_follow_scope() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  changed usage.scope := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+BEGIN
+  IF EXISTS (
+    SELECT FROM usage.price_tier
+    JOIN usage.price USING (price_id)
+    JOIN usage.sku k USING (sku_id)
+    WHERE CASE changed.kind WHEN 'traces' THEN k.measure IN ('longlived', 'shortlived')
+          ELSE usage.meter_of_measure(k.measure) = 'deployments' END
+  ) THEN
+    PERFORM usage.charges_due(changed.source_id, NULL);
+  END IF;
+  RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION usage.charges_follow_scope () FROM public;
 CREATE TRIGGER charges_follow AFTER INSERT ON usage.scope FOR EACH ROW
   WHEN (NEW.group_by = 'workspace' AND NEW.stride = 'day' AND (NEW.kind <> 'traces' OR NEW.trace_tier <> 'all'))
-  EXECUTE FUNCTION usage.charges_follow_row();
+  EXECUTE FUNCTION usage.charges_follow_scope();
 CREATE TRIGGER charges_follow_deleted AFTER DELETE ON usage.scope FOR EACH ROW
   WHEN (OLD.group_by = 'workspace' AND OLD.stride = 'day' AND (OLD.kind <> 'traces' OR OLD.trace_tier <> 'all'))
-  EXECUTE FUNCTION usage.charges_follow_row();
+  EXECUTE FUNCTION usage.charges_follow_scope();
 CREATE TRIGGER charges_follow AFTER INSERT OR UPDATE OR DELETE ON usage.month_close
   FOR EACH ROW EXECUTE FUNCTION usage.charges_follow_row();
 
