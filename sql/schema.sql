@@ -1036,20 +1036,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
--- VIEW reporting.fct_month_close (
---   source_id text,
---   month_start date,
---   workspace_id text,
---   workspace_name text,
---   is_left_out boolean,
---   closed_traces bigint,
---   closed_at timestamp with time zone,
---   settle_after_seconds bigint,
---   accepted_disagreements integer,
---   adjustment_traces bigint,
---   current_traces bigint
--- )
-
 -- VIEW reporting.fct_usage_api_key_daily (
 --   source_id text,
 --   usage_date date,
@@ -1113,6 +1099,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
 --   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting.usage_bill_monthly (
+--   source_id text,
+--   month_start date,
+--   service text,
+--   line text,
+--   measure text,
+--   sku text,
+--   unit_price numeric,
+--   currency text,
+--   corrected_month date,
+--   quantity numeric(38,10),
+--   estimated_cost numeric,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_final boolean,
+--   is_proved boolean,
+--   is_closed boolean
 -- )
 
 -- VIEW reporting_detail.backfill_status (
@@ -1494,6 +1499,20 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_month_close (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   is_left_out boolean,
+--   closed_traces bigint,
+--   closed_at timestamp with time zone,
+--   settle_after_seconds bigint,
+--   accepted_disagreements integer,
+--   adjustment_traces bigint,
+--   current_traces bigint
 -- )
 
 -- VIEW reporting_detail.fct_month_close_by_dimension (
@@ -2184,6 +2203,15 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   proved_at timestamp with time zone
 -- )
 
+-- VIEW usage.bill_cell (
+--   source_id smallint,
+--   meter text,
+--   expected datemultirange,
+--   loaded datemultirange,
+--   final datemultirange,
+--   proved datemultirange
+-- )
+
 -- VIEW usage.billed_charge (
 --   source_id smallint,
 --   usage_date date,
@@ -2819,6 +2847,23 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   stride text
 -- )
 
+-- VIEW usage.unpriced_day (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   has_other_price boolean,
+--   unpriced_skus text,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW usage.usage_month (
+--   source_id smallint,
+--   month_start date
+-- )
+
 -- VIEW usage.volume_tier (
 --   price_id integer,
 --   tier integer,
@@ -2940,6 +2985,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.meter_unit(measure text) RETURNS text
 
+-- FUNCTION usage.meters_of_measure(measure text) RETURNS text[]
+
 -- FUNCTION usage.month_of(day date) RETURNS date
 
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
@@ -2956,7 +3003,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.recompute_due_charges() RETURNS trigger
 
--- FUNCTION usage.service_name(measure text) RETURNS text
+-- FUNCTION usage.service_of(measure text) RETURNS text
 
 -- FUNCTION usage.shortlived_status(status text, traces bigint, longlived bigint) RETURNS text
 
@@ -3067,18 +3114,6 @@ COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled 
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';
-COMMENT ON COLUMN reporting.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_month_close.month_start IS 'First day of the month.';
-COMMENT ON COLUMN reporting.fct_month_close.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_month_close.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_month_close.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
-COMMENT ON COLUMN reporting.fct_month_close.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
-COMMENT ON COLUMN reporting.fct_month_close.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting.fct_month_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
-COMMENT ON COLUMN reporting.fct_month_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
-COMMENT ON COLUMN reporting.fct_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
-COMMENT ON COLUMN reporting.fct_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3136,6 +3171,23 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line, measure, sku, unit_price, currency, corrected_month). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces or deployments.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. The last three have no cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; deployment_lcu and deployment_lsu, the compute and storage units of deployments, are not reported.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'The imported unit price.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.corrected_month IS 'First day of the closed month that is corrected; null: no correction.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.quantity IS 'In units of measure. Of a line unpriced: of the days that are loaded. Adds up over months within one sku. Null: not known.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency. Null: not known, which is not zero.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.days_expected IS 'Days x workspaces of the month that have ended and are expected, of what the line counts. The same in each line of it: never add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.days_loaded IS 'Those of days_expected that are loaded. Never add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.is_final IS 'Whether the month is over and every day of what the line counts is final in every workspace.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.is_proved IS 'Whether every day that has ended is final and proved in every workspace, by an export or by totals.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.is_closed IS 'Whether the costs of the month are closed: then its charges and corrections never change.';
 COMMENT ON VIEW reporting_detail.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
 COMMENT ON COLUMN reporting_detail.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
@@ -3220,7 +3272,7 @@ COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x 
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, or deployment.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3465,6 +3517,18 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_com
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.is_left_out IS 'Whether the workspace was left out when the month was closed: its totals are not in the close.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.closed_traces IS 'Traces of the workspace when the month was closed. Adds up over months and workspaces. Null: left out.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.closed_at IS 'When the month was closed.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.settle_after_seconds IS 'USAGE_SETTLE_AFTER when the month was closed.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.accepted_disagreements IS 'Days x dimensions x workspaces of the close on which the platform contradicts itself. The same in each row of a month.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.adjustment_traces IS 'Traces added or removed since the month was closed. Adds up as closed_traces do.';
+COMMENT ON COLUMN reporting_detail.fct_month_close.current_traces IS 'Traces of the month as stored today: closed_traces plus adjustment_traces. Adds up as closed_traces do.';
 COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_by_dimension.month_start IS 'First day of the month.';

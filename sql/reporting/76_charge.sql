@@ -200,19 +200,23 @@ AS $$
   ) b
 $$;
 
+-- Months of a source that may have usage, also before its data start, and those that are closed.
+CREATE OR REPLACE VIEW usage.usage_month AS
+SELECT s.source_id, m.month_start
+FROM usage.source s
+CROSS JOIN LATERAL usage.months_of(least(s.data_start, (
+  SELECT min(lower(d.loaded)) FROM usage.scope c JOIN usage.day_state d USING (scope_id)
+  WHERE c.source_id = s.source_id AND c.group_by = 'workspace'
+)), (now() AT TIME ZONE 'UTC')::date) m (month_start)
+UNION
+SELECT source_id, month_start FROM usage.month_close;
+
 -- Months of a source that may have charges.
 CREATE OR REPLACE FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT usage.months_of(least(s.data_start, (
-           SELECT min(lower(d.loaded)) FROM usage.scope c JOIN usage.day_state d USING (scope_id)
-           WHERE c.source_id = source AND c.group_by = 'workspace'
-         )), (now() AT TIME ZONE 'UTC')::date)
-  FROM usage.source s
-  WHERE s.source_id = source
-  UNION
-  SELECT month_start FROM usage.month_close WHERE source_id = source
+  SELECT month_start FROM usage.usage_month WHERE source_id = source
   UNION
   SELECT month_start FROM usage.charge WHERE source_id = source
 $$;

@@ -20,9 +20,8 @@ CROSS JOIN LATERAL (
 ) t
 GROUP BY s.slug, e.external_id;
 
--- Usage that costs leave out, since no price is valid for it, or its month was closed without its cost. Without prices there is
--- nothing to leave out.
-CREATE OR REPLACE VIEW reporting_detail.usage_unpriced_daily AS
+-- Usage that costs leave out, since no price is valid for it, or its month was closed without its cost.
+CREATE OR REPLACE VIEW usage.unpriced_day AS
 WITH sku AS MATERIALIZED (
   SELECT slug, workspace_id, sku, range_agg(days) AS days
   FROM usage.measured_price
@@ -45,6 +44,9 @@ SELECT u.slug AS source_id, u.usage_date, u.workspace_id, u.workspace_name, u.tr
 FROM usage.workspace_usage u
 LEFT JOIN workspace w USING (slug, workspace_id)
 LEFT JOIN closed x USING (slug, workspace_id)
-WHERE ((w.every_sku @> u.usage_date) IS NOT TRUE AND NOT coalesce(x.charged @> u.usage_date, false) OR x.uncharged @> u.usage_date)
-  AND EXISTS (SELECT FROM usage.price);
+WHERE (w.every_sku @> u.usage_date) IS NOT TRUE AND NOT coalesce(x.charged @> u.usage_date, false) OR x.uncharged @> u.usage_date;
+
+-- Without prices there is nothing to leave out.
+CREATE OR REPLACE VIEW reporting_detail.usage_unpriced_daily AS
+SELECT * FROM usage.unpriced_day WHERE EXISTS (SELECT FROM usage.price);
 COMMENT ON VIEW reporting_detail.usage_unpriced_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), loaded days with usage on which a SKU has no price that is valid, or whose month was closed without their cost. Where has_other_price is false, the traces cost nothing in the estimates. Traces add up over days and workspaces within one value of has_other_price. Empty without prices: then nothing is estimated.';

@@ -56,9 +56,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'Runs' WHEN 'agent_uptime_seconds' THEN 'Seconds'
   ELSE 'Traces' END;
 
-CREATE OR REPLACE FUNCTION usage.service_name(measure text) RETURNS text
+CREATE OR REPLACE FUNCTION usage.service_of(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'Agent platform traces' ELSE 'Agent platform deployments' END;
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'traces' ELSE 'deployments' END;
 
 -- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS
@@ -218,7 +218,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        NULL::text AS "ResourceName",
        NULL::text AS "ResourceType",
        'AI and Machine Learning'::text AS "ServiceCategory",
-       usage.service_name(u.measure) AS "ServiceName",
+       'Agent platform ' || usage.service_of(u.measure) AS "ServiceName",
        s.provider_name AS "ServiceProviderName",
        'AI Platforms'::text AS "ServiceSubcategory",
        u.sku AS "SkuId",

@@ -204,6 +204,39 @@ const NOT_DIVIDED = `
     UNION ALL (SELECT * FROM summed EXCEPT SELECT usage_date, workspace_id, sku, cost FROM whole)
   ) x`;
 
+/** Lines of a bill that FOCUS and the costs by day do not say, or the other way round; and months that hide a day that is not loaded. */
+const NOT_BILLED = `
+  WITH bill AS (
+    SELECT month_start, measure, sku, unit_price, currency, line, is_closed, sum(quantity) AS quantity, sum(estimated_cost) AS cost
+    FROM reporting.usage_bill_monthly WHERE line IN ('charge', 'correction') GROUP BY 1, 2, 3, 4, 5, 6, 7
+  ), focus AS (
+    SELECT "x_BillingMonth", "SkuId", "ListUnitPrice", "BillingCurrency", CASE WHEN "ChargeClass" IS NULL THEN 'charge' ELSE 'correction' END,
+           sum("PricingQuantity"), sum("BilledCost")
+    FROM reporting_detail.focus_1_4_cost_and_usage GROUP BY 1, 2, 3, 4, 5
+  ), billed AS (
+    SELECT month_start, sku, unit_price, currency, line, quantity, cost FROM bill
+  ), daily AS (
+    SELECT date_trunc('month', c.usage_date)::date, measure, sku, unit_price, currency, sum(c.quantity), sum(c.estimated_cost)
+    FROM reporting.fct_cost_workspace_daily c
+    WHERE c.is_closed OR NOT EXISTS (
+      SELECT FROM usage.month_close m WHERE m.costs_closed_at IS NOT NULL AND m.month_start = date_trunc('month', c.usage_date)
+    )
+    GROUP BY 1, 2, 3, 4, 5
+  ), charged AS (
+    SELECT month_start, measure, sku, unit_price, currency, quantity, cost FROM bill WHERE line = 'charge'
+  ), lacking AS (
+    SELECT DISTINCT date_trunc('month', usage_date)::date AS month FROM reporting.fct_usage_workspace_daily
+    WHERE traces IS NULL AND usage_date < (now() AT TIME ZONE 'UTC')::date
+  ), said AS (
+    SELECT month_start FROM reporting.usage_bill_monthly WHERE line = 'not_loaded' AND measure = 'traces'
+  )
+  SELECT 'focus' AS what, to_jsonb(x)::text AS it
+  FROM ((TABLE focus EXCEPT ALL TABLE billed) UNION ALL (TABLE billed EXCEPT ALL TABLE focus)) x
+  UNION ALL
+  SELECT 'daily', to_jsonb(x)::text FROM ((TABLE daily EXCEPT ALL TABLE charged) UNION ALL (TABLE charged EXCEPT ALL TABLE daily)) x
+  UNION ALL
+  SELECT 'lacking', to_jsonb(x)::text FROM ((TABLE lacking EXCEPT TABLE said) UNION ALL (TABLE said EXCEPT TABLE lacking)) x`;
+
 const LOADED = {
   ...{ do: "load" as const, meter: "traces" as const },
   ...{ at: 0, used: [60, 70, 80], settleAfterMs: 0 },
@@ -237,6 +270,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
           first: undefined,
         });
         expect((await client.query(NOT_DIVIDED)).rows, JSON.stringify(one)).toEqual([]);
+        expect((await client.query(NOT_BILLED)).rows, JSON.stringify(one)).toEqual([]);
         const { rows } = await client.query(
           "SELECT count(*) AS n, count(user_id) AS ids FROM reporting_detail.fct_cost_user_daily",
         );

@@ -45,7 +45,7 @@ const QUERIES = [
   ["fct_deployment_usage_deployment_daily", "agent_runs", TRACES],
   ["fct_cost_workspace_daily", "estimated_cost", COST],
   ["fct_cost_project_daily", "estimated_cost", COST],
-  ["fct_month_close", "current_traces", "24"],
+  ["usage_bill_monthly", "estimated_cost", COST],
   ["fct_usage_project_daily JOIN reporting.dim_date USING (usage_date)", "traces", TRACES],
   ["fct_usage_project_daily JOIN reporting.dim_workspace USING (workspace_id)", "traces", TRACES],
   ["fct_usage_project_daily JOIN reporting.dim_project USING (project_id)", "traces", TRACES],

@@ -139,7 +139,7 @@ GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_month_close' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_month_close') }}
+FROM {{ source('usage_detail', 'fct_month_close') }}
 GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
@@ -279,6 +279,11 @@ UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by
+HAVING count(*) > 1
+UNION ALL
+SELECT 'usage_bill_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'usage_bill_monthly') }}
+GROUP BY source_id, month_start, line, measure, sku, unit_price, currency, corrected_month
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_by_kind_daily' AS view_name, count(*) AS rows_of_one_key

@@ -182,7 +182,7 @@ describe("a workspace with ten days of the month", () => {
     );
     const workspaces = await bench.sql(
       `SELECT workspace_id, is_left_out, closed_traces::integer, settle_after_seconds::integer
-       FROM reporting.fct_month_close ORDER BY is_left_out`,
+       FROM reporting_detail.fct_month_close ORDER BY is_left_out`,
     );
     expect(workspaces).toEqual([
       {

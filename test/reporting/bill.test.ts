@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+
+/** The bill of the source as a reader sees it, one line of text each. */
+async function setupBill() {
+  const bench = await setupSource();
+  const reader = await connectPlain(bench.url, "usage_reader");
+  const bill = async (month: string) => {
+    const { rows } = await reader.query<Record<string, string | null>>(
+      `SELECT line, service, measure, sku, trim_scale(unit_price) AS price, currency, to_char(corrected_month, 'YYYY-MM') AS corrected,
+              trim_scale(quantity) AS quantity, trim_scale(estimated_cost) AS cost,
+              concat_ws(' ', CASE WHEN is_final THEN 'final' END, CASE WHEN is_proved THEN 'proved' END, CASE WHEN is_closed THEN 'closed' END) AS state
+       FROM reporting.usage_bill_monthly WHERE month_start = $1 ORDER BY 1, 2, 3, 4, 5`,
+      [`${month}-01`],
+    );
+    return rows.map((row) =>
+      Object.values(row)
+        .map((cell) => cell ?? "-")
+        .join(" | ")
+        .trim(),
+    );
+  };
+  return { ...bench, bill, owner: await connectPlain(bench.url) };
+}
+
+test("a month is billed by price, and what has no price or is not loaded is a line without a cost", async () => {
+  const bench = await setupBill();
+  // 5 March of the other workspace is not loaded.
+  await enterMonths(bench, { [WORKSPACE]: { 0: 6, 1: 7 }, [OTHER]: { 0: 3, 40: 2 } }, { [OTHER]: [4] });
+  expect(await bench.bill("2026-03")).toEqual([
+    "not_loaded | traces | traces | - | - | - | - | - | - |",
+    "unpriced | traces | traces | - | - | - | - | 16 | - |",
+  ]);
+
+  await enterPrices(bench.store, [
+    { unitPrice: "1.5", from: "2026-03-02" },
+    { unitPrice: "1", from: "2026-03-02", fromQuantity: 4 },
+    { sku: "fee", unitPrice: "0.25", workspace: WORKSPACE },
+  ]);
+  expect(await bench.bill("2026-03")).toEqual([
+    "charge | traces | traces | fee | 0.25 | USD | - | 13 | 3.25 |",
+    "charge | traces | traces | traces | 1 | USD | - | 3 | 3 |",
+    "charge | traces | traces | traces | 1.5 | USD | - | 4 | 6 |",
+    "not_loaded | traces | traces | - | - | - | - | - | - |",
+    "unpriced | traces | traces | traces | - | - | - | 6 | - |",
+    // The other workspace has no fee: its three traces of 1 March cost nothing.
+    "unpriced | traces | traces | - | - | - | - | 3 | - |",
+  ]);
+  expect(await bench.bill("2026-04")).toEqual([
+    "charge | traces | traces | traces | 1.5 | USD | - | 2 | 3 | final",
+  ]);
+});
+
+test("a closed month keeps its bill, and what changes later is in the first open one", async () => {
+  const bench = await setupBill();
+  await enterMonths(bench, { [WORKSPACE]: { 0: 6 }, [OTHER]: { 0: 3 } });
+  await enterPrices(bench.store, [{ unitPrice: "2" }]);
+  await bench.owner.query(CLOSE_MARCH);
+  await loadRows(bench.store, {
+    ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "workspace" as const },
+    ...{ window: windowOf("day", "2026-03-01", "2026-03-02"), rows: [["2026-03-01", WORKSPACE, 8]] },
+  });
+  expect(await bench.bill("2026-03")).toEqual([
+    "charge | traces | traces | traces | 2 | USD | - | 9 | 18 | final closed",
+  ]);
+  expect(await bench.bill("2026-04")).toEqual([
+    "correction | traces | traces | traces | 2 | USD | 2026-03 | 2 | 4 | final",
+  ]);
+});
+
+test("deployment usage is a line of each measure, until one of them is priced; from October 2026 on its units are named as not reported", async () => {
+  const bench = await setupBill();
+  await enterMonths(bench, { [WORKSPACE]: {}, [OTHER]: {} });
+  for (const workspaceId of WORKSPACES) {
+    for (const month of ["2026-03", "2026-10"]) {
+      const end = month === "2026-03" ? "2026-04-01" : "2026-11-01";
+      await loadDeploymentRows(bench.store, {
+        ...{ sourceId: bench.sourceId, workspaceId, groupBy: "workspace" as const },
+        window: windowOf("day", `${month}-01`, end),
+        rows: workspaceId === WORKSPACE ? [[`${month}-02`, WORKSPACE, [5, 2, 60]]] : [],
+      });
+    }
+  }
+  const used = [
+    "unpriced | deployments | agent_runs | - | - | - | - | 2 | - | final",
+    "unpriced | deployments | agent_uptime_seconds | - | - | - | - | 60 | - | final",
+    "unpriced | deployments | nodes_executed | - | - | - | - | 5 | - | final",
+  ];
+  expect(await bench.bill("2026-03")).toEqual(used);
+  const october = await bench.bill("2026-10");
+  expect(october.filter((line) => line.startsWith("unpriced"))).toEqual(used);
+  expect(october.filter((line) => line.startsWith("not_reported"))).toEqual([
+    "not_reported | deployments | deployment_lcu | - | - | - | - | - | - |",
+    "not_reported | deployments | deployment_lsu | - | - | - | - | - | - |",
+  ]);
+  await enterPrices(bench.store, [{ sku: "runs", measure: "agent_runs", unitPrice: "0.1" }]);
+  expect(await bench.bill("2026-03")).toEqual([
+    "charge | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
+  ]);
+});
