@@ -1104,15 +1104,16 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW reporting.usage_bill_monthly (
 --   source_id text,
 --   month_start date,
+--   line_number integer,
 --   service text,
 --   line text,
 --   measure text,
 --   sku text,
---   unit_price numeric,
+--   unit_price numeric(18,10),
 --   currency text,
 --   corrected_month date,
 --   quantity numeric(38,10),
---   estimated_cost numeric,
+--   estimated_cost numeric(38,10),
 --   days_expected integer,
 --   days_loaded integer,
 --   is_final boolean,
@@ -3171,11 +3172,12 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line, measure, sku, unit_price, currency, corrected_month). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces or deployments.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. The last three have no cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. Only the first three have a cost.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; deployment_lcu and deployment_lsu, the compute and storage units of deployments, are not reported.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'The imported unit price.';

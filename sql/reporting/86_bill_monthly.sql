@@ -23,7 +23,7 @@ RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARR
 CREATE OR REPLACE VIEW reporting.usage_bill_monthly AS
 WITH cell AS MATERIALIZED (SELECT * FROM usage.bill_cell),
 closed AS MATERIALIZED (SELECT source_id, month_start FROM usage.closed_period)
-SELECT s.slug AS source_id, m.month_start, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency, x.corrected_month, x.quantity,
+SELECT s.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency, x.corrected_month, x.quantity,
        x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final, x.is_proved, c.month_start IS NOT NULL AS is_closed
 FROM usage.source s
 -- A filter on the month leaves out all that follows of other months.
@@ -66,7 +66,8 @@ CROSS JOIN LATERAL (
     GROUP BY b.measure, b.sku, b.unit_price, b.currency, 5
   ),
   line AS (
-    SELECT CASE WHEN corrected_month IS NULL THEN 'charge' ELSE 'correction' END AS line, measure, sku, unit_price, currency,
+    SELECT CASE WHEN corrected_month IS NOT NULL THEN 'correction'
+                WHEN m.month_start >= '2026-10-01' AND usage.service_of(measure) = 'deployments' THEN 'estimate' ELSE 'charge' END AS line, measure, sku, unit_price, currency,
            corrected_month, quantity, cost, is_final
     FROM charged
     UNION ALL
@@ -76,13 +77,14 @@ CROSS JOIN LATERAL (
     WHERE u.source_id = s.slug AND u.usage_date >= m.month_start AND u.usage_date < (m.month_start + interval '1 month')::date
     GROUP BY 3
     UNION ALL
-    SELECT 'unpriced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true
+    -- From this month on deployments are charged by units that the platform does not report (docs/platform.md). What they did is shown.
+    SELECT CASE WHEN m.month_start >= '2026-10-01' THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL, NULL, u.quantity,
+           NULL, true
     FROM used u
     WHERE u.quantity > 0 AND NOT EXISTS (
       SELECT FROM charged b WHERE usage.meter_of_measure(b.measure) = usage.meter_of_measure(u.measure)
     )
     UNION ALL
-    -- From this month on deployments are charged by units that the platform does not report (docs/platform.md).
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
     WHERE m.month_start >= '2026-10-01' AND EXISTS (SELECT FROM used WHERE quantity > 0)
@@ -90,10 +92,16 @@ CROSS JOIN LATERAL (
     -- Of deployments all measures are in one answer.
     SELECT 'not_loaded', CASE WHEN meter = 'deployments' THEN 'nodes_executed' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM state
-    WHERE days_loaded < days_expected
+    -- Long-lived traces that are not priced are on no bill.
+    WHERE days_loaded < days_expected AND (meter <> 'longlived' OR EXISTS (SELECT FROM usage.priced_meter p WHERE p.meter LIKE '%lived'))
   )
-  SELECT l.line, usage.service_of(l.measure) AS service, l.measure, l.sku, l.unit_price, l.currency, l.corrected_month,
-         l.quantity::numeric(38, 10) AS quantity, l.cost, t.days_expected, t.days_loaded,
+  SELECT row_number() OVER (
+           ORDER BY usage.service_of(l.measure) DESC,
+                    array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'not_loaded', 'not_reported', 'not_charged'], l.line), l.corrected_month,
+                    l.measure COLLATE "C", l.sku COLLATE "C", l.unit_price DESC, l.currency COLLATE "C"
+         )::integer AS line_number,
+         l.line, usage.service_of(l.measure) AS service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price, l.currency,
+         l.corrected_month, l.quantity::numeric(38, 10) AS quantity, l.cost::numeric(38, 10) AS cost, t.days_expected, t.days_loaded,
          l.is_final AND coalesce(t.is_final, false) AS is_final, l.line <> 'not_reported' AND coalesce(t.is_proved, false) AS is_proved
   FROM line l
   CROSS JOIN LATERAL (
@@ -103,4 +111,4 @@ CROSS JOIN LATERAL (
     WHERE meter = ANY (usage.meters_of_measure(l.measure))
   ) t
 ) x;
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line, measure, sku, unit_price, currency, corrected_month). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';

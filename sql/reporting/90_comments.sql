@@ -166,8 +166,9 @@ BEGIN
         ('is_valid_today', $$Whether the price is valid on the current UTC day.$$, ''),
         ('imported_at', $$When the price was imported.$$, ''),
         -- The bill of a month.
+        ('line_number', $$Place of the line on the bill of its month, from 1. It may change while the month is open.$$, ''),
         ('service', $$What the platform offers: traces or deployments.$$, ''),
-        ('line', $$charge: usage of the month at a price. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. not_loaded: days that are not loaded. not_reported: what is charged and the platform's API does not tell. The last three have no cost.$$, ''),
+        ('line', $$charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. not_loaded: days that are not loaded. not_reported: what is charged and the platform's API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. Only the first three have a cost.$$, ''),
         ('measure', $$What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; deployment_lcu and deployment_lsu, the compute and storage units of deployments, are not reported.$$, 'usage_bill_monthly'),
         ('sku', $$SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.$$, 'usage_bill_monthly'),
         ('corrected_month', $$First day of the closed month that is corrected; null: no correction.$$, ''),

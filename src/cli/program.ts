@@ -49,6 +49,10 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     "close a month such as 2026-03: record its totals once every day is final and reconciled",
     () => import("./commands/proof/close.ts"),
   ],
+  bill: [
+    "show what a month is charged: traces and deployments by price, and what is not known of it",
+    () => import("./commands/files/bill.ts"),
+  ],
   coverage: [
     "show which days are loaded and final, by dimension and stride",
     () => import("./commands/load/coverage.ts"),

@@ -33,6 +33,11 @@ const MIDNIGHT = (days: number) => `date_trunc('day', now(), 'UTC') - interval '
 /** The same week that the questions about traces ask for. */
 const WEEK = "usage_date >= current_date - 7 AND usage_date < current_date";
 const OTHER_METERS: readonly Question[] = [
+  {
+    name: "the bill of a month",
+    limitMs: LIMIT_MS,
+    view: `SELECT * FROM reporting.usage_bill_monthly WHERE month_start = (${MONTH} - interval '1 month')::date`,
+  },
   ...["workspace", "project", "api_key"].map((dimension) => ({
     name: `by tier and ${dimension}, a week`,
     limitMs: LIMIT_MS,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
@@ -14,7 +15,7 @@ async function setupBill() {
       `SELECT line, service, measure, sku, trim_scale(unit_price) AS price, currency, to_char(corrected_month, 'YYYY-MM') AS corrected,
               trim_scale(quantity) AS quantity, trim_scale(estimated_cost) AS cost,
               concat_ws(' ', CASE WHEN is_final THEN 'final' END, CASE WHEN is_proved THEN 'proved' END, CASE WHEN is_closed THEN 'closed' END) AS state
-       FROM reporting.usage_bill_monthly WHERE month_start = $1 ORDER BY 1, 2, 3, 4, 5`,
+       FROM reporting.usage_bill_monthly WHERE month_start = $1 ORDER BY line_number`,
       [`${month}-01`],
     );
     return rows.map((row) =>
@@ -24,7 +25,17 @@ async function setupBill() {
         .trim(),
     );
   };
-  return { ...bench, bill, owner: await connectPlain(bench.url) };
+  const command = async (...flags: string[]) => {
+    const { code, stdout } = await usageEtl(["bill", ...flags], { DATABASE_URL: bench.url });
+    expect(code).toBe(0);
+    return stdout;
+  };
+  const printed = async (month: string) =>
+    (await command(month))
+      .trim()
+      .split("\n")
+      .map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
+  return { ...bench, bill, command, printed, owner: await connectPlain(bench.url) };
 }
 
 test("a month is billed by price, and what has no price or is not loaded is a line without a cost", async () => {
@@ -32,8 +43,8 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   // 5 March of the other workspace is not loaded.
   await enterMonths(bench, { [WORKSPACE]: { 0: 6, 1: 7 }, [OTHER]: { 0: 3, 40: 2 } }, { [OTHER]: [4] });
   expect(await bench.bill("2026-03")).toEqual([
-    "not_loaded | traces | traces | - | - | - | - | - | - |",
     "unpriced | traces | traces | - | - | - | - | 16 | - |",
+    "not_loaded | traces | traces | - | - | - | - | - | - |",
   ]);
 
   await enterPrices(bench.store, [
@@ -43,12 +54,12 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   ]);
   expect(await bench.bill("2026-03")).toEqual([
     "charge | traces | traces | fee | 0.25 | USD | - | 13 | 3.25 |",
-    "charge | traces | traces | traces | 1 | USD | - | 3 | 3 |",
     "charge | traces | traces | traces | 1.5 | USD | - | 4 | 6 |",
-    "not_loaded | traces | traces | - | - | - | - | - | - |",
+    "charge | traces | traces | traces | 1 | USD | - | 3 | 3 |",
     "unpriced | traces | traces | traces | - | - | - | 6 | - |",
     // The other workspace has no fee: its three traces of 1 March cost nothing.
     "unpriced | traces | traces | - | - | - | - | 3 | - |",
+    "not_loaded | traces | traces | - | - | - | - | - | - |",
   ]);
   expect(await bench.bill("2026-04")).toEqual([
     "charge | traces | traces | traces | 1.5 | USD | - | 2 | 3 | final",
@@ -69,6 +80,14 @@ test("a closed month keeps its bill, and what changes later is in the first open
   ]);
   expect(await bench.bill("2026-04")).toEqual([
     "correction | traces | traces | traces | 2 | USD | 2026-03 | 2 | 4 | final",
+  ]);
+  expect((await bench.printed("2026-03")).slice(2)).toEqual([
+    "Traces | traces | 9 | 2 | 18 USD | closed",
+    "Total: 18 USD, closed.",
+  ]);
+  expect((await bench.printed("2026-04")).slice(2)).toEqual([
+    "Traces, correction of 2026-03 | traces | 2 | 2 | 4 USD | final, not proved",
+    "Total: 4 USD, final, and not all of it proved.",
   ]);
 });
 
@@ -91,8 +110,11 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     "unpriced | deployments | nodes_executed | - | - | - | - | 5 | - | final",
   ];
   expect(await bench.bill("2026-03")).toEqual(used);
+  expect((await bench.printed("2026-03")).at(-1)).toBe("Total: not known.");
   const october = await bench.bill("2026-10");
-  expect(october.filter((line) => line.startsWith("unpriced"))).toEqual(used);
+  expect(october.filter((line) => line.startsWith("not_charged"))).toEqual(
+    used.map((line) => line.replace("unpriced", "not_charged")),
+  );
   expect(october.filter((line) => line.startsWith("not_reported"))).toEqual([
     "not_reported | deployments | deployment_lcu | - | - | - | - | - | - |",
     "not_reported | deployments | deployment_lsu | - | - | - | - | - | - |",
@@ -101,4 +123,7 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect(await bench.bill("2026-03")).toEqual([
     "charge | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
   ]);
+  expect((await bench.bill("2026-10"))[1]).toBe(
+    "estimate | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
+  );
 });

@@ -19,6 +19,21 @@ async function fileOf(text: string | Uint8Array, name = "prices.csv"): Promise<s
   return join(folder, name);
 }
 
+test("prices of deployments by runs or uptime end with September 2026, unless they are asked for as an estimate", async () => {
+  const { url } = await setupSource();
+  const file = await fileOf(
+    "sku,unit_price,currency,valid_from,valid_to,measure\nRuns,1,USD,2026-01-01,2026-10-01,agent_runs\nNodes,1,USD,2026-01-01,,nodes_executed\nTraces,1,USD,2026-01-01,,\n",
+  );
+  const refused = await usageEtl(["prices", "import", file], { DATABASE_URL: url });
+  expect([refused.code, refused.stderr.split("\n")[1]]).toEqual([
+    2,
+    '  line 3, column "valid_to": from 2026-10-01 on deployments are charged by compute and storage units (LCU, LSU), not by nodes_executed. End the price on 2026-10-01, or import the file with --estimate',
+  ]);
+  const accepted = await usageEtl(["prices", "import", file, "--estimate"], { DATABASE_URL: url });
+  expect(accepted.stdout).toContain("3 prices added");
+  expect(accepted.stderr).toContain("an estimate that no invoice has");
+});
+
 async function read(store: Store, text: string, { name = "prices.csv", replace = false } = {}) {
   const file = await fileOf(text, name);
   return importPrices(store, { file, lines: await readPriceFile(file), replace });

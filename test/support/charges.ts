@@ -42,7 +42,7 @@ function linesOf(given: readonly GivenPrice[]) {
 }
 
 export async function enterPrices(store: Store, given: readonly GivenPrice[]) {
-  return importPrices(store, { file: "prices", lines: linesOf(given), replace: true });
+  return importPrices(store, { file: "prices", lines: linesOf(given), replace: true, estimate: true });
 }
 
 /** Closes March and its costs, as `close` does. */

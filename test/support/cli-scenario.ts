@@ -56,6 +56,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: `reconcile ${OCTOBER}` },
     { run: "totals" },
     { run: "close 2026-10 --without-costs" },
+    { run: "bill 2026-11" },
     { run: "probe --project agent-server", type: [["[y/N]", "y\r"]] },
     { run: "data-start" },
   ],

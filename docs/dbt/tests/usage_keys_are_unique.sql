@@ -283,7 +283,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_bill_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'usage_bill_monthly') }}
-GROUP BY source_id, month_start, line, measure, sku, unit_price, currency, corrected_month
+GROUP BY source_id, month_start, line_number
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_coverage_by_kind_daily' AS view_name, count(*) AS rows_of_one_key

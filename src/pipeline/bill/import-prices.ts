@@ -1,5 +1,6 @@
 import { nearest } from "../../config/spelling.ts";
 import {
+  countsBeside,
   describePrice,
   isForSame,
   joinTiers,
@@ -31,11 +32,18 @@ const PROBLEMS_SHOWN = 10;
  * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
  * prices that the file lacks are removed. Error: `price_file_invalid`, with every line whose source or workspace is
  * unknown or whose price overlaps another. `stored`: all prices that are stored now. `by`: who gives the order,
- * which is then kept with it. All costs are computed anew, also where no price is new.
+ * which is then kept with it. All costs are computed anew, also where no price is new. `estimate`: prices of
+ * deployments by what no invoice counts are stored too.
  */
 export async function importPrices(
   store: Store,
-  { file, lines, replace, by }: { file: string; lines: readonly PriceLine[]; replace: boolean; by?: Actor },
+  {
+    file,
+    lines,
+    replace,
+    estimate = false,
+    by,
+  }: { file: string; lines: readonly PriceLine[]; replace: boolean; estimate?: boolean; by?: Actor },
 ) {
   return store.transaction(async ({ db }) => {
     await lockPrices(db);
@@ -49,6 +57,7 @@ export async function importPrices(
     refuse(file, [
       ...problems,
       ...tierProblems,
+      ...(estimate ? [] : besideProblems(joined)),
       ...measureProblems({ kept, joined, closed: await closedMeasures(db) }),
       ...overlapsOf(kept, joined),
     ]);
@@ -120,6 +129,16 @@ function unknown(what: string, value: string, known: readonly string[]): string 
   const hint =
     near === undefined ? `known are ${known.slice(0, 5).join(", ") || "none"}` : `did you mean ${near}?`;
   return `${JSON.stringify(value)} is not a known ${what}; ${hint}`;
+}
+
+/** Prices of deployments by runs or uptime, on days on which the platform charges units. */
+function besideProblems(joined: readonly PlacedPrice[]): string[] {
+  return joined
+    .filter(({ price }) => countsBeside(price))
+    .map(
+      ({ where, price }) =>
+        `${where}, column "valid_to": from 2026-10-01 on deployments are charged by compute and storage units (LCU, LSU), not by ${measureOf(price)}. End the price on 2026-10-01, or import the file with --estimate`,
+    );
 }
 
 /** SKUs that would count two things, and prices that would charge a short-lived trace twice. */

@@ -52,6 +52,10 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   expect(open.status).toBe(200);
   expect(textOf(open.text)).toContain(`${month.name} is open: 24 days x dimensions x workspaces keep it so.`);
   expect(open.text).not.toContain(`href="${path}/close`);
+  // What is not loaded, and what has no price, is on the bill.
+  expect(textOf(open.text)).toMatch(
+    /Bill .* Traces [\d,]+ – – no price Traces – – – 2 of 6 days x workspaces are not loaded .*Total: not known\./,
+  );
   const printed = await usageEtl(["close", month.name], {
     ...{
       DATABASE_URL: bench.databaseUrl,

@@ -1,6 +1,13 @@
 import type { Command } from "commander";
 import type { TieredPrice } from "../../../domain/bill/price.ts";
-import { describeUnpriced, isForSame, measureOf, overlaps, type Price } from "../../../domain/bill/price.ts";
+import {
+  countsBeside,
+  describeUnpriced,
+  isForSame,
+  measureOf,
+  overlaps,
+  type Price,
+} from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import { importPrices } from "../../../pipeline/bill/import-prices.ts";
 import { counted } from "../../../printable.ts";
@@ -25,6 +32,11 @@ export function define(prices: Command): void {
       "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure) or JSON array, all or none",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
+    .option(
+      "--estimate",
+      "accept prices of deployments by runs or uptime from October 2026 on, which no invoice counts",
+      false,
+    )
     .option("--yes", "remove all prices if the file holds none", false)
     .action(inSession(importFile));
   prices.command("list").description("show the stored prices").action(inSession(list));
@@ -32,13 +44,16 @@ export function define(prices: Command): void {
 
 async function importFile(
   { output, ...session }: Session,
-  { replace, yes }: { replace: boolean; yes: boolean },
+  { replace, estimate, yes }: { replace: boolean; estimate: boolean; yes: boolean },
   file = "",
 ): Promise<undefined> {
   const lines = await readPriceFile(file);
   if (lines.length === 0 && !(replace && yes)) throw noPrices(file, replace);
   const store = await session.migratedStore();
-  const { stored, ...counts } = await importPrices(store, { file, lines, replace, by: commandActor() });
+  const { stored, ...counts } = await importPrices(store, {
+    ...{ file, lines, replace, estimate },
+    by: commandActor(),
+  });
   output.data(
     { ...counts, stored: stored.length },
     ({ added, unchanged, removed, charges, chargesChanged }) =>
@@ -110,6 +125,11 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   if (stored.some((price) => measureOf(price) === "agent_uptime_seconds")) {
     notes.push(
       "Agent uptime is a raw sum over replicas, and the invoice counts deduplicated standby minutes. Their estimate is higher than the invoice.",
+    );
+  }
+  if (stored.some(countsBeside)) {
+    notes.push(
+      "From October 2026 on deployments are charged by compute and storage units (LCU, LSU). What the prices of runs and uptime come to from then on is an estimate that no invoice has.",
     );
   }
   const adjusted = await adjustedCosts(db);

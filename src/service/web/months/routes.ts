@@ -9,6 +9,7 @@ import { EtlError } from "../../../errors.ts";
 import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { lookAtMonth } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
+import { monthBill } from "../../../store/bill/month-bill.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
@@ -29,6 +30,7 @@ import {
   table,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
+import { billTable } from "./bill.ts";
 import { closedPage, monthList } from "./months.ts";
 import { checkList, confirmation, openPage } from "./open.ts";
 import { statementOf } from "./statement.ts";
@@ -87,9 +89,13 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
       now: context.now,
       masked,
     });
+    const bill = await monthBill(db, { source: source.source, monthStart: month.start });
     const [state, ...rest] = below;
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);
-    return { title, body: html`${choice}${statement?.sums}${state}${statement?.parts}${rest}${all}` };
+    return {
+      title,
+      body: html`${choice}${statement?.sums}<h2>Bill</h2>${billTable(bill)}${state}${statement?.parts}${rest}${all}`,
+    };
   };
   const begun = monthNamed(name);
   if (begun !== undefined && begun.name === monthAt(context.now).name) {

@@ -1,0 +1,127 @@
+import { type Command, Option } from "commander";
+import { type BillLine, describeTotal, lineName, lineState, shownAmount } from "../../../domain/bill/bill.ts";
+import { type CalendarMonth, monthAt, monthBefore, monthNamed } from "../../../domain/months/month.ts";
+import { UsageError } from "../../../errors.ts";
+import { sourcesToClose } from "../../../pipeline/months/close.ts";
+import { billTable } from "../../../service/web/months/bill.ts";
+import { html } from "../../../service/web/parts.ts";
+import { monthBill } from "../../../store/bill/month-bill.ts";
+import type { Store } from "../../../store/db/database.ts";
+import { copyRows, csvForm } from "../../../store/export/view-rows.ts";
+import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { linesOf, tableOf } from "../../report/output.ts";
+import { withSource } from "../../session/options.ts";
+import { inSessionOfSource, type Session } from "../../session/session.ts";
+import { selectionOf } from "./selection.ts";
+import { openStdoutTarget } from "./target.ts";
+
+interface BillOptions {
+  readonly csv?: boolean;
+  readonly html?: boolean;
+}
+
+interface SourceBill {
+  readonly source: string;
+  /** First day that is loaded, ISO. */
+  readonly dataStart: string;
+  readonly lines: readonly BillLine[];
+}
+
+export function define(command: Command): void {
+  withSource(command)
+    .argument("[month]", "such as 2026-10; default: the last one that is over")
+    .addOption(new Option("--csv", "print the lines as CSV").conflicts("html"))
+    .option("--html", "print a page that a browser shows and prints")
+    .action(inSessionOfSource(run));
+}
+
+/** Reads the tables, and asks the platform nothing. */
+async function run(session: Session, { csv = false, html = false }: BillOptions, text?: string) {
+  const store = await session.migratedStore();
+  const now = await storeNow(store.db);
+  const month = text === undefined ? monthBefore(monthAt(now)) : monthOf(text);
+  const slugs = session.config.sources.map(({ slug }) => slug);
+  const sources = await sourcesToClose(store.db, slugs);
+  if (Date.parse(month.start) > now) {
+    throw new UsageError({
+      code: "month_not_begun",
+      message: `${month.name} has not begun.`,
+      next: "Give a month that is over, or the one under way.",
+    });
+  }
+  if (csv) return printCsv(session, store, { month, sources: sources.map(({ source }) => source) });
+  const bills: SourceBill[] = [];
+  for (const { source, dataStart } of sources) {
+    bills.push({ source, dataStart, lines: await monthBill(store.db, { source, monthStart: month.start }) });
+  }
+  if (html && !session.output.json) {
+    process.stdout.write(`${String(await page(month, bills))}\n`);
+    return undefined;
+  }
+  const data = bills.map((bill) => ({ ...bill, month: month.name }));
+  return session.output.data(data, () => bills.map((bill) => describeBill(month, bill)).join("\n\n"));
+}
+
+function monthOf(text: string): CalendarMonth {
+  const month = monthNamed(text);
+  if (month !== undefined) return month;
+  throw new UsageError({
+    code: "month_invalid",
+    message: `${JSON.stringify(text)} is not a month.`,
+    next: "Give a year and a month, such as 2026-03.",
+  });
+}
+
+function describeBill(month: CalendarMonth, { source, dataStart, lines }: SourceBill): string {
+  return linesOf(
+    titleOf(month, source),
+    lines.length > 0 &&
+      tableOf(lines, {
+        what: lineName,
+        SKU: ({ line, sku }) => (line === "unpriced" ? null : sku),
+        quantity: ({ quantity }) => shownAmount(quantity),
+        "unit price": ({ unitPrice }) => shownAmount(unitPrice),
+        cost: ({ cost, currency }) => (cost === null ? null : `${shownAmount(cost)} ${currency}`),
+        state: lineState,
+      }),
+    lines.length === 0 && month.end <= dataStart
+      ? `Not known: the data starts on ${dataStart}. USAGE_DATA_START moves it earlier.`
+      : describeTotal(lines),
+  );
+}
+
+function titleOf({ name }: CalendarMonth, source: string): string {
+  return `Bill of ${name}, ${source}: an estimate from the imported prices, not an invoice`;
+}
+
+async function printCsv(
+  session: Session,
+  store: Store,
+  { month, sources }: { month: CalendarMonth; sources: readonly string[] },
+): Promise<undefined> {
+  const target = openStdoutTarget(process.stdout);
+  const selection = await selectionOf(store.db, {
+    view: "usage_bill_monthly",
+    from: Date.parse(month.start),
+    to: Date.parse(month.end),
+    where: sources.map((source) => ["source_id", source] as const),
+  });
+  const wanted = { ...selection, store, signal: session.signal };
+  await copyRows(wanted, csvForm(wanted, { guard: true }), target.write).finally(() => target.abandon());
+}
+
+/** For a bill on paper or in a PDF: black on white, and no line on two pages. */
+const STYLE = `
+  body { font: 11pt/1.4 system-ui, sans-serif; color: #16202a; margin: 2em auto; max-width: 60em; padding: 0 1em; }
+  h1 { font-size: 1.4em; } caption { text-align: left; color: #51606e; padding: 0.4em 0; }
+  table { border-collapse: collapse; width: 100%; } th, td { padding: 0.3em 0.8em 0.3em 0; border-bottom: 1px solid #c9d1d9; text-align: left; vertical-align: top; }
+  .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } tr { break-inside: avoid; }
+  section { break-after: page; } section:last-child { break-after: auto; }`;
+
+function page(month: CalendarMonth, bills: readonly SourceBill[]) {
+  return html`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Bill of ${month.name}</title><style>${STYLE}</style></head>
+<body>${bills.map(({ source, lines }) => html`<section><h1>Bill of ${month.name}, ${source}</h1>${billTable(lines)}</section>`)}</body>
+</html>`;
+}

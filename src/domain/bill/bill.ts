@@ -1,0 +1,97 @@
+import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
+
+/** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
+export interface BillLine {
+  readonly service: "traces" | "deployments";
+  readonly line:
+    | "charge"
+    | "estimate"
+    | "correction"
+    | "unpriced"
+    | "not_loaded"
+    | "not_reported"
+    | "not_charged";
+  readonly measure: string;
+  /** Of a line `unpriced`: the SKUs that have a price on other days. */
+  readonly sku: string | null;
+  readonly unitPrice: string | null;
+  /** ISO 4217. */
+  readonly currency: string | null;
+  /** Such as `2026-09`: the closed month that is corrected. */
+  readonly correctedMonth: string | null;
+  readonly quantity: string | null;
+  /** Null: not known, which is not zero. */
+  readonly cost: string | null;
+  /** Days x workspaces. */
+  readonly daysExpected: number | null;
+  readonly daysLoaded: number | null;
+  readonly isFinal: boolean;
+  readonly isProved: boolean;
+  readonly isClosed: boolean;
+}
+
+const MEASURE_NAME: Readonly<Record<string, string>> = {
+  traces: "Traces",
+  longlived: "Long-lived traces",
+  shortlived: "Short-lived traces",
+  nodes_executed: "Nodes executed",
+  agent_runs: "Agent runs",
+  agent_uptime_seconds: "Agent uptime, in seconds",
+  deployment_lcu: "Compute units (LCU) of deployments",
+  deployment_lsu: "Storage units (LSU) of deployments",
+};
+
+export function lineName({ line, measure, service, correctedMonth }: BillLine): string {
+  if (line === "not_loaded" && service === "deployments") return "Deployment usage";
+  const name = MEASURE_NAME[measure] ?? measure;
+  return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
+}
+
+/** What may be claimed of a line, in a few words. */
+export function lineState(one: BillLine): string {
+  const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
+  if (line === "not_reported") return "charged, and the platform does not report it";
+  if (line === "not_charged") return "not charged: LCU and LSU are, since October 2026";
+  if (line === "not_loaded") {
+    const missing = ((daysExpected ?? 0) - (daysLoaded ?? 0)).toLocaleString("en-US");
+    return `${missing} of ${(daysExpected ?? 0).toLocaleString("en-US")} days x workspaces are not loaded`;
+  }
+  if (line === "unpriced") return sku === null ? "no price" : `no price of ${sku} on these days`;
+  if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
+  if (isClosed) return "closed";
+  if (!isFinal) return "may still change";
+  return isProved ? "final and proved" : "final, not proved";
+}
+
+/** With thousands separators; null where there is none. */
+export function shownAmount(text: string | null): string | null {
+  return text === null ? null : amountShown(amountOf(text));
+}
+
+/** The sum of each currency, in their order. */
+export function billTotals(lines: readonly BillLine[]): { currency: string; cost: Amount }[] {
+  const sums = new Map<string, Amount>();
+  for (const { currency, cost } of lines) {
+    if (currency !== null && cost !== null) sums.set(currency, (sums.get(currency) ?? 0n) + amountOf(cost));
+  }
+  return [...sums]
+    .map(([currency, cost]) => ({ currency, cost }))
+    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
+}
+
+/** Such as `Total: 1,234.5 USD, final and proved.` */
+export function describeTotal(lines: readonly BillLine[]): string {
+  const totals = billTotals(lines).map(({ currency, cost }) => `${amountShown(cost)} ${currency}`);
+  if (totals.length === 0) return lines.length === 0 ? "No usage." : "Total: not known.";
+  return `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
+}
+
+/** What may be claimed of the total of a bill that has one. */
+export function totalState(lines: readonly BillLine[]): string {
+  if (!lines.every(({ line, cost }) => cost !== null || line === "not_charged"))
+    return "without the lines that have no cost";
+  if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
+  if (lines.every(({ isClosed }) => isClosed)) return "closed";
+  if (!lines.every(({ isFinal }) => isFinal)) return "may still change";
+  return lines.every(({ isProved }) => isProved) ? "final and proved" : "final, and not all of it proved";
+}
