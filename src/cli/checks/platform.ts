@@ -7,6 +7,8 @@ import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 const ANSWER_WITHIN_MS = 20_000;
+/** Newer documentation of Cloud says 2,000 requests a minute and key for everything (docs/platform.md). Other servers have limits of their own. */
+const MOST_IN_10_S = 333;
 
 /** What became of one call. `absent`: the server does not have it (404, 405). */
 interface Call<T> {
@@ -58,7 +60,22 @@ export async function checkPlatform(
   signal.throwIfAborted();
   noteCalls(calls, { source, version: info.answer?.version ?? undefined }, notes);
   const isKeyAccepted = noteKey(calls, notes);
+  noteRate(source, notes);
   return { isKeyAccepted, organizationId: organization.answer?.id, listed };
+}
+
+/** Warns of a rate above what Cloud grants. */
+export function noteRate(
+  { rateLimit, baseUrl }: Pick<SourceConfig, "rateLimit" | "baseUrl">,
+  notes: Pick<Notes, "warn">,
+): void {
+  const isCloud = /(^|\.)smith\.langchain\.com$/.test(new URL(baseUrl).hostname);
+  if (!isCloud || rateLimit <= MOST_IN_10_S) return;
+  notes.warn("rate_limit", {
+    code: "rate_limit_high",
+    message: `USAGE_RATE_LIMIT is ${rateLimit} requests per 10 s, and the platform grants a key 2,000 a minute, which is ${MOST_IN_10_S} per 10 s.`,
+    next: `Set USAGE_RATE_LIMIT to at most ${MOST_IN_10_S}, unless the platform has granted you more.`,
+  });
 }
 
 function deadlineOf({ baseUrl }: SourceConfig): AbortSignal {

@@ -76,11 +76,13 @@ const keptId = z
   .refine((wire) => fromWireId(wire) !== undefined, "an id that cannot be kept")
   .nullish();
 const limitsSchema = z
-  .array(z.object({ limit_type: type, limit_value: amount, tenant_id: keptId }))
-  .refine(
-    (all) => new Set(all.map((one) => JSON.stringify([one.tenant_id, one.limit_type]))).size === all.length,
-    "it names a limit twice",
-  );
+  .array(z.object({ limit_type: type, limit_value: amount, tenant_id: keptId, scope: type.nullish() }))
+  .refine((all) => {
+    const whole = all.filter(({ scope }) => isOfWorkspace(scope));
+    return new Set(whole.map((one) => JSON.stringify([one.tenant_id, one.limit_type]))).size === whole.length;
+  }, "it names a limit twice");
+/** A limit may be for each project, user or key, the platform's word. Of older servers, which name no scope, all are for workspaces. */
+const isOfWorkspace = (scope: string | null | undefined) => (scope ?? "workspace") === "workspace";
 const rejectionSchema = z.object({
   in_reject_set: z.boolean(),
   usage_limit_type: type.nullish(),
@@ -149,8 +151,9 @@ async function limitsAt(
   request: Asking & { readonly path: string; readonly workspaceId?: string },
 ): Promise<WireLimit[]> {
   const limits = await getJson(http, request, limitsSchema);
-  return limits.map(({ limit_type: limitType, limit_value: value, tenant_id }) => ({
-    limitType,
+  return limits.map(({ limit_type: limitType, limit_value: value, tenant_id, scope }) => ({
+    // What is used of one that is not for the workspace is not known: its name is none that is compared.
+    limitType: isOfWorkspace(scope) ? limitType : `${limitType} per ${scope}`,
     value,
     workspaceId: tenant_id == null ? undefined : fromWireId(tenant_id),
   }));

@@ -33,6 +33,8 @@ export interface Limit {
   readonly limitType: string;
   /** Null: no limit. */
   readonly value: number | null;
+  /** What each of has the limit, such as `project`; left out: the workspace. */
+  readonly scope?: string | undefined;
 }
 
 interface BillOptions {

@@ -79,6 +79,7 @@ const bodies = {
       workspace_id: z.string().nullable(),
       limit_type: z.string(),
       limit_value: z.number().nullable(),
+      scope: z.string().optional(),
     }),
   ),
   period: z.strictObject({ day: z.int().min(1).max(28) }),
@@ -187,8 +188,8 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("POST", "/usage-limits", bodies.limits, (given) => {
       const { limits } = world.bill;
       limits.length = 0;
-      for (const { workspace_id: workspaceId, limit_type: limitType, limit_value: value } of given)
-        limits.push({ workspaceId, limitType, value });
+      for (const { workspace_id: workspaceId, limit_type: limitType, limit_value: value, scope } of given)
+        limits.push({ workspaceId, limitType, value, scope });
     }),
     route("PATCH", "/billing-period", bodies.period, ({ day }) => {
       world.bill.periodDay = day;

@@ -119,9 +119,10 @@ function limits(
 ): object[] {
   return all
     .filter(({ workspaceId }) => isMeant(workspaceId))
-    .map(({ workspaceId, limitType, value }) => ({
+    .map(({ workspaceId, limitType, value, scope }) => ({
       limit_type: limitType,
       limit_value: value,
       tenant_id: workspaceId,
+      ...(scope === undefined ? {} : { scope }),
     }));
 }

@@ -15,6 +15,29 @@ import { type Bench, senderOn, setup } from "../../../support/source.ts";
 const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
 const uses = async (bench: Bench) => limitUses(bench.store.db, (await bench.open()).sourceId);
 
+test("limits for each project stand beside that of their workspace, and nothing is compared with them", async () => {
+  const bench = await setup({ days: 3, workspaces: [0] });
+  // To the end of today, so that some of the month is loaded on its first day too.
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  const [workspaceId = ""] = bench.workspaceIds;
+  const limit = { workspaceId, limitType: "monthly_traces" };
+  bench.standin.bill.limits.push(
+    { ...limit, value: 500, scope: "workspace" },
+    { ...limit, value: 7, scope: "project" },
+  );
+  expect(await read(bench)).toMatchObject({ limits: { refusal: null }, failed: [] });
+  const found = (await uses(bench)).map(({ limitType, value, traces }) => [
+    limitType,
+    value,
+    traces !== null,
+  ]);
+  expect(Object.fromEntries(found.map(([type, ...rest]) => [type, rest]))).toEqual({
+    monthly_traces: [500, true],
+    "monthly_traces per project": [7, false],
+  });
+});
+
 test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, with the day it is reached at the final days' pace", async () => {
   const bench = await setup({ days: 40, workspaces: [0, 1], standin: { scale: 0.34 } });
   await bench.fetch({
