@@ -27,6 +27,8 @@ const settleAfterMs = fc.constantFrom(0, 10 ** 12);
 
 const CLEARED = `BEGIN; SET LOCAL usage.keeps_digests = 'on'; DELETE FROM usage.dated_record; DELETE FROM usage.hourly_record;
   DELETE FROM usage.monthly_total; DELETE FROM usage.coverage; COMMIT`;
+const REOPENED =
+  "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close";
 const ONE_CONFIGURED = `UPDATE usage.source SET workspace_ids = CASE WHEN cardinality(workspace_ids) = 1 THEN '{}' ELSE '{${WORKSPACE}}'::text[] END`;
 
 /** Prices of the other measures, beside those of traces. */
@@ -91,7 +93,7 @@ const step = fc.oneof(
         CLEARED,
         "UPDATE usage.coverage SET final = NOT final",
         CLOSE_MARCH,
-        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close",
+        REOPENED,
         // What a close leaves out has no costs of it.
         `UPDATE usage.closed_workspace SET is_left_out = NOT is_left_out;
          DELETE FROM usage.closed_charge c USING usage.closed_workspace w
@@ -218,7 +220,8 @@ const NOT_BILLED = `
   ), daily AS (
     SELECT date_trunc('month', c.usage_date)::date, measure, sku, unit_price, currency, sum(c.quantity), sum(c.estimated_cost)
     FROM reporting.fct_cost_workspace_daily c
-    WHERE c.is_closed OR NOT EXISTS (
+    -- What a close left out is in the bill of a later month. Closed charges of a month without closed costs are no state of the program.
+    WHERE c.is_closed = EXISTS (
       SELECT FROM usage.month_close m WHERE m.costs_closed_at IS NOT NULL AND m.month_start = date_trunc('month', c.usage_date)
     )
     GROUP BY 1, 2, 3, 4, 5
@@ -281,6 +284,15 @@ test(`stored charges are those that usage, prices and closes say, after each ste
     {
       ...{ seed: SEED, numRuns: times(6), endOnFailure: true },
       examples: [
+        // A month that is closed and corrected, and closed no more.
+        [
+          [
+            { do: "prices", prices: [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }] },
+            { do: "sql", sql: CLOSE_MARCH },
+            { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace", "user"] },
+            { do: "sql", sql: REOPENED },
+          ],
+        ],
         // Hours make up a day. Short-lived traces by user are no better than the long-lived ones, and unknown without them.
         [
           [
