@@ -2944,6 +2944,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.days_of(parts datemultirange) RETURNS SETOF date
 
+-- FUNCTION usage.deployment_units_since() RETURNS date
+
 -- FUNCTION usage.digest_part(digest bytea, whole tstzrange, part tstzrange) RETURNS bytea
 
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
@@ -2965,6 +2967,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.is_final(status text) RETURNS boolean
 
 -- FUNCTION usage.is_month_over(month_start date) RETURNS boolean
+
+-- FUNCTION usage.is_on_no_invoice(measure text, usage_date date) RETURNS boolean
 
 -- FUNCTION usage.keep_charges(source smallint, month date, workspaces integer[], meters text[], days_of_hours datemultirange) RETURNS void
 

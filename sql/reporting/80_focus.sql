@@ -178,7 +178,8 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        'Usage'::text AS "ChargeCategory",
        CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
-         CASE WHEN u.is_correction THEN 'Correction of the estimate: ' ELSE 'Estimate: ' END, u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ',
+         CASE WHEN u.is_correction THEN 'Correction of the estimate' ELSE 'Estimate' END,
+         CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END, u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ',
          coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ', trim_scale(u.unit_price), ' ',
          u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",

@@ -67,7 +67,7 @@ CROSS JOIN LATERAL (
   ),
   line AS (
     SELECT CASE WHEN corrected_month IS NOT NULL THEN 'correction'
-                WHEN m.month_start >= '2026-10-01' AND usage.service_of(measure) = 'deployments' THEN 'estimate' ELSE 'charge' END AS line, measure, sku, unit_price, currency,
+                WHEN usage.is_on_no_invoice(measure, m.month_start) THEN 'estimate' ELSE 'charge' END AS line, measure, sku, unit_price, currency,
            corrected_month, quantity, cost, is_final
     FROM charged
     UNION ALL
@@ -77,8 +77,7 @@ CROSS JOIN LATERAL (
     WHERE u.source_id = s.slug AND u.usage_date >= m.month_start AND u.usage_date < (m.month_start + interval '1 month')::date
     GROUP BY 3
     UNION ALL
-    -- From this month on deployments are charged by units that the platform does not report (docs/platform.md). What they did is shown.
-    SELECT CASE WHEN m.month_start >= '2026-10-01' THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL, NULL, u.quantity,
+    SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL, NULL, u.quantity,
            NULL, true
     FROM used u
     WHERE u.quantity > 0 AND NOT EXISTS (
@@ -87,7 +86,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
-    WHERE m.month_start >= '2026-10-01' AND EXISTS (SELECT FROM used WHERE quantity > 0)
+    WHERE m.month_start >= usage.deployment_units_since() AND EXISTS (SELECT FROM used WHERE quantity > 0)
     UNION ALL
     -- Of deployments all measures are in one answer.
     SELECT 'not_loaded', CASE WHEN meter = 'deployments' THEN 'nodes_executed' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false

@@ -126,4 +126,11 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect((await bench.bill("2026-10"))[1]).toBe(
     "estimate | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
   );
+  const { rows } = await bench.owner.query<{ text: string }>(
+    `SELECT "ChargeDescription" AS text FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth"`,
+  );
+  expect(rows.map(({ text }) => text.slice(0, 45))).toEqual([
+    "Estimate: 2 agent runs of 00000000-0000-4000-",
+    "Estimate, which no invoice has: 2 agent runs ",
+  ]);
 });

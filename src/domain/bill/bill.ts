@@ -51,7 +51,7 @@ export function lineName({ line, measure, service, correctedMonth }: BillLine): 
 export function lineState(one: BillLine): string {
   const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
   if (line === "not_reported") return "charged, and the platform does not report it";
-  if (line === "not_charged") return "not charged: LCU and LSU are, since October 2026";
+  if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
   if (line === "not_loaded") {
     const missing = ((daysExpected ?? 0) - (daysLoaded ?? 0)).toLocaleString("en-US");
     return `${missing} of ${(daysExpected ?? 0).toLocaleString("en-US")} days x workspaces are not loaded`;

@@ -9,16 +9,10 @@ export const PRICED_MEASURES = [
 /** What a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
 export type PricedMeasure = (typeof PRICED_MEASURES)[number];
 
-/**
- * From this UTC day on the platform charges deployments by compute and storage units (LCU, LSU), which its API does not report: the
- * platform's documentation as of November 2026 (docs/platform.md). `usage_bill_monthly` knows the same day.
- */
-const UNITS_SINCE = "2026-10-01";
-
-/** Whether a price counts what no invoice counts on some of its days: then its costs are a comparison. */
-export function countsBeside(price: Price): boolean {
+/** Whether a price of deployments is valid from `unitsSince` on (`deploymentUnitsSince`): then no invoice has what it costs. */
+export function isOnNoInvoice(price: Price, unitsSince: string): boolean {
   const isOfDeployments = !["traces", "longlived", "shortlived"].includes(measureOf(price));
-  return isOfDeployments && (price.validTo === null || price.validTo > UNITS_SINCE);
+  return isOfDeployments && (price.validTo === null || price.validTo > unitsSince);
 }
 
 /** A checked unit price, as table `usage.price` holds it. */

@@ -1,8 +1,8 @@
 import { nearest } from "../../config/spelling.ts";
 import {
-  countsBeside,
   describePrice,
   isForSame,
+  isOnNoInvoice,
   joinTiers,
   measureOf,
   overlaps,
@@ -17,6 +17,7 @@ import { recomputeCharges } from "../../store/bill/charges.ts";
 import {
   addPrices,
   closedMeasures,
+  deploymentUnitsSince,
   knownWorkspaces,
   listPrices,
   lockPrices,
@@ -57,7 +58,7 @@ export async function importPrices(
     refuse(file, [
       ...problems,
       ...tierProblems,
-      ...(estimate ? [] : besideProblems(joined)),
+      ...(estimate ? [] : uninvoicedProblems(joined, await deploymentUnitsSince(db))),
       ...measureProblems({ kept, joined, closed: await closedMeasures(db) }),
       ...overlapsOf(kept, joined),
     ]);
@@ -132,12 +133,12 @@ function unknown(what: string, value: string, known: readonly string[]): string 
 }
 
 /** Prices of deployments by runs or uptime, on days on which the platform charges units. */
-function besideProblems(joined: readonly PlacedPrice[]): string[] {
+function uninvoicedProblems(joined: readonly PlacedPrice[], unitsSince: string): string[] {
   return joined
-    .filter(({ price }) => countsBeside(price))
+    .filter(({ price }) => isOnNoInvoice(price, unitsSince))
     .map(
       ({ where, price }) =>
-        `${where}, column "valid_to": from 2026-10-01 on deployments are charged by compute and storage units (LCU, LSU), not by ${measureOf(price)}. End the price on 2026-10-01, or import the file with --estimate`,
+        `${where}, column "valid_to": from ${unitsSince} on deployments are charged by compute and storage units (LCU, LSU), not by ${measureOf(price)}. End the price on ${unitsSince}, or import the file with --estimate`,
     );
 }
 

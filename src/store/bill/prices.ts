@@ -205,3 +205,9 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   `.execute(db);
   return rows;
 }
+
+/** The UTC day (ISO) from which on the platform charges deployments by units that it does not report. */
+export async function deploymentUnitsSince(db: Database): Promise<string> {
+  const { rows } = await sql<{ day: string }>`select usage.deployment_units_since()::text as day`.execute(db);
+  return (rows[0] as { day: string }).day;
+}

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { TieredPrice } from "../../../domain/bill/price.ts";
 import {
-  countsBeside,
   describeUnpriced,
   isForSame,
+  isOnNoInvoice,
   measureOf,
   overlaps,
   type Price,
@@ -15,6 +15,7 @@ import { listSources } from "../../../store/activity/overview.ts";
 import {
   adjustedCosts,
   costlessMonths,
+  deploymentUnitsSince,
   listPrices,
   type PriceGap,
   priceGaps,
@@ -127,9 +128,10 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
       "Agent uptime is a raw sum over replicas, and the invoice counts deduplicated standby minutes. Their estimate is higher than the invoice.",
     );
   }
-  if (stored.some(countsBeside)) {
+  const unitsSince = await deploymentUnitsSince(db);
+  if (stored.some((price) => isOnNoInvoice(price, unitsSince))) {
     notes.push(
-      "From October 2026 on deployments are charged by compute and storage units (LCU, LSU). What the prices of runs and uptime come to from then on is an estimate that no invoice has.",
+      `From ${unitsSince} on deployments are charged by compute and storage units (LCU, LSU). What the prices of runs and uptime come to from then on is an estimate that no invoice has.`,
     );
   }
   const adjusted = await adjustedCosts(db);
