@@ -252,7 +252,7 @@ describe("the requested range", () => {
   test.each([
     [
       ["--view", "fct_usage_workspace_dayly"],
-      "is not a view. Did you mean fct_usage_workspace_daily?\n  Choose one of: backfill_status,",
+      "is not a view. Did you mean fct_usage_workspace_daily?\n  Names that are spelled like it: fct_usage_workspace_daily,",
     ],
     [["--view", "usage.source"], '"usage.source" is not a view'],
     [

@@ -110,7 +110,7 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     const repair = `${reconcile} --repair`;
     say("repair", `Repair what differs from the export: \`${repair}\``, repair);
   } else if (has("not_reconciled") || readable.some(isTraceGap)) {
-    say("reconcile", `Then reconcile with the export: \`${reconcile}\``, reconcile);
+    say("reconcile", `Reconcile with the export: \`${reconcile}\``, reconcile);
   }
   if (has("tiers_differ")) {
     const check = `usage-etl totals --reach all${sourceFlags}`;

@@ -1,4 +1,4 @@
-import { nearest } from "../../../config/spelling.ts";
+import { mostAlike, nearest } from "../../../config/spelling.ts";
 import { UsageError } from "../../../errors.ts";
 import {
   isValueOf,
@@ -66,8 +66,10 @@ async function viewOf(db: Database, asked: string): Promise<View> {
       next: "Check the database in DATABASE_URL. Its administrator makes the views with `usage-etl migrate`.",
     });
   }
-  if (found === undefined && known.length > 0)
-    throw unknown({ code: "view_unknown", what: "view", name, known });
+  if (found === undefined && known.length > 0) {
+    const next = `Names that are spelled like it: ${mostAlike(name, known, 5).join(", ")}. docs/views.md lists all ${known.length}.`;
+    throw unknown({ code: "view_unknown", what: "view", name, known, next });
+  }
   const reader = await readerOf(db);
   const twin = `${name}_masked`;
   throw new UsageError({

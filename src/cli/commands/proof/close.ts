@@ -218,7 +218,7 @@ function describeOpenPeriod(
       const tierFlags = isAll ? "" : ` ${meterFlags(meter)}`;
       return `Load what is missing or provisional${isAll ? "" : ` of ${METER_NAME[meter]}`}: \`usage-etl backfill --from ${start} --to ${end}${tierFlags}\``;
     }),
-    `Then reconcile with the export: \`usage-etl reconcile --from ${start} --to ${end} --repair\``,
+    `Reconcile with the export: \`usage-etl reconcile --from ${start} --to ${end} --repair\``,
   ]);
 }
 

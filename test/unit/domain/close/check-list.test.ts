@@ -50,7 +50,7 @@ describe("the steps", () => {
   test("load before they reconcile, and name the command without Redis as well", () => {
     expect(stepsFor([open()])).toEqual([
       { kind: "load", text: `Load what is missing: \`${LOAD}\``, commands: [LOAD] },
-      { kind: "reconcile", text: `Then reconcile with the export: \`${RECONCILE}\``, commands: [RECONCILE] },
+      { kind: "reconcile", text: `Reconcile with the export: \`${RECONCILE}\``, commands: [RECONCILE] },
     ]);
     expect(stepsFor([open()], { hasRedis: false })[0]?.commands).toEqual([`${LOAD} --inline`]);
     const [failed] = stepsFor([open(), open({ reason: "failed" })]);
