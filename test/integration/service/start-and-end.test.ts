@@ -107,10 +107,10 @@ test.each([
     const asked = bench.standin.requests.count;
     await poll(() => bench.standin.requests.count > asked + 2, { deadlineMs: 30_000 });
     lose(proxy);
-    // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away.
+    // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away. How many were under way differs.
     const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract").length;
     const before = ended(atRest) + ended(fetching);
-    await poll(() => ended(atRest) + ended(fetching) > before + 2, { deadlineMs: 30_000 });
+    await poll(() => ended(atRest) + ended(fetching) > before, { deadlineMs: 30_000 });
     const ends = await Promise.all([atRest, fetching].map((one) => end(one, "SIGTERM")));
     expect(ends.map(({ code }) => code)).toEqual([0, 0]);
     for (const { ms } of ends) expect(ms).toBeLessThan(20_000);
