@@ -23,66 +23,97 @@ RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARR
 CREATE OR REPLACE VIEW reporting.usage_bill_monthly AS
 WITH cell AS MATERIALIZED (SELECT * FROM usage.bill_cell),
 closed AS MATERIALIZED (SELECT source_id, month_start FROM usage.closed_period)
-SELECT s.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency, x.corrected_month, x.quantity,
-       x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final, x.is_proved, c.month_start IS NOT NULL AS is_closed
-FROM usage.source s
+SELECT src.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency,
+       x.corrected_month, x.quantity, x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final, x.is_proved,
+       c.month_start IS NOT NULL AS is_closed
+FROM usage.source src
 -- A filter on the month leaves out all that follows of other months.
 JOIN usage.usage_month m USING (source_id)
-LEFT JOIN closed c ON c.source_id = s.source_id AND c.month_start = m.month_start
+LEFT JOIN closed c ON c.source_id = src.source_id AND c.month_start = m.month_start
 CROSS JOIN LATERAL (
   WITH state AS MATERIALIZED (
     SELECT o.meter, sum(usage.count_days(t.days))::integer AS days_expected,
            sum(usage.count_days(t.days * o.loaded))::integer AS days_loaded,
            usage.is_month_over(m.month_start) AND bool_and(o.final @> t.days) AS is_final, bool_and(o.proved @> t.days) AS is_proved
     FROM cell o
+    CROSS JOIN LATERAL (SELECT (m.month_start + interval '1 month')::date AS next_start, (now() AT TIME ZONE 'UTC')::date AS today) n
     CROSS JOIN LATERAL (
-      SELECT o.expected * datemultirange(daterange(
-               m.month_start, greatest(m.month_start, least((m.month_start + interval '1 month')::date, (now() AT TIME ZONE 'UTC')::date))
-             )) AS days
+      -- Of the month under way the days that have ended.
+      SELECT o.expected * datemultirange(daterange(m.month_start, greatest(m.month_start, least(n.next_start, n.today)))) AS days
       OFFSET 0
     ) t
-    WHERE o.source_id = s.source_id AND NOT isempty(t.days)
+    WHERE o.source_id = src.source_id AND NOT isempty(t.days)
     GROUP BY o.meter
   ),
+  -- Measures that something is charged for in the month, by the prices of now or by its close.
+  priced AS MATERIALIZED (
+    SELECT DISTINCT measure FROM usage.charge WHERE source_id = src.source_id AND month_start = m.month_start
+  ),
+  -- Whether the tiers are priced apart, in this month or any other.
+  tiers AS MATERIALIZED (
+    SELECT bool_or(measure IN ('longlived', 'shortlived')) AS are_priced, bool_or(measure = 'shortlived') AS is_short_priced
+    FROM (SELECT measure FROM usage.sku UNION ALL SELECT measure FROM priced) p
+  ),
+  -- What is counted beside all traces, and how much of it no price covers, whatever it covers on other days or in other workspaces.
   used AS MATERIALIZED (
-    SELECT d.measure, d.quantity
+    SELECT u.measure, sum(u.traces) AS quantity, sum(u.traces) FILTER (WHERE NOT u.is_charged) AS unpriced
     FROM (
-      SELECT sum(t.nodes_executed)::bigint AS nodes_executed, sum(t.agent_runs)::bigint AS agent_runs,
-             sum(t.agent_uptime_seconds)::bigint AS agent_uptime_seconds
+      SELECT k.measure, r.traces,
+             EXISTS (
+               SELECT FROM usage.charge h
+               WHERE h.usage_date = r.bucket_start AND h.workspace_id = o.workspace_id AND h.measure = k.measure
+             ) AS is_charged
       FROM usage.scope o
-      JOIN usage.deployment_month t USING (scope_id)
-      WHERE o.source_id = s.source_id AND t.month_start = m.month_start AND t.group_by = 'workspace'
-    ) t
-    CROSS JOIN LATERAL (
-      VALUES ('nodes_executed', t.nodes_executed), ('agent_runs', t.agent_runs), ('agent_uptime_seconds', t.agent_uptime_seconds)
-    ) d (measure, quantity)
+      JOIN usage.series s USING (scope_id)
+      JOIN usage.dated_record r USING (series_id)
+      CROSS JOIN LATERAL (SELECT CASE o.kind WHEN 'traces' THEN 'longlived' ELSE s.measure END AS measure) k
+      WHERE o.source_id = src.source_id AND o.group_by = 'workspace' AND o.stride = 'day'
+        AND (o.kind <> 'traces' OR o.trace_tier = 'longlived')
+        AND r.bucket_start >= m.month_start AND r.bucket_start < (m.month_start + interval '1 month')::date AND r.traces > 0
+    ) u
+    GROUP BY u.measure
   ),
   charged AS MATERIALIZED (
     SELECT b.measure, b.sku, b.unit_price, b.currency,
            CASE WHEN b.is_correction THEN usage.month_of(b.usage_date) END AS corrected_month, sum(b.traces)::numeric(38, 10) AS quantity,
            sum(b.cost)::numeric(38, 10) AS cost, bool_and(b.is_final) AS is_final
     FROM usage.billed_charge b
-    WHERE b.source_id = s.source_id AND b.billing_month = m.month_start
+    WHERE b.source_id = src.source_id AND b.billing_month = m.month_start
     GROUP BY b.measure, b.sku, b.unit_price, b.currency, 5
   ),
   line AS (
     SELECT CASE WHEN corrected_month IS NOT NULL THEN 'correction'
-                WHEN usage.is_on_no_invoice(measure, m.month_start) THEN 'estimate' ELSE 'charge' END AS line, measure, sku, unit_price, currency,
-           corrected_month, quantity, cost, is_final
+                WHEN usage.is_on_no_invoice(measure, m.month_start) THEN 'estimate' ELSE 'charge' END AS line,
+           measure, sku, unit_price, currency, corrected_month, quantity, cost, is_final
     FROM charged
     UNION ALL
     SELECT 'unpriced', 'traces', CASE WHEN u.has_other_price THEN u.unpriced_skus END, NULL, NULL, NULL, sum(u.traces), NULL,
            bool_and(u.is_final)
     FROM usage.unpriced_day u
-    WHERE u.source_id = s.slug AND u.usage_date >= m.month_start AND u.usage_date < (m.month_start + interval '1 month')::date
+    WHERE u.source_id = src.slug AND u.usage_date >= m.month_start AND u.usage_date < (m.month_start + interval '1 month')::date
     GROUP BY 3
     UNION ALL
-    SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL, NULL, u.quantity,
-           NULL, true
+    SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL,
+           NULL, u.unpriced, NULL, true
     FROM used u
-    WHERE u.quantity > 0 AND NOT EXISTS (
-      SELECT FROM charged b WHERE usage.meter_of_measure(b.measure) = usage.meter_of_measure(u.measure)
-    )
+    -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others are not.
+    WHERE u.unpriced > 0 AND CASE WHEN u.measure = 'longlived' THEN (SELECT are_priced FROM tiers)
+      ELSE u.measure IN (SELECT measure FROM priced)
+        OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = 'deployments') END
+    UNION ALL
+    SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false
+    FROM tiers
+    WHERE CASE WHEN is_short_priced THEN EXISTS (
+      SELECT FROM reporting_detail.fct_usage_workspace_by_tier_daily d
+      WHERE d.source_id = src.slug AND d.trace_tier = 'shortlived' AND d.coverage_status = 'inconsistent'
+        AND d.usage_date >= m.month_start AND d.usage_date < (m.month_start + interval '1 month')::date
+        AND NOT EXISTS (
+          SELECT FROM usage.charge h
+          JOIN usage.entity w ON w.entity_id = h.workspace_id
+          WHERE h.source_id = src.source_id AND h.usage_date = d.usage_date AND h.measure = 'shortlived'
+            AND usage.shown_id(w.external_id) = d.workspace_id
+        )
+    ) END
     UNION ALL
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
@@ -91,17 +122,21 @@ CROSS JOIN LATERAL (
     -- Of deployments all measures are in one answer.
     SELECT 'not_loaded', CASE WHEN meter = 'deployments' THEN 'nodes_executed' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM state
-    -- Long-lived traces that are not priced are on no bill.
-    WHERE days_loaded < days_expected AND (meter <> 'longlived' OR EXISTS (SELECT FROM usage.priced_meter p WHERE p.meter LIKE '%lived'))
+    -- Long-lived traces that are not priced apart are on no bill.
+    WHERE days_loaded < days_expected AND (meter <> 'longlived' OR (SELECT are_priced FROM tiers))
+    UNION ALL
+    -- No day has ended yet, or no workspace is known. That is not a month without usage.
+    SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false
+    WHERE NOT EXISTS (SELECT FROM state WHERE meter = 'traces')
   )
   SELECT row_number() OVER (
            ORDER BY usage.service_of(l.measure) DESC,
-                    array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'not_loaded', 'not_reported', 'not_charged'], l.line), l.corrected_month,
-                    l.measure COLLATE "C", l.sku COLLATE "C", l.unit_price DESC, l.currency COLLATE "C"
+                    array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded', 'not_reported'], l.line),
+                    l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.unit_price DESC, l.currency COLLATE "C"
          )::integer AS line_number,
          l.line, usage.service_of(l.measure) AS service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price, l.currency,
          l.corrected_month, l.quantity::numeric(38, 10) AS quantity, l.cost::numeric(38, 10) AS cost, t.days_expected, t.days_loaded,
-         l.is_final AND coalesce(t.is_final, false) AS is_final, l.line <> 'not_reported' AND coalesce(t.is_proved, false) AS is_proved
+         l.is_final AND coalesce(t.is_final, false) AS is_final, l.line NOT IN ('inconsistent', 'not_reported') AND coalesce(t.is_proved, false) AS is_proved
   FROM line l
   CROSS JOIN LATERAL (
     SELECT max(days_expected) AS days_expected, min(days_loaded) AS days_loaded, bool_and(is_final) AS is_final,
@@ -110,4 +145,4 @@ CROSS JOIN LATERAL (
     WHERE meter = ANY (usage.meters_of_measure(l.measure))
   ) t
 ) x;
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line unpriced, not_loaded or not_reported: these say what is not known, and have no cost.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line estimate, unpriced, inconsistent, not_loaded or not_reported: estimate is on no invoice, and the others say what is not known, and have no cost.';

@@ -134,3 +134,88 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     "Estimate, which no invoice has: 2 agent runs ",
   ]);
 });
+
+/** March of both workspaces, by meter; a loaded day that is not named is zero. */
+async function loadMarch(
+  { store, sourceId }: Awaited<ReturnType<typeof setupBill>>,
+  meter: "traces" | "longlived" | "deployments",
+  counts: readonly [day: string, workspaceId: string, count: number][],
+) {
+  for (const workspaceId of WORKSPACES) {
+    const given = {
+      sourceId,
+      workspaceId,
+      groupBy: "workspace" as const,
+      window: windowOf("day", "2026-03-01", "2026-04-01"),
+    };
+    const own = counts.filter(([, id]) => id === workspaceId);
+    if (meter !== "deployments") await loadRows(store, { ...given, meter, rows: own });
+    else
+      await loadDeploymentRows(store, {
+        ...given,
+        rows: own.map(([day, id, count]) => [day, id, [count, count, count]] as const),
+      });
+  }
+}
+
+test("what a price of deployments or of long-lived traces leaves out on some days or in some workspaces is a line without a cost", async () => {
+  const bench = await setupBill();
+  await loadMarch(bench, "traces", [["2026-03-02", WORKSPACE, 10]]);
+  await loadMarch(bench, "longlived", [
+    ["2026-03-02", WORKSPACE, 3],
+    ["2026-03-20", WORKSPACE, 4],
+  ]);
+  await loadMarch(bench, "traces", [
+    ["2026-03-02", WORKSPACE, 10],
+    ["2026-03-20", WORKSPACE, 10],
+  ]);
+  await loadMarch(bench, "deployments", [
+    ["2026-03-02", WORKSPACE, 5],
+    ["2026-03-02", OTHER, 7],
+  ]);
+  await enterPrices(bench.store, [
+    { unitPrice: "1" },
+    { sku: "long", measure: "longlived", unitPrice: "2", to: "2026-03-15" },
+    { sku: "runs", measure: "agent_runs", unitPrice: "1", workspace: WORKSPACE },
+  ]);
+  const bill = [
+    "charge | traces | longlived | long | 2 | USD | - | 3 | 6 | final",
+    "charge | traces | traces | traces | 1 | USD | - | 20 | 20 | final",
+    "unpriced | traces | longlived | - | - | - | - | 4 | - | final",
+    "charge | deployments | agent_runs | runs | 1 | USD | - | 5 | 5 | final",
+    "unpriced | deployments | agent_runs | - | - | - | - | 7 | - | final",
+  ];
+  expect(await bench.bill("2026-03")).toEqual(bill);
+  // A closed month keeps its prices, whatever becomes of them.
+  await bench.owner.query(CLOSE_MARCH);
+  await enterPrices(bench.store, [{ unitPrice: "1" }]);
+  expect(await bench.bill("2026-03")).toEqual(bill.map((line) => `${line} closed`));
+});
+
+test("short-lived traces of a day on which the platform contradicts itself are not known", async () => {
+  const bench = await setupBill();
+  await loadMarch(bench, "traces", [["2026-03-02", WORKSPACE, 10]]);
+  await loadMarch(bench, "longlived", [["2026-03-02", WORKSPACE, 12]]);
+  await enterPrices(bench.store, [{ sku: "short", measure: "shortlived", unitPrice: "1" }]);
+  expect(await bench.bill("2026-03")).toEqual([
+    "unpriced | traces | longlived | - | - | - | - | 12 | - | final",
+    "inconsistent | traces | shortlived | - | - | - | - | - | - |",
+  ]);
+  expect((await bench.printed("2026-03")).slice(-2)).toEqual([
+    "Short-lived traces | - | - | - | - | not known: more long-lived traces than traces on some days",
+    "Total: not known.",
+  ]);
+});
+
+test("a month of which nothing can be said is not called one without usage", async () => {
+  const bench = await setupBill();
+  expect((await bench.printed("2026-03")).at(-1)).not.toBe("No usage.");
+  await bench.owner.query("UPDATE usage.source SET data_start = '2026-03-01'");
+  await loadMarch(bench, "traces", []);
+  expect((await bench.printed("2026-03")).at(-1)).toBe("No usage.");
+  expect(await bench.command("2025-12", "--html")).toContain("Not known: the data starts on 2026-03-01.");
+  expect(JSON.parse(await bench.command("2025-12", "--csv", "--json"))).toMatchObject([{ lines: [] }]);
+  // No workspace is known, so no day is expected.
+  await bench.owner.query("UPDATE usage.source SET workspace_ids = '{nobody}'; DELETE FROM usage.day_state");
+  expect((await bench.printed("2026-03")).at(-1)).not.toBe("No usage.");
+});

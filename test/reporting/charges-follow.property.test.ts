@@ -231,7 +231,7 @@ const NOT_BILLED = `
     SELECT DISTINCT date_trunc('month', usage_date)::date AS month FROM reporting.fct_usage_workspace_daily
     WHERE traces IS NULL AND usage_date < (now() AT TIME ZONE 'UTC')::date
   ), said AS (
-    SELECT month_start FROM reporting.usage_bill_monthly WHERE line = 'not_loaded' AND measure = 'traces'
+    SELECT month_start FROM reporting.usage_bill_monthly WHERE line = 'not_loaded' AND measure = 'traces' AND days_expected IS NOT NULL
   )
   SELECT 'focus' AS what, to_jsonb(x)::text AS it
   FROM ((TABLE focus EXCEPT ALL TABLE billed) UNION ALL (TABLE billed EXCEPT ALL TABLE focus)) x

@@ -1,3 +1,4 @@
+import type { CalendarMonth } from "../months/month.ts";
 import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
 
 /** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
@@ -8,6 +9,7 @@ export interface BillLine {
     | "estimate"
     | "correction"
     | "unpriced"
+    | "inconsistent"
     | "not_loaded"
     | "not_reported"
     | "not_charged";
@@ -22,7 +24,7 @@ export interface BillLine {
   readonly quantity: string | null;
   /** Null: not known, which is not zero. */
   readonly cost: string | null;
-  /** Days x workspaces. */
+  /** Days x workspaces that have ended; null: none has, or no workspace is known. */
   readonly daysExpected: number | null;
   readonly daysLoaded: number | null;
   readonly isFinal: boolean;
@@ -52,9 +54,12 @@ export function lineState(one: BillLine): string {
   const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
   if (line === "not_reported") return "charged, and the platform does not report it";
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
+  if (line === "inconsistent") return "not known: more long-lived traces than traces on some days";
   if (line === "not_loaded") {
-    const missing = ((daysExpected ?? 0) - (daysLoaded ?? 0)).toLocaleString("en-US");
-    return `${missing} of ${(daysExpected ?? 0).toLocaleString("en-US")} days x workspaces are not loaded`;
+    if (daysExpected === null || daysLoaded === null)
+      return "not known: no day of it has ended, or no workspace is known";
+    const missing = (daysExpected - daysLoaded).toLocaleString("en-US");
+    return `${missing} of ${daysExpected.toLocaleString("en-US")} days x workspaces are not loaded`;
   }
   if (line === "unpriced") return sku === null ? "no price" : `no price of ${sku} on these days`;
   if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
@@ -79,11 +84,18 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-/** Such as `Total: 1,234.5 USD, final and proved.` */
-export function describeTotal(lines: readonly BillLine[]): string {
+/** What a month comes to, such as `Total: 1,234.5 USD, final and proved.` `dataStart`: the first day that is loaded, ISO. */
+export function describeTotal(
+  lines: readonly BillLine[],
+  { month, dataStart }: { month: CalendarMonth; dataStart: string },
+): string {
+  if (lines.length === 0) {
+    return month.end <= dataStart
+      ? `Not known: the data starts on ${dataStart}. USAGE_DATA_START moves it earlier.`
+      : "No usage.";
+  }
   const totals = billTotals(lines).map(({ currency, cost }) => `${amountShown(cost)} ${currency}`);
-  if (totals.length === 0) return lines.length === 0 ? "No usage." : "Total: not known.";
-  return `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
+  return totals.length === 0 ? "Total: not known." : `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
 }
 
 /** What may be claimed of the total of a bill that has one. */

@@ -49,7 +49,9 @@ async function run(session: Session, { csv = false, html = false }: BillOptions,
       next: "Give a month that is over, or the one under way.",
     });
   }
-  if (csv) return printCsv(session, store, { month, sources: sources.map(({ source }) => source) });
+  // `--json` promises JSON on stdout.
+  if (csv && !session.output.json)
+    return printCsv(session, store, { month, sources: sources.map(({ source }) => source) });
   const bills: SourceBill[] = [];
   for (const { source, dataStart } of sources) {
     bills.push({ source, dataStart, lines: await monthBill(store.db, { source, monthStart: month.start }) });
@@ -84,9 +86,7 @@ function describeBill(month: CalendarMonth, { source, dataStart, lines }: Source
         cost: ({ cost, currency }) => (cost === null ? null : `${shownAmount(cost)} ${currency}`),
         state: lineState,
       }),
-    lines.length === 0 && month.end <= dataStart
-      ? `Not known: the data starts on ${dataStart}. USAGE_DATA_START moves it earlier.`
-      : describeTotal(lines),
+    describeTotal(lines, { month, dataStart }),
   );
 }
 
@@ -122,6 +122,6 @@ function page(month: CalendarMonth, bills: readonly SourceBill[]) {
   return html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Bill of ${month.name}</title><style>${STYLE}</style></head>
-<body>${bills.map(({ source, lines }) => html`<section><h1>Bill of ${month.name}, ${source}</h1>${billTable(lines)}</section>`)}</body>
+<body>${bills.map(({ source, dataStart, lines }) => html`<section><h1>Bill of ${month.name}, ${source}</h1>${billTable(lines, { month, dataStart })}</section>`)}</body>
 </html>`;
 }

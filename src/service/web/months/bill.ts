@@ -7,11 +7,15 @@ import {
   shownAmount,
   totalState,
 } from "../../../domain/bill/bill.ts";
+import type { CalendarMonth } from "../../../domain/months/month.ts";
 import { amountShown } from "../../../domain/usage/amount.ts";
 import { type Html, html, name, numberHead, table } from "../parts.ts";
 
 /** The bill of a month: its lines, what is not known among them, and what they come to. */
-export function billTable(lines: readonly BillLine[]): Html {
+export function billTable(
+  lines: readonly BillLine[],
+  of: { readonly month: CalendarMonth; readonly dataStart: string },
+): Html {
   const totals = billTotals(lines);
   const number = (text: string | null) => html`<td class="number">${shownAmount(text) ?? "–"}</td>`;
   const rows = lines.map(
@@ -40,5 +44,5 @@ export function billTable(lines: readonly BillLine[]): Html {
           rows,
           foot: html`${foot}`,
         })
-  }${totals.length === 0 ? html`<p>${describeTotal(lines)}</p>` : ""}`;
+  }${totals.length === 0 ? html`<p>${describeTotal(lines, of)}</p>` : ""}`;
 }

@@ -94,7 +94,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);
     return {
       title,
-      body: html`${choice}${statement?.sums}<h2>Bill</h2>${billTable(bill)}${state}${statement?.parts}${rest}${all}`,
+      body: html`${choice}${statement?.sums}<h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${statement?.parts}${rest}${all}`,
     };
   };
   const begun = monthNamed(name);
