@@ -41,6 +41,11 @@ export function define(command: Command): void {
         .default("on"),
     )
     .addOption(
+      new Option("--sandboxes <how>", "answer costs of sandboxes, or not have them")
+        .choices(["on", "off"])
+        .default("off"),
+    )
+    .addOption(
       new Option("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)")
         .choices(["zero", "absent"])
         .default("zero"),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { instantOf, strideNames, strideOf } from "./billing/stride.ts";
 import { deploymentMeasures } from "./engine/ledger.ts";
 import { dice } from "./engine/random.ts";
+import { SANDBOX_COSTS } from "./engine/sandboxes.ts";
 
 /** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
@@ -39,6 +40,25 @@ const faultSchema = z.discriminatedUnion("kind", [
     kind: z.literal("measure"),
     wrong: z.enum(["missing", "negative", "fractional"]),
     measure: z.enum(deploymentMeasures).default("agent_uptime_seconds"),
+  }),
+  /**
+   * Of sandbox costs. `empty-page`: no items, and a cursor from which they follow, which the platform may do. `repeated-page`:
+   * the next page has the same items again. `endless`: the next page comes again and again, always with the same cursor.
+   * `cursor-expired`: a cursor is refused. The others spoil the first item of the page: `lcu` is null, negative or has 30
+   * digits after the point, or `period_start` is 17 minutes late.
+   */
+  z.strictObject({
+    kind: z.literal("sandbox"),
+    wrong: z.enum([
+      "empty-page",
+      "repeated-page",
+      "endless",
+      "cursor-expired",
+      "null",
+      "negative",
+      "many-digits",
+      "off-hour",
+    ]),
   }),
   /** A tier that holds more than all tiers: each record one trace more. */
   z.strictObject({ kind: z.literal("tier-excess") }),
@@ -117,6 +137,14 @@ const NAMED = {
   "measure-negative": { kind: "measure", wrong: "negative", measure: "agent_uptime_seconds" },
   "measure-fractional": { kind: "measure", wrong: "fractional", measure: "agent_uptime_seconds" },
   "tier-excess": { kind: "tier-excess" },
+  "sandbox-empty-page": { kind: "sandbox", wrong: "empty-page" },
+  "sandbox-repeated-page": { kind: "sandbox", wrong: "repeated-page" },
+  "sandbox-endless": { kind: "sandbox", wrong: "endless" },
+  "sandbox-cursor-expired": { kind: "sandbox", wrong: "cursor-expired" },
+  "sandbox-null": { kind: "sandbox", wrong: "null" },
+  "sandbox-negative": { kind: "sandbox", wrong: "negative" },
+  "sandbox-many-digits": { kind: "sandbox", wrong: "many-digits" },
+  "sandbox-off-hour": { kind: "sandbox", wrong: "off-hour" },
 } as const satisfies Record<string, Fault>;
 export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
 export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
@@ -282,8 +310,13 @@ function matchesTime(
 }
 
 /** A gzip body can only be cut for a client that accepts gzip, and what one answer lacks can only be spoilt in another. */
-function applies(fault: Fault, { query, acceptsGzip }: FaultyRequest): boolean {
+function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
   const isOfDeployments = query.kind === "langsmith_deployments";
+  if (fault.kind === "sandbox") {
+    // Only a cursor that is sent can have expired.
+    const isMet = fault.wrong !== "cursor-expired" || query.cursor !== undefined;
+    return path === SANDBOX_COSTS && isMet;
+  }
   if (fault.kind === "measure") return isOfDeployments;
   if (fault.kind === "tier-excess") return query.trace_tier !== undefined && !isOfDeployments;
   return !(fault.kind === "cut" && fault.framing === "gzip") || acceptsGzip;

@@ -10,6 +10,7 @@ import { admin } from "./routes/admin.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
+import { sandboxes } from "./routes/sandboxes.ts";
 import { threads } from "./routes/threads.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import { World } from "./world.ts";
@@ -25,7 +26,7 @@ export interface StandinOptions extends Partial<Settings> {
   /** ISO date, no usage before. Default 2026-01-05 (docs/platform.md, Buckets). */
   dataStart?: string;
   /**
-   * ISO date, no deployment usage before; may lie before or after `dataStart`. Default 35 days before it (our guess:
+   * ISO date, no usage of deployments or sandboxes before; may lie before or after `dataStart`. Default 35 days before it (our guess:
    * deployment usage reaches back as far as it is kept).
    */
   deploymentStart?: string;
@@ -104,6 +105,7 @@ function build(world: World): FastifyInstance {
   const runs = world.keep(() => runsOf(world));
   open(app, world, [
     ...billing(world),
+    ...sandboxes(world),
     ...organisationRoutes(world),
     ...controlPlane(world, templates, deployments),
     ...threads(runs),

@@ -36,6 +36,8 @@ export const settingsSchema = z.strictObject({
   http: z.strictObject({ disable_a2a: z.boolean() }),
   /** `specified`: A2A as the specification has it. `live`: as newer servers speak it (docs/platform.md, Agent server). */
   a2a: z.enum(["specified", "live"]),
+  /** Off: the costs of sandboxes are not answered, as on servers that do not have them (docs/platform.md, Sandbox costs). */
+  sandboxes: z.enum(["on", "off"]),
   /** False: template calls are gone, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: z.boolean(),
 });
@@ -61,6 +63,7 @@ export const DEFAULT_SETTINGS: Settings = {
   csvNewline: "crlf",
   http: { disable_a2a: false },
   a2a: "specified",
+  sandboxes: "off",
   templates: true,
 };
 

@@ -9,6 +9,7 @@ import {
   type TraceTier,
 } from "./engine/ledger.ts";
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
+import { SandboxLedger } from "./engine/sandboxes.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
 import { type FaultOptions, Faults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
@@ -18,7 +19,7 @@ export interface WorldOptions {
   readonly scale: number;
   /** Epoch ms, start of a UTC day. */
   readonly dataStart: number;
-  /** The same for deployment usage. */
+  /** The same for usage of deployments and of sandboxes. */
   readonly deploymentStart: number;
   readonly apiKey: string;
   readonly organizationScoped: boolean;
@@ -71,6 +72,7 @@ export class World {
   organisation!: Organisation;
   ledger!: Ledger;
   deploymentLedger!: DeploymentLedger;
+  sandboxLedger!: SandboxLedger;
   access!: Access;
   bill!: Bill;
   faults!: Faults;
@@ -137,6 +139,7 @@ export class World {
       start: deploymentStart,
       now,
     });
+    this.sandboxLedger = new SandboxLedger({ seed, organisation, start: deploymentStart, now });
     this.access = new Access(apiKey, organisation);
     this.access.organizationScoped = organizationScoped;
     this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });

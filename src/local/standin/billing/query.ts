@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { TraceTier } from "../engine/ledger.ts";
-import { badRequest, checked, invalid } from "../http/refusal.ts";
+import { badRequest, checked, invalid, type Refusal } from "../http/refusal.ts";
 import type { Settings } from "../settings.ts";
 import { instantOf } from "./stride.ts";
 
@@ -21,7 +21,8 @@ export interface UsageQuery {
 
 const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
 
-const instant = z.string().transform((text, context) => {
+/** ISO 8601 (`instantOf`) to epoch ms. */
+export const instant = z.string().transform((text, context) => {
   const parsed = instantOf(text);
   if (parsed !== undefined) return parsed;
   context.addIssue("Input should be a valid datetime");
@@ -85,6 +86,6 @@ function withoutUnknown(given: Given, names: readonly string[], how: Settings["u
   return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 }
 
-function wrongEnd(msg: string) {
+export function wrongEnd(msg: string): Refusal {
   return invalid([{ loc: ["query", "end_time"], msg, type: "value_error" }]);
 }

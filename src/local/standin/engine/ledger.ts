@@ -23,7 +23,7 @@ export type TraceTier = "longlived" | "shortlived";
 export const deploymentMeasures = ["nodes_executed", "agent_runs", "agent_uptime_seconds"] as const;
 export type DeploymentMeasure = (typeof deploymentMeasures)[number];
 
-interface Changed {
+export interface Changed {
   readonly before: number;
   readonly after: number;
 }
@@ -34,6 +34,14 @@ interface LedgerOptions {
   /** Epoch ms, the start of a UTC day; no usage before it. */
   readonly start: number;
   readonly now: () => number;
+}
+
+/** The hour (epoch ms) of an instant whose row may be changed by this amount. One before the ledger's start throws. */
+export function hourOf({ start }: { readonly start: number }, at: number, amount: number): number {
+  if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
+  const hour = Math.floor(at / HOUR) * HOUR;
+  if (hour >= start) return hour;
+  throw new RangeError(`${at} is before the data start ${new Date(start).toISOString()}`);
 }
 
 /** What the ledgers of traces and of deployments have in common. */
@@ -53,14 +61,6 @@ class HourlyLedger {
     const stream = findStream(this.organisation, cell);
     const hour = Math.floor(cell.at / HOUR) * HOUR;
     return (stream && rows.counts(stream, [hour, hour + HOUR], this.now())[0]) ?? 0;
-  }
-
-  /** The hour of a cell that may be changed. A row before the start throws. */
-  protected hourOf({ at }: Cell, amount: number): number {
-    if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
-    const hour = Math.floor(at / HOUR) * HOUR;
-    if (hour >= this.start) return hour;
-    throw new RangeError(`${at} is before the data start ${new Date(this.start).toISOString()}`);
   }
 }
 
@@ -102,7 +102,7 @@ export class Ledger extends HourlyLedger {
    * reaches its hour. A row before the data start throws. What is taken is short-lived as long as there is any.
    */
   change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): Changed {
-    const hour = this.hourOf(cell, delta);
+    const hour = hourOf(this, cell.at, delta);
     const stream = openStream(this.organisation, cell);
     const before = this.read(cell);
     const traces = this.#traces.of(stream, hour);
@@ -125,7 +125,7 @@ export class Ledger extends HourlyLedger {
    * They stay in the hour of their receipt (our guess: usage is counted when it is received). `from`: shows from then on.
    */
   upgrade(cell: Cell, traces: number, from?: number): Changed {
-    const hour = this.hourOf(cell, traces);
+    const hour = hourOf(this, cell.at, traces);
     const before = this.read(cell, "longlived");
     if (from !== undefined && from > this.now()) {
       this.#pending.push({ change: () => this.upgrade(cell, traces), from });
@@ -181,7 +181,7 @@ export class DeploymentLedger extends HourlyLedger {
 
   /** Changes one measure of one row by `delta`, never below 0. A row before the start throws. */
   change(cell: Cell, measure: DeploymentMeasure, delta: number): Changed {
-    const hour = this.hourOf(cell, delta);
+    const hour = hourOf(this, cell.at, delta);
     const stream = openStream(this.organisation, cell);
     const before = this.read(cell, measure);
     const rows = this.#rows[measure];

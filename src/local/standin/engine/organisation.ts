@@ -65,6 +65,20 @@ export interface Stream {
   readonly replicas: number;
 }
 
+export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
+
+/** A sandbox or a snapshot (docs/platform.md, Sandbox costs). Answers give its id alone. */
+export interface Sandbox {
+  readonly id: string;
+  readonly type: (typeof sandboxTypes)[number];
+  readonly workspace: Workspace;
+  /** Epoch ms, starts of hours: the first one with seeded usage, and the first one without again. */
+  readonly begins: number;
+  readonly ends: number;
+  /** Removed from every answer, its past too. */
+  dropped: boolean;
+}
+
 export interface Organisation {
   readonly id: string;
   readonly name: string;
@@ -75,6 +89,7 @@ export interface Organisation {
   readonly streams: Stream[];
   readonly deployments: Project[];
   readonly deploymentStreams: Stream[];
+  readonly sandboxes: Sandbox[];
   /** Seeded as unreadable for the key. */
   readonly unreadable: readonly Workspace[];
 }
@@ -86,6 +101,8 @@ export const projectOf = ({ projects }: Organisation, id: string): Project =>
   projects.find((one) => one.id === id) ?? missing("project", id);
 export const deploymentOf = ({ deployments }: Organisation, id: string): Project =>
   deployments.find((one) => one.id === id) ?? missing("deployment", id);
+export const sandboxOf = ({ sandboxes }: Pick<Organisation, "sandboxes">, id: string): Sandbox =>
+  sandboxes.find((one) => one.id === id) ?? missing("sandbox", id);
 export const userOf = ({ users }: Organisation, id: string): User =>
   users.find((one) => one.id === id) ?? missing("user", id);
 export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>

@@ -1,9 +1,11 @@
+import { HOUR } from "./course.ts";
 import {
   type Key,
   type Organisation,
   type Project,
   type Retention,
   type Rhythm,
+  type Sandbox,
   SHORT_LIVED,
   type Stream,
   type User,
@@ -80,12 +82,14 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     streams: [],
     deployments: [],
     deploymentStreams: [],
+    sandboxes: [],
     unreadable: workspaces.slice(UNREADABLE),
   };
   workspaces.forEach((_, w) => {
     if (w !== EMPTY) seedWorkspace(organisation, roll, { w, projects: many(6) });
   });
   seedDeployments(organisation, seed);
+  seedSandboxes(organisation, { seed, many });
   return organisation;
 }
 
@@ -190,6 +194,32 @@ function seedDeployments(organisation: Organisation, seed: number): void {
       const weight = 5 * 40 ** roll.next();
       const index = organisation.deploymentStreams.length;
       organisation.deploymentStreams.push({ ...shape, index, user, key, weight, replicas });
+    }
+  }
+}
+
+/** In every workspace with projects; some begin or end within 2026. Dice of their own, for the same reason. */
+function seedSandboxes(
+  organisation: Organisation,
+  { seed, many }: { seed: number; many: (count: number) => number },
+): void {
+  const roll = dice(seed + 32_452_843);
+  const used = organisation.workspaces.filter((one) =>
+    organisation.projects.some(({ workspace }) => workspace === one),
+  );
+  for (const workspace of used) {
+    const types: Sandbox["type"][] = Array.from({ length: many(2 + roll.below(4)) }, () => "SANDBOX");
+    for (const type of [...types, "SNAPSHOT" as const]) {
+      const moves = roll.next();
+      const turn = day("2026-01-05") * DAY_MS + roll.below(300 * 24) * HOUR;
+      organisation.sandboxes.push({
+        id: roll.uuid(),
+        type,
+        workspace,
+        begins: moves < 0.25 ? turn : 0,
+        ends: moves > 0.75 ? turn : FOREVER,
+        dropped: false,
+      });
     }
   }
 }

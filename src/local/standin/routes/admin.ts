@@ -9,10 +9,13 @@ import {
   type Organisation,
   type Project,
   projectOf,
+  type Sandbox,
   type Stream,
+  sandboxOf,
   userOf,
   workspaceOf,
 } from "../engine/organisation.ts";
+import { sandboxMeasures } from "../engine/sandboxes.ts";
 import { faultOptionsSchema } from "../faults.ts";
 import { checked, invalid, type Refusal } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
@@ -57,6 +60,14 @@ const bodies = {
   arrivals: z.strictObject({ ...cell, traces: z.int().min(1), trace_tier: tier.default("shortlived") }),
   upgrades: z.strictObject({ ...cell, traces: z.int().min(1), from: instant.optional() }),
   deploymentUsage: z.strictObject({ ...cell, measure: z.enum(deploymentMeasures), delta: z.int() }),
+  sandbox: z.strictObject({ dropped: z.boolean() }),
+  sandboxUsage: z.strictObject({
+    resource_id: z.string(),
+    hour: instant,
+    measure: z.enum(sandboxMeasures),
+    /** Millionths of a unit. */
+    delta: z.int(),
+  }),
   restatements: z.strictObject({ ...cell, delta: z.int() }),
   discrepancies: z.strictObject({
     ...cell,
@@ -159,6 +170,9 @@ export function admin(world: World, templates: () => Templates): Route[] {
         project.dropped = dropped ?? project.dropped;
       }),
     ),
+    route("PATCH", "/sandboxes/:id", bodies.sandbox, ({ dropped }, { id = "" }) => {
+      sandboxOf(world.organisation, id).dropped = dropped;
+    }),
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
@@ -170,6 +184,10 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("POST", "/deployment-usage", bodies.deploymentUsage, (of) =>
       world.deploymentLedger.change(cellOf(of, true), of.measure, of.delta),
     ),
+    route("POST", "/sandbox-usage", bodies.sandboxUsage, ({ resource_id: resourceId, hour, ...of }) => {
+      if (hour < world.sandboxLedger.start) throw problem(["hour"], "before the data start");
+      return world.sandboxLedger.change({ resourceId, at: hour, ...of });
+    }),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {
       const { stride, group_by: groupBy, format, trace_tier, measure, delta } = of;
@@ -221,18 +239,23 @@ function inspect(world: World): object {
   };
 }
 
-function shown({ projects, streams, deployments, deploymentStreams }: Organisation): object {
-  const ofProject = ({ workspace, ...rest }: Project) => ({ ...rest, workspace_id: workspace.id });
+function shown(organisation: Organisation): object {
+  const { projects, streams, deployments, deploymentStreams, sandboxes } = organisation;
+  const inWorkspace = ({ workspace, ...rest }: Project | Sandbox) => ({
+    ...rest,
+    workspace_id: workspace.id,
+  });
   const ofStream = ({ project, user, key }: Stream) => ({
     project_id: project.id,
     user_id: user?.id ?? null,
     api_key_short_key: key?.shortKey ?? null,
   });
   return {
-    projects: projects.map(ofProject),
+    projects: projects.map(inWorkspace),
     streams: streams.map(ofStream),
-    deployments: deployments.map(ofProject),
+    deployments: deployments.map(inWorkspace),
     deployment_streams: deploymentStreams.map(ofStream),
+    sandboxes: sandboxes.map(inWorkspace),
   };
 }
 

@@ -121,6 +121,6 @@ function toWireUsage(
 }
 
 /** ISO 8601; with Z, and without zero fractions (our guess). */
-function toWireTime(instant: number): string {
+export function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }

@@ -107,7 +107,8 @@ export function organisationRoutes(world: World): Route[] {
   ];
 }
 
-function tenantOf({ organisation, access }: World, { headers }: Exchange): string {
+/** The workspace that a request is about. */
+export function tenantOf({ organisation, access }: World, { headers }: Pick<Exchange, "headers">): string {
   const named = headers["x-tenant-id"];
   if (typeof named === "string") return named;
   return organisation.workspaces.find((one) => access.canRead(one))?.id ?? "";

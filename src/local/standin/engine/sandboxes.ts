@@ -1,0 +1,161 @@
+import { HOUR } from "./course.ts";
+import { type Changed, hourOf } from "./ledger.ts";
+import { type Organisation, type Sandbox, sandboxOf } from "./organisation.ts";
+import { unit } from "./random.ts";
+
+export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
+
+export const sandboxMeasures = ["lcu", "lsu"] as const;
+type SandboxMeasure = (typeof sandboxMeasures)[number];
+
+/** Whole millionths of a unit: six digits after the point are documented, and whole numbers add up exactly. */
+type Units = Record<SandboxMeasure, number>;
+
+/** What a sandbox or a snapshot used in some time. */
+export interface SandboxSum extends Units {
+  readonly resourceId: string;
+  readonly resourceType: Sandbox["type"];
+  readonly workspaceId: string;
+}
+
+export interface SandboxHour extends SandboxSum {
+  /** Epoch ms. */
+  readonly hour: number;
+}
+
+interface SandboxRange {
+  /** Default: all. */
+  readonly workspaceId?: string | undefined;
+  /** Epoch ms; a row counts where its hour begins (our guess), so ranges that adjoin count nothing twice. */
+  readonly start: number;
+  readonly end: number;
+}
+
+interface SandboxChange {
+  readonly resourceId: string;
+  /** Any instant of the hour, epoch ms. */
+  readonly at: number;
+  readonly measure: SandboxMeasure;
+  /** Millionths of a unit. */
+  readonly delta: number;
+}
+
+interface SandboxLedgerOptions {
+  readonly seed: number;
+  readonly organisation: Pick<Organisation, "sandboxes">;
+  /** Epoch ms, the start of an hour; no usage before it. */
+  readonly start: number;
+  readonly now: () => number;
+}
+
+/**
+ * What sandboxes and snapshots used, by resource and hour. An hour shows once it has begun, with its whole amount (our
+ * guess), and in a deleted workspace up to its deletion.
+ */
+export class SandboxLedger {
+  readonly start: number;
+  /** Make the platform contradict itself: added to sums of a range that holds `at`, and to no hour. */
+  readonly contradictions: SandboxChange[] = [];
+  readonly #seed: number;
+  readonly #organisation: SandboxLedgerOptions["organisation"];
+  readonly #now: () => number;
+  /** Rows that were changed, by resource and hour. */
+  readonly #changed = new Map<string, Units>();
+
+  constructor({ seed, organisation, start, now }: SandboxLedgerOptions) {
+    this.start = start;
+    this.#seed = seed + 32_452_843;
+    this.#organisation = organisation;
+    this.#now = now;
+  }
+
+  /** Rows with an amount, by time, then in the organisation's order. */
+  hours({ workspaceId, start, end }: SandboxRange): SandboxHour[] {
+    const asked = this.#asked(workspaceId);
+    const now = this.#now();
+    const rows: SandboxHour[] = [];
+    const first = Math.ceil(Math.max(start, this.start) / HOUR) * HOUR;
+    for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
+      for (const sandbox of asked) {
+        const { lcu, lsu } = this.#shown(sandbox, hour, now);
+        if (lcu > 0 || lsu > 0) rows.push({ ...named(sandbox), hour, lcu, lsu });
+      }
+    }
+    return rows;
+  }
+
+  /** One sum for each resource with an amount, in the organisation's order; with the contradictions. */
+  sums(range: SandboxRange): SandboxSum[] {
+    const { workspaceId, start, end } = range;
+    const sums = new Map<string, SandboxSum>();
+    for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...named(one), lcu: 0, lsu: 0 });
+    for (const { resourceId, lcu, lsu } of this.hours(range)) {
+      const sum = sums.get(resourceId);
+      if (sum === undefined) continue;
+      sum.lcu += lcu;
+      sum.lsu += lsu;
+    }
+    for (const { resourceId, at, measure, delta } of this.contradictions) {
+      const sum = sums.get(resourceId);
+      if (sum !== undefined && at >= start && at < end) sum[measure] = Math.max(0, sum[measure] + delta);
+    }
+    return [...sums.values()].filter(({ lcu, lsu }) => lcu > 0 || lsu > 0);
+  }
+
+  /**
+   * Changes one measure of one row, never below 0. A future row shows when the clock reaches its hour. The compute units of a
+   * snapshot stay 0. A row before the start throws, an unknown resource is refused.
+   */
+  change({ resourceId, at, measure, delta }: SandboxChange): Changed {
+    const hour = hourOf(this, at, delta);
+    const sandbox = sandboxOf(this.#organisation, resourceId);
+    const before = this.#shown(sandbox, hour)[measure];
+    const units = { ...this.#of(sandbox, hour) };
+    const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
+    units[measure] = isAlwaysZero ? 0 : Math.max(0, units[measure] + delta);
+    this.#changed.set(rowId(sandbox, hour), units);
+    return { before, after: this.#shown(sandbox, hour)[measure] };
+  }
+
+  #asked(workspaceId: string | undefined): Sandbox[] {
+    return this.#organisation.sandboxes.filter(
+      ({ workspace, dropped }) => !dropped && (workspaceId === undefined || workspace.id === workspaceId),
+    );
+  }
+
+  #shown(sandbox: Sandbox, hour: number, now = this.#now()): Readonly<Units> {
+    const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
+    return sandbox.dropped || hour >= until ? NONE : this.#of(sandbox, hour);
+  }
+
+  #of(sandbox: Sandbox, hour: number): Readonly<Units> {
+    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#seed, sandbox, hour);
+  }
+}
+
+const NONE: Readonly<Units> = { lcu: 0, lsu: 0 };
+
+/**
+ * A function of seed, resource and hour. A sandbox computes in some hours; about two of three keep storage, and so does each
+ * snapshot. Storage is small and steady. All of it is our own.
+ */
+function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number): Readonly<Units> {
+  if (hour < begins || hour >= ends) return NONE;
+  const own = Number.parseInt(id.slice(0, 8), 16);
+  const nth = hour / HOUR;
+  const isRunning = type === "SANDBOX" && unit(seed, own, nth) < 0.1 + 0.6 * unit(seed, own, 0);
+  const isKept = type === "SNAPSHOT" || unit(seed + 1, own, 0) < 0.7;
+  return {
+    // From 0.010001 to 1.999997, odd in the sixth digit, so that a reader that rounds finds wrong sums.
+    lcu: isRunning ? 10_001 + 2 * Math.floor(994_999 * unit(seed + 2, own, nth)) : 0,
+    lsu: isKept ? 200 + Math.floor(5000 * unit(seed + 3, own, 0) + 5 * unit(seed + 4, own, nth)) : 0,
+  };
+}
+
+function named({ id, type, workspace }: Sandbox): Omit<SandboxSum, SandboxMeasure> {
+  return { resourceId: id, resourceType: type, workspaceId: workspace.id };
+}
+
+function rowId({ id }: Sandbox, hour: number): string {
+  return `${id} ${hour}`;
+}

@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { instant, wrongEnd } from "../billing/query.ts";
+import { HOUR } from "../engine/course.ts";
+import { sandboxTypes } from "../engine/organisation.ts";
+import { SANDBOX_COSTS } from "../engine/sandboxes.ts";
+import type { Fault } from "../faults.ts";
+import { badRequest, checked, noRoute } from "../http/refusal.ts";
+import { json, type Route } from "../http/route.ts";
+import type { World } from "../world.ts";
+import { toWireTime } from "./billing.ts";
+import { tenantOf } from "./organisation.ts";
+
+type Wrong = Extract<Fault, { kind: "sandbox" }>["wrong"] | null;
+
+const LONGEST = 31 * 24 * HOUR;
+
+/**
+ * docs/platform.md, Sandbox costs. Our guesses: the default granularity, the sizes of pages, and that another parameter or one
+ * that is given twice is refused.
+ */
+const costsQuery = z.strictObject({
+  start_time: instant,
+  end_time: instant,
+  granularity: z.enum(["HOUR", "RESOURCE"]).default("HOUR"),
+  cursor: z.string().optional(),
+  page_size: z
+    .string()
+    .regex(/^\d{1,4}$/, "Input should be a valid integer")
+    .transform(Number)
+    .pipe(z.int().min(1).max(1000))
+    .default(100),
+  // An id that is not the workspace's is left out without an error (our guess).
+  resource_ids: z.preprocess(
+    (given) => (given === undefined ? undefined : [given].flat()),
+    z.array(z.guid().toLowerCase()).max(100).optional(),
+  ),
+  resource_type: z.enum(sandboxTypes).optional(),
+});
+type CostsQuery = z.output<typeof costsQuery>;
+
+/** The documented cursor is opaque; what is in it is our own. */
+const cursorSchema = z.strictObject({
+  offset: z.int().min(0),
+  /** How often a fault has led to this offset: makes another cursor of it. */
+  again: z.int().min(0),
+  /** By a fault: the page that it leads to has this cursor too. */
+  endless: z.boolean(),
+  /** Of the query that it continues. */
+  digest: z.string(),
+});
+type Cursor = z.output<typeof cursorSchema>;
+
+/** What sandboxes and snapshots of one workspace used (docs/platform.md, Sandbox costs). */
+export function sandboxes(world: World): Route[] {
+  return [
+    {
+      method: "GET",
+      path: SANDBOX_COSTS,
+      needs: "workspace",
+      handle({ query: given, headers, fault }) {
+        if (world.settings.sandboxes === "off") throw noRoute("GET", SANDBOX_COSTS);
+        const query = checked(costsQuery, given, "query");
+        const { start_time: start, end_time: end, page_size: size } = query;
+        if (end <= start) throw wrongEnd("end_time must be after start_time");
+        if (end - start > LONGEST) throw wrongEnd("end_time must be at most 31 days after start_time");
+        const wrong = fault?.kind === "sandbox" ? fault.wrong : null;
+        // Without the header the first workspace that the key reads (our guess).
+        const workspaceId = tenantOf(world, { headers });
+        const from = cursorOf(query, workspaceId, wrong);
+        const items = itemsOf(world, query, workspaceId);
+        const page = wrong === "empty-page" ? [] : items.slice(from.offset, from.offset + size);
+        const next = nextOf(from, { size, count: items.length, wrong });
+        return json({ items: spoilt(page, wrong), next_cursor: next && toWireCursor(next) });
+      },
+    },
+  ];
+}
+
+interface Item {
+  readonly period_start: string;
+  readonly lcu: string | null;
+  readonly [field: string]: string | null;
+}
+
+/** By time, then in the organisation's order; nothing about a resource without an amount (our guesses). */
+function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): Item[] {
+  const { start_time: start, end_time: end, resource_ids: ids, resource_type: type } = query;
+  const isByHour = query.granularity === "HOUR";
+  const rows = isByHour
+    ? sandboxLedger.hours({ workspaceId, start, end })
+    : sandboxLedger.sums({ workspaceId, start, end }).map((sum) => ({ ...sum, hour: start }));
+  // Null: not available (documented). That these are so everywhere is our own.
+  const none = { compute_standard_units: null, storage_standard_units: null };
+  const alsoNone = { vcpu_hours: null, memory_gib_hours: null, storage_gib_hours: null };
+  const further = isByHour ? none : { ...none, ...alsoNone };
+  return rows
+    .filter((row) => ids === undefined || ids.includes(row.resourceId))
+    .filter((row) => type === undefined || type === row.resourceType)
+    .map((row) => ({
+      resource_id: row.resourceId,
+      resource_type: row.resourceType,
+      period_start: toWireTime(row.hour),
+      lcu: toWireUnits(row.lcu),
+      lsu: toWireUnits(row.lsu),
+      ...further,
+    }));
+}
+
+/** Millionths as a decimal, trailing zeros omitted (docs/platform.md, Sandbox costs). */
+function toWireUnits(millionths: number): string {
+  const whole = Math.floor(millionths / 1_000_000);
+  const digits = String(millionths % 1_000_000).padStart(6, "0");
+  return `${whole}.${digits}`.replace(/\.?0+$/, "");
+}
+
+/** Where the page begins. A cursor of another query, or none of ours, is refused with 400 (our guess). */
+function cursorOf({ cursor, ...query }: CostsQuery, workspaceId: string, wrong: Wrong): Cursor {
+  const text = JSON.stringify([workspaceId, query]);
+  const digest = createHash("sha256").update(text).digest("base64url").slice(0, 12);
+  if (cursor === undefined) return { offset: 0, again: 0, endless: false, digest };
+  const known = fromWireCursor(cursor);
+  if (known?.digest !== digest || wrong === "cursor-expired") throw badRequest("Invalid cursor");
+  return known;
+}
+
+function nextOf(from: Cursor, page: { size: number; count: number; wrong: Wrong }): Cursor | null {
+  const { size, count, wrong } = page;
+  const offset = Math.min(from.offset + size, count);
+  if (from.endless) return from;
+  if (wrong === "endless") return { ...from, offset, endless: true };
+  if (wrong === "empty-page" || wrong === "repeated-page") return { ...from, again: from.again + 1 };
+  return offset < count ? { ...from, offset } : null;
+}
+
+function toWireCursor(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify(cursor)).toString("base64url");
+}
+
+function fromWireCursor(text: string): Cursor | undefined {
+  try {
+    return cursorSchema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
+  } catch {
+    // Whatever is wrong with it, it is refused.
+    return undefined;
+  }
+}
+
+/** The page with its first item as a fault wants it. */
+function spoilt([first, ...others]: readonly Item[], wrong: Wrong): Item[] {
+  if (first === undefined) return [];
+  const late = toWireTime(Date.parse(first.period_start) + 17 * 60_000);
+  const changes: Partial<Record<NonNullable<Wrong>, object>> = {
+    null: { lcu: null },
+    negative: { lcu: "-0.5" },
+    "many-digits": { lcu: "0.123456789012345678901234567891" },
+    "off-hour": { period_start: late },
+  };
+  return [wrong === null ? first : { ...first, ...changes[wrong] }, ...others];
+}
