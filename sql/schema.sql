@@ -33,7 +33,7 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
   CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT backfill_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text]))),
+  CONSTRAINT backfill_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))),
   CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
   CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
@@ -86,16 +86,16 @@ CREATE TABLE usage.charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   is_final boolean NOT NULL,
   coverage_status text NOT NULL,
-  day_traces bigint,
+  day_traces numeric,
   day_cost numeric(38,10),
   day_unit_price numeric(18,10),
-  day_traces_now bigint,
+  day_traces_now numeric,
   CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, is_closed, tier),
-  CONSTRAINT charge_traces_range CHECK ((traces > 0))
+  CONSTRAINT charge_traces_range CHECK ((traces > (0)::numeric))
 );
 
 CREATE TABLE usage.charge_due (
@@ -117,12 +117,12 @@ CREATE TABLE usage.closed_charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
   CONSTRAINT closed_charge_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_charge_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_charge_traces_range CHECK ((traces > 0))
+  CONSTRAINT closed_charge_traces_range CHECK ((traces > (0)::numeric))
 );
 
 CREATE TABLE usage.closed_correction (
@@ -136,12 +136,12 @@ CREATE TABLE usage.closed_correction (
   from_quantity bigint NOT NULL,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_correction_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_correction_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_correction_traces_nonzero CHECK ((traces <> 0))
+  CONSTRAINT closed_correction_traces_nonzero CHECK ((traces <> (0)::numeric))
 );
 
 CREATE TABLE usage.closed_cost (
@@ -151,12 +151,12 @@ CREATE TABLE usage.closed_cost (
   measure text NOT NULL DEFAULT 'traces'::text,
   unit_price numeric(18,10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38,10) NOT NULL,
   CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_cost_close_id_fkey FOREIGN KEY (close_id) REFERENCES usage.month_close(close_id),
   CONSTRAINT closed_cost_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
-  CONSTRAINT closed_cost_traces_range CHECK ((traces > 0))
+  CONSTRAINT closed_cost_traces_range CHECK ((traces > (0)::numeric))
 );
 
 CREATE TABLE usage.closed_total (
@@ -224,7 +224,7 @@ CREATE TABLE usage.control_difference (
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
-  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
+  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
   CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );
@@ -296,7 +296,7 @@ CREATE TABLE usage.entity (
   CONSTRAINT entity_pkey PRIMARY KEY (entity_id),
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
   CONSTRAINT entity_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT entity_dimension_known CHECK (((usage.dimension_position(dimension) IS NOT NULL) OR (dimension = 'deployment'::text))),
+  CONSTRAINT entity_dimension_known CHECK (((usage.dimension_position(dimension) IS NOT NULL) OR (dimension = ANY (ARRAY['deployment'::text, 'sandbox'::text])))),
   CONSTRAINT entity_external_id_length CHECK ((octet_length(external_id) <= 1000))
 );
 
@@ -638,7 +638,7 @@ CREATE TABLE usage.reconciliation_difference (
   CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
-  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
+  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
   CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
@@ -690,7 +690,7 @@ CREATE TABLE usage.scope (
   CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
   CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
-  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text]))),
+  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text, 'sandboxes'::text]))),
   CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
   CONSTRAINT scope_trace_tier_known CHECK (((trace_tier = 'all'::text) OR ((kind = 'traces'::text) AND (trace_tier = ANY (ARRAY['longlived'::text, 'shortlived'::text])))))
 );
@@ -704,7 +704,7 @@ CREATE TABLE usage.series (
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id),
   CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text])))
+  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text])))
 );
 
 CREATE TABLE usage.sku (
@@ -713,7 +713,7 @@ CREATE TABLE usage.sku (
   measure text NOT NULL DEFAULT 'traces'::text,
   CONSTRAINT sku_pkey PRIMARY KEY (sku_id),
   CONSTRAINT sku_name_key UNIQUE (name),
-  CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text]))),
+  CONSTRAINT sku_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
   CONSTRAINT sku_name_form CHECK (((name ~ '\S'::text) AND (length(name) <= 200)))
 );
 
@@ -726,7 +726,7 @@ CREATE TABLE usage.source (
   data_start date NOT NULL,
   hourly_hours integer NOT NULL,
   workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
-  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments}'::text[],
+  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes}'::text[],
   configuration_digest text NOT NULL,
   key_digest text,
   refused_at timestamp with time zone,
@@ -742,7 +742,7 @@ CREATE TABLE usage.source (
   CONSTRAINT source_provider_name_form CHECK ((provider_name ~ '\S'::text)),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
   CONSTRAINT source_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,62}$'::text)),
-  CONSTRAINT source_wanted_meters_known CHECK ((wanted_meters <@ ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text]))
+  CONSTRAINT source_wanted_meters_known CHECK ((wanted_meters <@ ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))
 );
 
 CREATE TABLE usage.source_fact (
@@ -766,7 +766,7 @@ CREATE TABLE usage.source_meter (
   ask_again_at timestamp with time zone NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text]))),
+  CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))),
   CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND is_available)))
 );
 
@@ -995,7 +995,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity bigint
+--   quantity numeric(26,6)
 -- )
 
 -- VIEW reporting.fct_cost_workspace_daily (
@@ -1014,7 +1014,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity bigint
+--   quantity numeric(26,6)
 -- )
 
 -- VIEW reporting.fct_deployment_usage_deployment_daily (
@@ -1250,6 +1250,13 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
+-- VIEW reporting_detail.dim_sandbox (
+--   source_id text,
+--   sandbox_id text,
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.dim_user (
 --   source_id text,
 --   user_id text,
@@ -1286,7 +1293,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity bigint
+--   quantity numeric(26,6)
 -- )
 
 -- VIEW reporting_detail.fct_cost_deployment_daily (
@@ -1299,7 +1306,23 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   sku text,
 --   measure text,
 --   currency text,
---   quantity bigint,
+--   quantity numeric(26,6),
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW reporting_detail.fct_cost_sandbox_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   sandbox_id text,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity numeric(26,6),
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
@@ -1321,7 +1344,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity bigint
+--   quantity numeric(26,6)
 -- )
 
 -- VIEW reporting_detail.fct_cost_user_daily_masked (
@@ -1339,7 +1362,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity bigint
+--   quantity numeric(26,6)
 -- )
 
 -- VIEW reporting_detail.fct_deployment_usage_api_key_daily (
@@ -1552,12 +1575,76 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   sku text,
 --   unit_price numeric(18,10),
 --   currency text,
---   closed_traces bigint,
+--   closed_traces numeric(26,6),
 --   closed_cost numeric(38,10),
 --   adjustment_cost numeric(38,10),
 --   current_cost numeric(38,10),
 --   closed_at timestamp with time zone,
 --   measure text
+-- )
+
+-- VIEW reporting_detail.fct_sandbox_usage_sandbox_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   sandbox_id text,
+--   lcu numeric(26,6),
+--   lsu numeric(26,6),
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   sandbox_id text,
+--   lcu numeric(26,6),
+--   lsu numeric(26,6),
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_sandbox_usage_workspace_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   lcu numeric(26,6),
+--   lsu numeric(26,6),
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_sandbox_usage_workspace_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   lcu numeric(26,6),
+--   lsu numeric(26,6),
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
 -- )
 
 -- VIEW reporting_detail.fct_usage_api_key_by_tier_daily (
@@ -1927,7 +2014,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "CommitmentDiscountType" text,
 --   "CommitmentDiscountUnit" text,
 --   "CommitmentProgramEligibilityDetails" text,
---   "ConsumedQuantity" numeric(20,0),
+--   "ConsumedQuantity" numeric(26,6),
 --   "ConsumedUnit" text,
 --   "ContractApplied" text,
 --   "ContractedCost" numeric(38,10),
@@ -1944,7 +2031,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "PricingCurrencyContractedUnitPrice" numeric(18,10),
 --   "PricingCurrencyEffectiveCost" numeric(38,10),
 --   "PricingCurrencyListUnitPrice" numeric(18,10),
---   "PricingQuantity" numeric(20,0),
+--   "PricingQuantity" numeric(26,6),
 --   "PricingUnit" text,
 --   "RegionId" text,
 --   "RegionName" text,
@@ -2110,8 +2197,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   period_end timestamp with time zone,
 --   workspace_id text,
 --   dimension_id text,
---   stored_amount bigint,
---   other_amount bigint,
+--   stored_amount numeric(26,6),
+--   other_amount numeric(26,6),
 --   kind text,
 --   state text,
 --   found_at timestamp with time zone,
@@ -2225,7 +2312,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   from_quantity bigint,
 --   unit_price numeric(18,10),
 --   currency text,
---   traces bigint,
+--   traces numeric,
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text,
@@ -2445,7 +2532,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   measure text,
 --   currency text,
---   quantity bigint,
+--   quantity numeric,
 --   cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
@@ -2463,7 +2550,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   measure text,
 --   currency text,
---   quantity bigint,
+--   quantity numeric,
 --   cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
@@ -2481,7 +2568,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   measure text,
 --   currency text,
---   quantity bigint,
+--   quantity numeric,
 --   cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
@@ -2689,7 +2776,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   usage_date date,
 --   workspace_id text,
 --   workspace_name text,
---   traces bigint,
+--   traces numeric,
 --   is_final boolean,
 --   coverage_status text
 -- )
@@ -2710,6 +2797,13 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days datemultirange,
 --   is_tiered boolean,
 --   measure text
+-- )
+
+-- VIEW usage.meter_dimension (
+--   meter text,
+--   kind text,
+--   trace_tier text,
+--   group_by text
 -- )
 
 -- VIEW usage.month_state (
@@ -2751,7 +2845,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   from_quantity bigint,
 --   unit_price numeric(18,10),
 --   currency text,
---   traces bigint,
+--   traces numeric,
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text,
@@ -2788,7 +2882,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text,
 --   usage_date date,
 --   entity_id integer,
---   quantity bigint,
+--   quantity numeric,
 --   status text
 -- )
 
@@ -2806,6 +2900,24 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.required_workspace (
 --   workspace_id integer,
 --   days datemultirange
+-- )
+
+-- VIEW usage.sandbox_day (
+--   scope_id integer,
+--   entity_id integer,
+--   usage_date date,
+--   lcu numeric,
+--   lsu numeric,
+--   group_by text
+-- )
+
+-- VIEW usage.sandbox_month (
+--   scope_id integer,
+--   entity_id integer,
+--   month_start date,
+--   lcu numeric,
+--   lsu numeric,
+--   group_by text
 -- )
 
 -- VIEW usage.shown_workspace (
@@ -2907,6 +3019,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION reporting_detail.usage_workspace_daily_as_of(as_of timestamp with time zone) RETURNS TABLE(source_id text, usage_date date, workspace_id text, workspace_name text, traces bigint, final_at timestamp with time zone)
 
 -- FUNCTION usage.all_charges_follow() RETURNS trigger
+
+-- FUNCTION usage.amount_of(measure text, stored numeric) RETURNS numeric
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
@@ -3083,7 +3197,7 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate f
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3100,7 +3214,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.estimated_cost IS 'Estimate
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3180,9 +3294,9 @@ COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x l
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces or deployments.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces, deployments or sandboxes.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. Only the first three have a cost.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; deployment_lcu and deployment_lsu, the compute and storage units of deployments, are not reported.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; deployment_lcu and deployment_lsu, those of deployments, are not reported.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'The imported unit price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
@@ -3206,7 +3320,7 @@ COMMENT ON COLUMN reporting_detail.backfill_status.failed IS 'Fetch tasks that f
 COMMENT ON COLUMN reporting_detail.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
 COMMENT ON COLUMN reporting_detail.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting_detail.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
-COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived or deployments.';
+COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments or sandboxes.';
 COMMENT ON VIEW reporting_detail.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
@@ -3266,7 +3380,7 @@ COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the
 COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, or deployment.';
+COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment or sandbox.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_name IS 'A name that it had. The same name may be that of several ids.';
 COMMENT ON COLUMN reporting_detail.dim_name.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
@@ -3276,9 +3390,9 @@ COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Start of the earli
 COMMENT ON COLUMN reporting_detail.dim_name.last_seen_at IS 'Start of the latest bucket that named it so.';
 COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, or deployment.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment or sandbox.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3300,7 +3414,12 @@ COMMENT ON COLUMN reporting_detail.dim_price.to_quantity IS 'And up to so many; 
 COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill the tiers: source (all workspaces together) or workspace (each by itself); null without tiers.';
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
-COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON VIEW reporting_detail.dim_sandbox IS 'Grain: sandbox or snapshot (key: source_id, sandbox_id). The platform tells no names of them with their usage.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
@@ -3332,7 +3451,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.estimated_cost IS 'Est
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3342,13 +3461,27 @@ COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.workspace_name IS '
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON VIEW reporting_detail.fct_cost_user_daily IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.usage_date IS 'UTC day.';
@@ -3363,7 +3496,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.estimated_cost IS 'Estima
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting_detail.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3379,7 +3512,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.estimated_cost IS 
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3567,12 +3700,68 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.workspace_name IS 'Curre
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.sku IS 'SKU of the imported price.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.unit_price IS 'The imported unit price.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_traces IS 'What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments. Adds up within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_traces IS 'What this price applied to when the month was closed, in units of measure: traces, but for a SKU of deployments or sandboxes. Adds up within one sku.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_cost IS 'Estimate when the month was closed: unit price times traces. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What later prices and counts added or removed. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
-COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_daily IS 'Grain: UTC day x workspace x sandbox (key: source_id, usage_date, workspace_id, sandbox_id), days with sandbox usage: compute and storage units of sandboxes and snapshots. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly IS 'Grain: calendar month (UTC) x workspace x sandbox (key: source_id, month_start, workspace_id, sandbox_id), months with sandbox usage: compute and storage units of sandboxes and snapshots. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: compute and storage units of sandboxes and snapshots. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Compute and storage units of sandboxes and snapshots add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.usage_date IS 'UTC day.';
@@ -3921,7 +4110,7 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceId" IS 'Nul
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceName" IS 'Null: traces are counted, not resources.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ResourceType" IS 'Null: traces are counted, not resources.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceCategory" IS 'AI and Machine Learning.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces, or Agent platform deployments.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceName" IS 'Agent platform traces, Agent platform deployments, or Agent platform sandboxes.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ServiceSubcategory" IS 'AI Platforms.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuId" IS 'SKU of the imported price.';
@@ -3966,7 +4155,7 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Sl
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces, langsmith_deployments or sandboxes.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
@@ -4052,9 +4241,9 @@ COMMENT ON COLUMN reporting_detail.usage_provider_total.outcome IS 'equal or dif
 COMMENT ON COLUMN reporting_detail.usage_provider_total.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage, the platform''s word: traces or langsmith_deployments.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words) or sandboxes.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas).';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_start IS 'Start of the time bucket.';

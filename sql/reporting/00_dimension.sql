@@ -6,3 +6,13 @@ RETURN CASE dimension
   WHEN '{dimension}' THEN {position}
   -- end
 END;
+
+-- The meters of this release, with the dimensions that each is split by.
+CREATE OR REPLACE VIEW usage.meter_dimension AS
+SELECT * FROM (
+  VALUES (NULL, NULL, NULL, NULL)
+  -- each meter and dimension
+  , ('{meter}', '{kind}', '{tier}', '{dimension}')
+  -- end
+) m (meter, kind, trace_tier, group_by)
+WHERE meter IS NOT NULL;

@@ -85,7 +85,14 @@ OFFSET 0;
 -- How the columns of a scope are called together (src/domain/usage/meter.ts).
 CREATE OR REPLACE FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN kind <> 'traces' THEN 'deployments' WHEN trace_tier = 'all' THEN 'traces' ELSE trace_tier END;
+RETURN CASE WHEN kind = 'langsmith_deployments' THEN 'deployments' WHEN kind <> 'traces' THEN kind WHEN trace_tier = 'all' THEN 'traces'
+  ELSE trace_tier END;
+
+-- The amount of a stored number. Compute and storage units have six digits after the point and are stored in millionths
+-- (src/domain/usage/amount.ts).
+CREATE OR REPLACE FUNCTION usage.amount_of(measure text, stored numeric) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN measure IN ('lcu', 'lsu') THEN stored * 0.000001 ELSE stored END;
 
 -- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that was never
 -- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, and where
@@ -108,22 +115,13 @@ FROM (
   FROM usage.scope d
   WHERE d.stride = 'day'
   UNION ALL
-  SELECT m.meter, m.kind, m.trace_tier, NULL, e.source_id, g.group_by, w.entity_id
+  SELECT m.meter, m.kind, m.trace_tier, NULL, e.source_id, m.group_by, w.entity_id
   FROM usage.workspace w
   JOIN usage.entity e USING (entity_id)
-  CROSS JOIN (
-    VALUES ('traces', 'traces', 'all'), ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
-           ('deployments', 'langsmith_deployments', 'all')
-  ) m (meter, kind, trace_tier)
-  CROSS JOIN (
-    -- each dimension
-    SELECT '{dimension}'::text AS group_by UNION ALL
-    -- end
-    SELECT NULL WHERE false
-  ) g
+  CROSS JOIN usage.meter_dimension m
   WHERE NOT EXISTS (
     SELECT FROM usage.scope d
-    WHERE d.source_id = e.source_id AND d.workspace_id = w.entity_id AND d.group_by = g.group_by AND d.stride = 'day'
+    WHERE d.source_id = e.source_id AND d.workspace_id = w.entity_id AND d.group_by = m.group_by AND d.stride = 'day'
       AND usage.meter_of(d.kind, d.trace_tier) = m.meter
   ) AND (
     m.meter = 'traces'

@@ -14,7 +14,7 @@ WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_met
 -- ever load others. Where days are kept they have no end: who reads this asks about days that have ended. Hours never stand in for
 -- a day.
 CREATE OR REPLACE VIEW usage.open_days AS
-SELECT w.source_id, w.entity_id AS workspace_id, g.group_by, m.meter, c.scope_id,
+SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id,
        CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
        CASE WHEN n.has_no_days THEN '{}' ELSE v.missing END AS missing,
        v.days * v.failed AS failed, v.days * v.unverified AS unverified,
@@ -23,18 +23,9 @@ SELECT w.source_id, w.entity_id AS workspace_id, g.group_by, m.meter, c.scope_id
        d.platform_disagrees, t.totals AS total_differs, t.tiers AS tiers_differ, b.days AS provider_differs
 FROM usage.entity w
 JOIN usage.source s USING (source_id)
-CROSS JOIN (
-  -- each dimension
-  SELECT '{dimension}'::text AS group_by UNION ALL
-  -- end
-  SELECT NULL WHERE false
-) g
-CROSS JOIN (
-  VALUES ('traces', 'traces', 'all'), ('longlived', 'traces', 'longlived'), ('shortlived', 'traces', 'shortlived'),
-         ('deployments', 'langsmith_deployments', 'all')
-) m (meter, kind, trace_tier)
+CROSS JOIN usage.meter_dimension m
 LEFT JOIN usage.scope c
-  ON c.source_id = w.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = g.group_by
+  ON c.source_id = w.source_id AND c.kind = m.kind AND c.trace_tier = m.trace_tier AND c.group_by = m.group_by
  AND c.workspace_id = w.entity_id AND c.stride = 'day'
 LEFT JOIN usage.kept_meter k ON k.source_id = w.source_id AND k.meter = m.meter
 LEFT JOIN usage.day_state o ON o.scope_id = c.scope_id

@@ -1,10 +1,11 @@
 -- What usage costs: the rules of usage.charge, and how it is kept. Readers cannot see them. A column `traces` of a charge holds the
--- quantity that its SKU counts: traces, those of a retention tier, or a measure of deployment usage.
+-- quantity that its SKU counts: traces, those of a retention tier, or a measure of deployment or sandbox usage.
 
--- What a measure is counted with: all measures of deployments in one answer.
+-- What a measure is counted with: all measures of deployments in one answer, and both of sandboxes.
 CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure ELSE 'deployments' END;
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure WHEN measure IN ('lcu', 'lsu') THEN 'sandboxes'
+  ELSE 'deployments' END;
 
 -- From this day on the platform charges deployments by compute and storage units, which its API does not report (docs/platform.md). What
 -- their runs and uptime cost from then on is an estimate that no invoice has.
@@ -97,7 +98,12 @@ FROM reporting_detail.fct_deployment_usage_workspace_daily d
 CROSS JOIN LATERAL (
   VALUES ('nodes_executed', d.nodes_executed), ('agent_runs', d.agent_runs), ('agent_uptime_seconds', d.agent_uptime_seconds)
 ) m (measure, quantity)
-WHERE d.coverage_status <> 'not_available' AND 'deployments' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p));
+WHERE d.coverage_status <> 'not_available' AND 'deployments' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
+UNION ALL
+SELECT 'sandboxes', m.measure, d.source_id, d.usage_date, d.workspace_id, d.workspace_name, m.quantity, d.is_final, d.coverage_status
+FROM reporting_detail.fct_sandbox_usage_workspace_daily d
+CROSS JOIN LATERAL (VALUES ('lcu', d.lcu), ('lsu', d.lsu)) m (measure, quantity)
+WHERE d.coverage_status <> 'not_available' AND 'sandboxes' = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p));
 
 -- Months whose costs were closed, by workspace. One that the close left out has none of it.
 CREATE OR REPLACE VIEW usage.charged_month AS
@@ -152,7 +158,7 @@ AS $$
     WHERE NOT is_tiered AND traces > 0
     UNION ALL
     SELECT d.usage_date, d.workspace_entity_id, d.sku, d.measure, false, t.tier, d.price_id, t.from_quantity, t.unit_price, d.currency,
-           q.traces::bigint, d.is_certain,
+           q.traces, d.is_certain,
            -- The day may be final while one before it is not, which shifts the tiers.
            CASE WHEN d.is_final AND NOT d.is_certain THEN 'provisional' ELSE d.coverage_status END
     FROM (
@@ -182,7 +188,8 @@ AS $$
              WHERE x.source_id = source AND x.month_start = month AND x.workspace_entity_id = e.workspace_id
            ) AS is_booked,
            e.price_id, e.from_quantity, e.unit_price, e.currency, e.traces,
-           -- Exact: the factors have 18 and 19 digits, ten of them after the point.
+           -- Exact: the factors have 18 and 19 digits, ten of them after the point. Of compute and storage units, which have six digits after
+           -- the point themselves, a price has four at most (src/domain/bill/price.ts).
            (e.unit_price * e.traces)::numeric(38, 10) AS cost, e.is_final, e.coverage_status, e.traces AS traces_now
     FROM estimate e
     UNION ALL
@@ -203,7 +210,7 @@ AS $$
          CASE WHEN place = 1 THEN day_cost END, CASE WHEN tiers = 1 THEN unit_price END,
          CASE WHEN place = 1 THEN CASE WHEN is_closed THEN traces_now ELSE day_traces END END
   FROM (
-    SELECT b.*, row_number() OVER in_order AS place, count(*) OVER day AS tiers, (sum(traces) OVER day)::bigint AS day_traces,
+    SELECT b.*, row_number() OVER in_order AS place, count(*) OVER day AS tiers, sum(traces) OVER day AS day_traces,
            (sum(cost) OVER day)::numeric(38, 10) AS day_cost
     FROM book b
     WINDOW day AS (PARTITION BY usage_date, workspace_id, sku, is_closed), in_order AS (day ORDER BY tier)

@@ -23,8 +23,8 @@ RETURN CASE WHEN unit_price IS NOT NULL THEN unit_price * quantity ELSE round(wh
 
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
 SELECT w.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
-       c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces END AS traces, c.cost AS estimated_cost,
-       c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces AS quantity
+       c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces::bigint END AS traces, c.cost AS estimated_cost,
+       c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces::numeric(26, 6) AS quantity
 FROM usage.charge c
 JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 WHERE c.is_booked;
@@ -64,8 +64,8 @@ two_tiers AS MATERIALIZED (
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
 SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
-       CASE c.meter WHEN 'deployments' THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date, s.entity_id,
-       r.traces AS quantity,
+       CASE WHEN c.meter IN ('deployments', 'sandboxes') THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date,
+       s.entity_id, usage.amount_of(s.measure, r.traces) AS quantity,
        CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
             ELSE 'missing' END AS status
 FROM own c
@@ -159,7 +159,7 @@ FROM (
   -- now. Costs and ids are a union and grouped, not joined: then a filter on the day reaches both.
   SELECT c.workspace_entity_id, c.usage_date,
          CASE WHEN part.is_adjustment THEN '(adjustment)' WHEN x.loaded @> c.usage_date THEN '(none)' END, NULL, c.sku, c.meter, c.measure,
-         c.currency, (part.ends - part.starts)::bigint,
+         c.currency, part.ends - part.starts,
          usage.cost_up_to(part.ends, c.unit_price, c.whole, c.whole_cost)
            - usage.cost_up_to(part.starts, c.unit_price, c.whole, c.whole_cost),
          c.is_closed, c.is_certain, c.coverage_status,
@@ -172,7 +172,7 @@ FROM (
            max(coverage_status) AS coverage_status
     FROM (
       SELECT workspace_id AS workspace_entity_id, usage_date, sku, measure, currency, day_traces_now AS now, day_traces AS whole,
-             day_cost AS whole_cost, day_unit_price AS unit_price, NULL::bigint AS of_id, is_closed, is_final AS is_certain,
+             day_cost AS whole_cost, day_unit_price AS unit_price, NULL::numeric AS of_id, is_closed, is_final AS is_certain,
              coverage_status
       FROM usage.charge
       WHERE is_booked AND day_traces IS NOT NULL
@@ -197,21 +197,21 @@ JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id;
 
 CREATE OR REPLACE VIEW {schema_of_project}.fct_cost_{dimension}_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
-       CASE WHEN d.meter <> 'deployments' THEN d.quantity END AS traces, d.cost AS estimated_cost, d.is_closed, d.is_final,
-       d.coverage_status, d.measure, d.quantity
+       CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
+       d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity
 FROM (
   SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
          is_closed, is_final, coverage_status
   FROM usage.divided_cost_{dimension}
-  WHERE meter <> 'deployments' OR '{dimension}' = '{deployment_dimension}'
+  WHERE CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' = '{deployment_dimension}' ELSE true END
   UNION ALL
-  -- A deployment is no {dimension}.
-  SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, 'deployments', c.measure, c.currency,
+  -- A sandbox is no {dimension}, and belongs to none. Nor is a deployment a project.
+  SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure, c.currency,
          c.day_traces, c.day_cost, c.is_closed, c.is_final, c.coverage_status
   FROM usage.charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
-  WHERE c.is_booked AND c.day_traces IS NOT NULL AND usage.meter_of_measure(c.measure) = 'deployments'
-    AND '{dimension}' <> '{deployment_dimension}'
+  WHERE c.is_booked AND c.day_traces IS NOT NULL AND CASE usage.meter_of_measure(c.measure)
+      WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' <> '{deployment_dimension}' END
 ) d
 WHERE EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW {schema_of_project}.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
@@ -219,7 +219,14 @@ COMMENT ON VIEW {schema_of_project}.fct_cost_{dimension}_daily IS 'Grain: UTC da
 -- end
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_deployment_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS deployment_id, dimension_name AS deployment_name, sku,
-       measure, currency, quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
+       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
 FROM usage.divided_cost_project
 WHERE meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
+
+CREATE OR REPLACE VIEW reporting_detail.fct_cost_sandbox_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS sandbox_id, sku,
+       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
+FROM usage.divided_cost_project
+WHERE meter = 'sandboxes' AND EXISTS (SELECT FROM usage.priced_meter);
+COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';

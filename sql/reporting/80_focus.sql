@@ -49,16 +49,18 @@ RETURN CASE WHEN tier = 0 THEN '{}'
 CREATE OR REPLACE FUNCTION usage.meter_name(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'traces' THEN 'Traces' WHEN 'longlived' THEN 'Long-lived Traces' WHEN 'shortlived' THEN 'Short-lived Traces'
-  WHEN 'nodes_executed' THEN 'Nodes Executed' WHEN 'agent_runs' THEN 'Agent Runs' WHEN 'agent_uptime_seconds' THEN 'Agent Uptime' END;
+  WHEN 'nodes_executed' THEN 'Nodes Executed' WHEN 'agent_runs' THEN 'Agent Runs' WHEN 'agent_uptime_seconds' THEN 'Agent Uptime'
+  WHEN 'lcu' THEN 'Sandbox Compute Units' WHEN 'lsu' THEN 'Sandbox Storage Units' END;
 
 CREATE OR REPLACE FUNCTION usage.meter_unit(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'Runs' WHEN 'agent_uptime_seconds' THEN 'Seconds'
-  ELSE 'Traces' END;
+  WHEN 'lcu' THEN 'LCU' WHEN 'lsu' THEN 'LSU' ELSE 'Traces' END;
 
 CREATE OR REPLACE FUNCTION usage.service_of(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'traces' ELSE 'deployments' END;
+RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'traces' WHEN measure IN ('lcu', 'lsu') THEN 'sandboxes'
+  ELSE 'deployments' END;
 
 -- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS
@@ -89,7 +91,7 @@ loaded AS MATERIALIZED (
   FROM usage.figure_days x
   JOIN (
     VALUES ('longlived', 'longlived'), ('shortlived', 'shortlived'), ('deployments', 'nodes_executed'), ('deployments', 'agent_runs'),
-           ('deployments', 'agent_uptime_seconds')
+           ('deployments', 'agent_uptime_seconds'), ('sandboxes', 'lcu'), ('sandboxes', 'lsu')
   ) m (meter, measure) USING (meter)
   WHERE x.group_by = 'workspace' AND EXISTS (SELECT FROM period m WHERE m.source_id = x.source_id)
 )
@@ -104,7 +106,7 @@ FROM (
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[1]::integer AS price_id,
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[2]::integer AS tier,
          (max(ARRAY[d.price_id, d.tier, d.from_quantity]))[3] AS from_quantity,
-         d.measure, d.unit_price, d.currency, sum(d.traces)::bigint AS traces, sum(d.cost)::numeric(38, 10) AS cost,
+         d.measure, d.unit_price, d.currency, sum(d.traces) AS traces, sum(d.cost)::numeric(38, 10) AS cost,
          bool_and(bool_and(d.is_final)) OVER one AS is_final, min(min(d.coverage_status)) OVER one AS coverage_status
   FROM period m
   JOIN (
@@ -179,7 +181,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
          CASE WHEN u.is_correction THEN 'Correction of the estimate' ELSE 'Estimate' END,
-         CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END, u.traces, ' ', lower(usage.meter_name(u.measure)), ' of ',
+         CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END, trim_scale(u.traces), ' ', lower(usage.meter_name(u.measure)), ' of ',
          coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ', trim_scale(u.unit_price), ' ',
          u.currency, ' each (', u.sku, ')'
        ) AS "ChargeDescription",
@@ -194,7 +196,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        NULL::text AS "CommitmentDiscountType",
        NULL::text AS "CommitmentDiscountUnit",
        NULL::text AS "CommitmentProgramEligibilityDetails",
-       u.traces::numeric(20, 0) AS "ConsumedQuantity",
+       u.traces::numeric(26, 6) AS "ConsumedQuantity",
        usage.meter_unit(u.measure) AS "ConsumedUnit",
        NULL::text AS "ContractApplied",
        u.cost AS "ContractedCost",
@@ -211,7 +213,7 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        u.unit_price AS "PricingCurrencyContractedUnitPrice",
        u.cost AS "PricingCurrencyEffectiveCost",
        u.unit_price AS "PricingCurrencyListUnitPrice",
-       u.traces::numeric(20, 0) AS "PricingQuantity",
+       u.traces::numeric(26, 6) AS "PricingQuantity",
        usage.meter_unit(u.measure) AS "PricingUnit",
        NULL::text AS "RegionId",
        NULL::text AS "RegionName",

@@ -1,7 +1,7 @@
 -- The cost of closed months: at the prices of the close, and at the prices and counts of now.
 CREATE OR REPLACE VIEW reporting_detail.fct_month_close_cost AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, p.sku,
-       p.unit_price, p.currency, sum(p.closed_traces)::bigint AS closed_traces, sum(p.closed_cost)::numeric(38, 10) AS closed_cost,
+       p.unit_price, p.currency, sum(p.closed_traces)::numeric(26, 6) AS closed_traces, sum(p.closed_cost)::numeric(38, 10) AS closed_cost,
        (sum(p.current_cost) - sum(p.closed_cost))::numeric(38, 10) AS adjustment_cost,
        sum(p.current_cost)::numeric(38, 10) AS current_cost, m.closed_at, p.measure
 FROM (

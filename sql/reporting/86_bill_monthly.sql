@@ -56,7 +56,8 @@ CROSS JOIN LATERAL (
   ),
   -- What is counted beside all traces, and how much of it no price covers, whatever it covers on other days or in other workspaces.
   used AS MATERIALIZED (
-    SELECT u.measure, sum(u.traces) AS quantity, sum(u.traces) FILTER (WHERE NOT u.is_charged) AS unpriced
+    SELECT u.measure, usage.meter_of_measure(u.measure) AS meter, usage.amount_of(u.measure, sum(u.traces)) AS quantity,
+           usage.amount_of(u.measure, sum(u.traces) FILTER (WHERE NOT u.is_charged)) AS unpriced
     FROM (
       SELECT k.measure, r.traces,
              EXISTS (
@@ -96,10 +97,11 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL,
            NULL, u.unpriced, NULL, true
     FROM used u
-    -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others are not.
-    WHERE u.unpriced > 0 AND CASE WHEN u.measure = 'longlived' THEN (SELECT are_priced FROM tiers)
+    -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others are not; of
+    -- sandboxes both are charged.
+    WHERE u.unpriced > 0 AND CASE u.meter WHEN 'longlived' THEN (SELECT are_priced FROM tiers) WHEN 'sandboxes' THEN true
       ELSE u.measure IN (SELECT measure FROM priced)
-        OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = 'deployments') END
+        OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = u.meter) END
     UNION ALL
     SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM tiers
@@ -117,10 +119,10 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
-    WHERE m.month_start >= usage.deployment_units_since() AND EXISTS (SELECT FROM used WHERE quantity > 0)
+    WHERE m.month_start >= usage.deployment_units_since() AND EXISTS (SELECT FROM used WHERE meter = 'deployments')
     UNION ALL
-    -- Of deployments all measures are in one answer.
-    SELECT 'not_loaded', CASE WHEN meter = 'deployments' THEN 'nodes_executed' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
+    -- Of deployments and sandboxes all measures are in one answer.
+    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM state
     -- Long-lived traces that are not priced apart are on no bill.
     WHERE days_loaded < days_expected AND (meter <> 'longlived' OR (SELECT are_priced FROM tiers))

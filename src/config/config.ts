@@ -113,8 +113,11 @@ function metersOf({ USAGE_KINDS: kinds, USAGE_TIERS: tiers }: Values) {
     longlived: tiers.includes("longlived"),
     shortlived: tiers.includes("shortlived"),
     deployments: kinds.includes("langsmith_deployments"),
+    sandboxes: kinds.includes("sandboxes"),
   };
-  return (["traces", "longlived", "shortlived", "deployments"] as const).filter((meter) => isLoaded[meter]);
+  return (["traces", "longlived", "shortlived", "deployments", "sandboxes"] as const).filter(
+    (meter) => isLoaded[meter],
+  );
 }
 
 function contradictions(

@@ -116,7 +116,8 @@ function usedOf(months: Months, measure: PricedMeasure): Usage {
   const count = ({ traces, longlived, measures }: Used): number => {
     if (measure === "traces") return traces;
     if (measure === "longlived") return longlived;
-    return measure === "shortlived" ? traces - longlived : (measures[MEASURES.indexOf(measure)] ?? 0);
+    if (measure === "shortlived") return traces - longlived;
+    return measures[(MEASURES as readonly string[]).indexOf(measure)] ?? 0;
   };
   return Object.fromEntries(
     WORKSPACES.map((workspace) => [
@@ -145,7 +146,7 @@ async function lines(text: string): Promise<string[]> {
 
 const costs = async () =>
   (
-    await lines(`SELECT usage_date, workspace_id, sku, volume_tier, quantity, estimated_cost, currency
+    await lines(`SELECT usage_date, workspace_id, sku, volume_tier, trim_scale(quantity), estimated_cost, currency
                  FROM reporting.fct_cost_workspace_daily`)
   ).sort();
 
@@ -234,7 +235,7 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
       await enterIds(given, "project", shares);
       const divided = async (about: string) => {
         const bySku = (dimension: string) =>
-          lines(`SELECT usage_date, workspace_id, sku, currency, measure, sum(quantity), sum(estimated_cost)
+          lines(`SELECT usage_date, workspace_id, sku, currency, measure, trim_scale(sum(quantity)), sum(estimated_cost)
                  FROM ${inSchema(`fct_cost_${dimension}_daily`)} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`);
         const ofWorkspaces = await bySku("workspace");
         expect(await bySku("user"), `by user${about}`).toEqual(ofWorkspaces);
@@ -282,7 +283,7 @@ test("each SKU charges what it counts: costs equal an independent recomputation 
           })
           .sort();
       const idsOf = (dimension: string, id: string) =>
-        lines(`SELECT usage_date, workspace_id, sku, ${id} AS id, quantity, estimated_cost FROM ${inSchema(`fct_cost_${dimension}_daily`)}
+        lines(`SELECT usage_date, workspace_id, sku, ${id} AS id, trim_scale(quantity), estimated_cost FROM ${inSchema(`fct_cost_${dimension}_daily`)}
                WHERE ${id} <> '(none)' ORDER BY concat_ws(' ', usage_date, workspace_id, sku, ${id}) COLLATE "C"`);
       const isDeployed = (measure: PricedMeasure) => (MEASURES as readonly string[]).includes(measure);
       expect(await idsOf("user", "user_id")).toEqual(ofIds([0, 5, 31, 60], () => true));

@@ -2,6 +2,7 @@ import { DAY_MS } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import { METER, type Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
+import type { DeploymentMeasure } from "../../src/local/standin/engine/ledger.ts";
 import type { Standin } from "../../src/local/standin/server.ts";
 import { type Bench, setup } from "./source.ts";
 import type { Figures } from "./tables.ts";
@@ -46,7 +47,7 @@ export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: 
       const counts =
         measure === "traces"
           ? ledger.counts(stream, edges, tier === "all" ? null : tier)
-          : deploymentLedger.counts(stream, edges, measure);
+          : deploymentLedger.counts(stream, edges, measure as DeploymentMeasure);
       for (const [i, amount] of counts.entries()) {
         const day = new Date(edges[i] ?? 0).toISOString().slice(0, 10);
         for (const groupBy of GROUPINGS) {

@@ -54,6 +54,11 @@ FROM {{ source('usage', 'dim_project') }}
 GROUP BY source_id, project_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_sandbox' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_sandbox') }}
+GROUP BY source_id, sandbox_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_user') }}
 GROUP BY source_id, user_id
@@ -80,6 +85,12 @@ SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage', 'fct_cost_project_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id, sku
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_cost_sandbox_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_cost_sandbox_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, sandbox_id, sku
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_cost_user_daily' AS view_name, count(*) AS rows_of_one_key
@@ -151,6 +162,28 @@ UNION ALL
 SELECT 'fct_month_close_cost' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_month_close_cost') }}
 GROUP BY source_id, month_start, workspace_id, sku, unit_price, currency
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_sandbox_usage_sandbox_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_sandbox_usage_sandbox_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, sandbox_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_sandbox_usage_sandbox_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_sandbox_usage_sandbox_monthly') }}
+GROUP BY source_id, month_start, workspace_id, sandbox_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_sandbox_usage_workspace_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_sandbox_usage_workspace_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_sandbox_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_sandbox_usage_workspace_monthly') }}
+GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_usage_api_key_by_tier_daily' AS view_name, count(*) AS rows_of_one_key

@@ -1,7 +1,7 @@
 -- Values of dimensions, and what coverage is kept for.
 
 -- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a project
--- is a deployment: it is no dimension of traces and never joins a traced project.
+-- is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or snapshot.
 CREATE TABLE usage.entity (
   entity_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT entity_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT entity_source_id_fkey REFERENCES usage.source,
@@ -12,7 +12,7 @@ CREATE TABLE usage.entity (
   first_seen_at timestamptz,
   last_seen_at timestamptz,
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
-  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension = 'deployment'),
+  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension IN ('deployment', 'sandbox')),
   CONSTRAINT entity_external_id_length CHECK (octet_length(external_id) <= 1000)
 );
 
@@ -57,7 +57,7 @@ CREATE TABLE usage.scope (
   workspace_id integer NOT NULL CONSTRAINT scope_workspace_id_fkey REFERENCES usage.workspace,
   stride text NOT NULL,
   CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
-  CONSTRAINT scope_kind_known CHECK (kind IN ('traces', 'langsmith_deployments')),
+  CONSTRAINT scope_kind_known CHECK (kind IN ('traces', 'langsmith_deployments', 'sandboxes')),
   CONSTRAINT scope_trace_tier_known CHECK (
     trace_tier = 'all' OR (kind = 'traces' AND trace_tier IN ('longlived', 'shortlived'))
   ),
@@ -74,12 +74,15 @@ WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
 -- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about deployments
--- has three measures a record. Each is a series of its own in the one scope of the answer.
+-- has three measures a record, one about sandboxes two. Each is a series of its own in the one scope of the answer. Compute and
+-- storage units (lcu, lsu) are kept in whole millionths (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,
   entity_id integer NOT NULL CONSTRAINT series_entity_id_fkey REFERENCES usage.entity,
   measure text NOT NULL DEFAULT 'traces',
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
-  CONSTRAINT series_measure_known CHECK (measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds'))
+  CONSTRAINT series_measure_known CHECK (
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu')
+  )
 );

@@ -5,11 +5,13 @@
 CREATE TABLE usage.sku (
   sku_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT sku_pkey PRIMARY KEY,
   name text NOT NULL CONSTRAINT sku_name_key UNIQUE,
-  -- All traces, those of a retention tier, or a measure of deployment usage.
+  -- All traces, those of a retention tier, or a measure of deployment or sandbox usage.
   measure text NOT NULL DEFAULT 'traces',
   CONSTRAINT sku_name_form CHECK (name ~ '\S' AND length(name) <= 200),
   CONSTRAINT sku_measure_known CHECK (
-    measure IN ('traces', 'longlived', 'shortlived', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds')
+    measure IN (
+      'traces', 'longlived', 'shortlived', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu'
+    )
   )
 );
 
@@ -94,7 +96,8 @@ CREATE TABLE usage.closed_total (
 );
 
 -- What a closed month costs at the prices of that time. A later import changes prices, not these rows. So this table and the next two
--- hold the price itself, not its number, and what it counts (measure): its SKU may be gone. `traces` holds the quantity.
+-- hold the price itself, not its number, and what it counts (measure): its SKU may be gone. `traces` holds the quantity, which is whole
+-- but for compute and storage units.
 CREATE TABLE usage.closed_cost (
   close_id integer NOT NULL CONSTRAINT closed_cost_close_id_fkey REFERENCES usage.month_close,
   workspace_id integer NOT NULL CONSTRAINT closed_cost_workspace_id_fkey REFERENCES usage.workspace,
@@ -102,7 +105,7 @@ CREATE TABLE usage.closed_cost (
   measure text NOT NULL DEFAULT 'traces',
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   CONSTRAINT closed_cost_pkey PRIMARY KEY (close_id, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_cost_traces_range CHECK (traces > 0)
@@ -122,7 +125,7 @@ CREATE TABLE usage.closed_charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   CONSTRAINT closed_charge_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, tier),
   CONSTRAINT closed_charge_traces_range CHECK (traces > 0)
@@ -146,7 +149,7 @@ CREATE TABLE usage.closed_correction (
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
   -- Negative: charged too much before.
-  traces bigint NOT NULL,
+  traces numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   CONSTRAINT closed_correction_pkey PRIMARY KEY (close_id, usage_date, workspace_id, sku, currency, unit_price),
   CONSTRAINT closed_correction_traces_nonzero CHECK (traces <> 0)

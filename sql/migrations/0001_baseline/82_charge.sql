@@ -18,18 +18,18 @@ CREATE TABLE usage.charge (
   from_quantity bigint NOT NULL,
   unit_price numeric(18, 10) NOT NULL,
   currency text NOT NULL,
-  -- The quantity of this tier.
-  traces bigint NOT NULL,
+  -- The quantity of this tier, in units of the measure.
+  traces numeric NOT NULL,
   cost numeric(38, 10) NOT NULL,
   is_final boolean NOT NULL,
   coverage_status text NOT NULL,
   -- Of the day and SKU, all tiers together. On the row of the first tier alone, so that a join finds each day once.
-  day_traces bigint,
+  day_traces numeric,
   day_cost numeric(38, 10),
   -- Null also where a volume tier begins within the day: then no one price is that of all its traces.
   day_unit_price numeric(18, 10),
   -- What the workspace has now: of a closed day that may be another quantity.
-  day_traces_now bigint,
+  day_traces_now numeric,
   CONSTRAINT charge_pkey PRIMARY KEY (usage_date, workspace_id, sku, is_closed, tier),
   CONSTRAINT charge_traces_range CHECK (traces > 0)
 ) WITH (
@@ -183,7 +183,7 @@ BEGIN
     JOIN usage.price USING (price_id)
     JOIN usage.sku k USING (sku_id)
     WHERE CASE changed.kind WHEN 'traces' THEN k.measure IN ('longlived', 'shortlived')
-          ELSE usage.meter_of_measure(k.measure) = 'deployments' END
+          ELSE usage.meter_of_measure(k.measure) = usage.meter_of(changed.kind, changed.trace_tier) END
   ) THEN
     PERFORM usage.charges_due(changed.source_id, NULL);
   END IF;

@@ -1,7 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { METER, type Meter, meterOf as meterOfTerms } from "../../domain/usage/meter.ts";
+import {
+  groupingsFor,
+  METER,
+  METER_NAME,
+  type Meter,
+  meterOf as meterOfTerms,
+} from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { Duration } from "../../luxon.ts";
@@ -110,8 +116,15 @@ export function rangeOf(options: RangeOptions, fallback?: Interval): Interval {
   return { start, end };
 }
 
-export function groupingsOf(options: { readonly groupBy?: GroupBy }): readonly GroupBy[] {
-  return options.groupBy === undefined ? GROUPINGS : [options.groupBy];
+/** The dimensions of a meter that are asked for: all it has, or one. Error: `dimension_unknown` for one that it has not. */
+export function groupingsOf({ groupBy }: { readonly groupBy?: GroupBy }, meter: Meter): readonly GroupBy[] {
+  const groupings = groupingsFor(meter, groupBy === undefined ? GROUPINGS : [groupBy]);
+  if (groupings.length > 0) return groupings;
+  throw new UsageError({
+    code: "dimension_unknown",
+    message: `The platform does not split ${METER_NAME[meter]} by ${groupBy}.`,
+    next: `Choose one of: ${METER[meter].groupings.join(", ")}.`,
+  });
 }
 
 /** The number of a run or a backfill, which is a Postgres integer. Errors: `run_unknown`, `backfill_unknown`. */

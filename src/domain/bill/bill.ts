@@ -3,7 +3,7 @@ import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
 
 /** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
 export interface BillLine {
-  readonly service: "traces" | "deployments";
+  readonly service: "traces" | "deployments" | "sandboxes";
   readonly line:
     | "charge"
     | "estimate"
@@ -39,12 +39,15 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   nodes_executed: "Nodes executed",
   agent_runs: "Agent runs",
   agent_uptime_seconds: "Agent uptime, in seconds",
+  lcu: "Compute units (LCU) of sandboxes",
+  lsu: "Storage units (LSU) of sandboxes",
   deployment_lcu: "Compute units (LCU) of deployments",
   deployment_lsu: "Storage units (LSU) of deployments",
 };
 
 export function lineName({ line, measure, service, correctedMonth }: BillLine): string {
   if (line === "not_loaded" && service === "deployments") return "Deployment usage";
+  if (line === "not_loaded" && service === "sandboxes") return "Sandbox usage";
   const name = MEASURE_NAME[measure] ?? measure;
   return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
 }

@@ -1,3 +1,5 @@
+import { METER } from "../usage/meter.ts";
+
 export const PRICED_MEASURES = [
   "traces",
   "longlived",
@@ -5,13 +7,15 @@ export const PRICED_MEASURES = [
   "nodes_executed",
   "agent_runs",
   "agent_uptime_seconds",
+  "lcu",
+  "lsu",
 ] as const;
 /** What a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
 export type PricedMeasure = (typeof PRICED_MEASURES)[number];
 
 /** Whether a price of deployments is valid from `unitsSince` on (`deploymentUnitsSince`): then no invoice has what it costs. */
 export function isOnNoInvoice(price: Price, unitsSince: string): boolean {
-  const isOfDeployments = !["traces", "longlived", "shortlived"].includes(measureOf(price));
+  const isOfDeployments = METER.deployments.measures.some((measure) => measure === measureOf(price));
   return isOfDeployments && (price.validTo === null || price.validTo > unitsSince);
 }
 
@@ -55,6 +59,17 @@ export function parseUnitPrice(text: string): { price: string } | { why: string 
     return { why: `has more than ${FRACTION_DIGITS} digits after the point` };
   }
   return { price: `${before === "" ? "0" : before}${after === "" ? "" : `.${after}`}` };
+}
+
+/** Units have six digits after the point themselves. So their costs have ten at most, as all costs. */
+const UNIT_PRICE_DIGITS = 4;
+
+/** Why a price cannot be one of this measure; undefined where it can. */
+export function measurePriceProblem(price: string, measure: PricedMeasure): string | undefined {
+  const [, after = ""] = price.split(".");
+  const isOfUnits = METER.sandboxes.measures.some((one) => one === measure);
+  if (!isOfUnits || after.length <= UNIT_PRICE_DIGITS) return undefined;
+  return `has more than ${UNIT_PRICE_DIGITS} digits after the point, and is a price of ${measure}, which has six itself: costs have ten at most`;
 }
 
 /** Whether two prices are valid on the same day. Their scopes are not compared. */

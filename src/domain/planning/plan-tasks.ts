@@ -121,7 +121,7 @@ export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): Usa
   return METERS.flatMap((meter) =>
     GROUPINGS.flatMap((groupBy) =>
       batchesOf(
-        groupBy,
+        { meter, groupBy },
         scopes.filter((scope) => scope.meter === meter && scope.groupBy === groupBy),
       ).flatMap((batch) => coverTogether({ meter, groupBy }, batch, stride)),
     ),

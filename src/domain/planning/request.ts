@@ -18,16 +18,22 @@ export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
-  /** At least one; exactly one where answers by this dimension name no workspace. */
+  /** At least one; exactly one where answers name no workspace. */
   readonly members: readonly M[];
 }
 
 /** A request that nothing is stored for. */
 export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
 
-/** Members that may share a request. Only answers by workspace name the workspace, so only they can hold several. */
-export function batchesOf<M>(groupBy: GroupBy, members: readonly M[]): M[][] {
-  const most = groupBy === "workspace" ? WORKSPACES_PER_REQUEST : 1;
+/**
+ * Members that may share a request. Only answers by workspace name the workspace, so only they can hold several; those about
+ * sandboxes never do.
+ */
+export function batchesOf<M>(
+  { meter, groupBy }: Pick<UsageRequest, "meter" | "groupBy">,
+  members: readonly M[],
+): M[][] {
+  const most = groupBy === "workspace" && meter !== "sandboxes" ? WORKSPACES_PER_REQUEST : 1;
   return Array.from({ length: Math.ceil(members.length / most) }, (_, i) =>
     members.slice(i * most, (i + 1) * most),
   );
@@ -35,7 +41,7 @@ export function batchesOf<M>(groupBy: GroupBy, members: readonly M[]): M[][] {
 
 /** The fewest requests that ask for all members. */
 export function requestsFor<M extends Pick<Member, "workspaceId">>(all: UsageRequest<M>): UsageRequest<M>[] {
-  return batchesOf(all.groupBy, all.members).map((members) => ({ ...all, members }));
+  return batchesOf(all, all.members).map((members) => ({ ...all, members }));
 }
 
 export function workspaceIdsOf({ members }: UnstoredRequest): string[] {

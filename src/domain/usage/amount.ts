@@ -1,3 +1,5 @@
+import type { Measure } from "./meter.ts";
+
 /** An exact decimal: so many ten-billionths, the digits of a cost. Counts of traces are amounts too. */
 export type Amount = bigint;
 
@@ -9,6 +11,32 @@ export function amountOf(value: string | number): Amount {
   const [whole = "", fraction = ""] = text.replace("-", "").split(".");
   const size = BigInt(whole + fraction.padEnd(DIGITS, "0"));
   return text.startsWith("-") ? -size : size;
+}
+
+/** Digits after the point of `lcu` and `lsu`, which are stored as whole millionths. */
+const UNIT_DIGITS = 6;
+const UNITS = new RegExp(`^(\\d{1,12})(?:\\.(\\d{1,${UNIT_DIGITS}}))?$`);
+
+/** Whole millionths of a decimal of the platform, such as "0.045"; undefined for anything that is not exactly such a number. */
+export function fromUnitText(text: string): number | undefined {
+  const [, whole, fraction = ""] = UNITS.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  const millionths = Number(whole + fraction.padEnd(UNIT_DIGITS, "0"));
+  return Number.isSafeInteger(millionths) ? millionths : undefined;
+}
+
+function storedDigits(measure: Measure): number {
+  return measure === "lcu" || measure === "lsu" ? UNIT_DIGITS : 0;
+}
+
+/** The amount of a stored number, exactly: `usage.amount_of` does the same in the views. */
+export function amountOfStored(measure: Measure, stored: number): Amount {
+  return BigInt(stored) * 10n ** BigInt(DIGITS - storedDigits(measure));
+}
+
+/** The same as a number, whose shortest decimal is exact. */
+export function inUnits<N extends number | null>(measure: Measure, stored: N): N {
+  return (stored === null ? null : stored / 10 ** storedDigits(measure)) as N;
 }
 
 /** With all its digits and no others: `1234.5`. */

@@ -1,7 +1,7 @@
+import type { GroupBy } from "./grouping.ts";
 import type { Measure, Meter } from "./meter.ts";
 
-export const GROUPINGS = ["workspace", "project", "user", "api_key"] as const;
-export type GroupBy = (typeof GROUPINGS)[number];
+export { GROUPINGS, type GroupBy } from "./grouping.ts";
 
 /** Null, absent and empty ids are one value: this one in the store, `(none)` in every view. */
 export const NO_ID = "";
@@ -22,13 +22,17 @@ export interface UsageRecord {
   readonly dimensionId: string;
   /** Name or e-mail address beside the id; null where there is none. */
   readonly dimensionName: string | null;
-  /** What `traces` counts; left out for traces. A record of deployment usage becomes one of these for each measure. */
+  /** What `traces` counts; left out for traces. A record of several measures becomes one of these for each. */
   readonly measure?: Measure;
-  /** A whole amount, at least 0 and a safe integer. */
+  /** A whole amount, at least 0 and a safe integer; of `lcu` and `lsu` in millionths of a unit. */
   readonly traces: number;
 }
 
-/** What the ids of an answer stand for. A "project" of deployment usage is a deployment, with ids of its own. */
-export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" {
-  return meter === "deployments" && groupBy === "project" ? "deployment" : groupBy;
+/**
+ * What the ids of an answer stand for. A "project" of deployment usage is a deployment, and that of sandbox usage a sandbox or
+ * snapshot, with ids of their own.
+ */
+export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" | "sandbox" {
+  if (groupBy !== "project") return groupBy;
+  return meter === "deployments" ? "deployment" : meter === "sandboxes" ? "sandbox" : groupBy;
 }

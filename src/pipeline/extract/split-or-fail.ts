@@ -16,6 +16,7 @@ import {
 } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
 import type { PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import { learnCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
@@ -124,7 +125,7 @@ export function afterRefusal(
 ): NextStep {
   const { code, message, status, locations } = error;
   const { start, end, stride } = task.window;
-  if (task.meter !== "traces" && isMeterRefused(error))
+  if (task.meter !== "traces" && isMeterRefused(task.meter, error))
     return { outcome: "not_available", code, message, parts: [], keep: false, ends: task.meter };
   if (
     end > now &&
@@ -144,8 +145,12 @@ export function afterRefusal(
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
 
-/** Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts), or not from this key. */
-function isMeterRefused({ status, locations, message, url }: PlatformError): boolean {
+/**
+ * Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts), or not from this key.
+ * What is asked of one workspace alone may be refused for that workspace.
+ */
+function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
+  if (meter === "sandboxes") return false;
   if (status === 403) return true;
   if (status !== 400 && status !== 422) return false;
   // The address has them whatever is refused.

@@ -2,6 +2,7 @@ import { type Reach, rangeOfReach } from "../../domain/planning/windows.ts";
 import { intersect, subtract, totalMs } from "../../domain/time/intervals.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
+import { inUnits } from "../../domain/usage/amount.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -45,7 +46,7 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
   readonly tierDays?: number;
   /** Months x scopes, of all time, whose records were changed by others than loads. Their time is provisional again. */
   readonly miscounted: number;
-  /** What differs in the range after the check, whoever found it. */
+  /** What differs in the range after the check, whoever found it; numbers in units of the measure. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly TotalsFailure[];
 }
@@ -100,7 +101,11 @@ export async function checkTotals(
     othersNotFinal: sumOf(others, "daysNotFinal"),
     ...(tierDays === undefined ? {} : { tierDays }),
     miscounted,
-    findings,
+    findings: findings.map((one) => ({
+      ...one,
+      storedTraces: inUnits(one.measure, one.storedTraces),
+      controlTraces: inUnits(one.measure, one.controlTraces),
+    })),
     failed: checks.flatMap(({ parts }) => parts.flatMap(({ failed }) => failed)),
   };
 }

@@ -158,7 +158,7 @@ export async function readForProbe(source: OpenSource, request: ReadingRequest) 
   const found = new Map<string, string>();
   const read = async (groupBy: GroupBy, ids: readonly string[]) => {
     for (const members of batchesOf(
-      groupBy,
+      { meter: "traces", groupBy },
       ids.map((workspaceId) => ({ workspaceId })),
     )) {
       for (const { id, names, traces } of await sumsOf(source, start, {

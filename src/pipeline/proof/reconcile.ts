@@ -1,7 +1,7 @@
 import { alignRange } from "../../domain/planning/windows.ts";
 import { DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { METERS, type Meter } from "../../domain/usage/meter.ts";
+import { METER, METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { daysDue, hoursDue } from "../../store/proof/days-due.ts";
@@ -32,6 +32,9 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
   }[];
 }
 
+/** What the platform exports at all: sandbox usage is proved by totals alone. */
+const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
+
 /**
  * Reconciles what is stored with the platform's CSV export: final buckets only. With `repair`, the JSON and then the
  * export of what differs are asked for again, in the fewest windows that cover it. A stale count is replaced. Where the
@@ -55,13 +58,14 @@ export async function reconcile(
     before.some((one) => one.meter === meter && one.stride === stride);
   // Days that agree say nothing about their hours: a count may move within a day.
   const wanted: readonly Stride[] = only === undefined ? ["day", "hour"] : [only];
-  const compared = METERS.filter((meter) => onlyMeter === undefined || meter === onlyMeter).flatMap((meter) =>
-    wanted
-      // Of traces it is said what is missing. Of other usage too if it is asked for, but not of hours, which nobody keeps.
-      .filter(
-        (stride) => meter === "traces" || isLoaded(meter, stride) || (onlyMeter && stride === wanted[0]),
-      )
-      .map((stride) => ({ meter, stride })),
+  const compared = EXPORTED.filter((meter) => onlyMeter === undefined || meter === onlyMeter).flatMap(
+    (meter) =>
+      wanted
+        // Of traces it is said what is missing. Of other usage too if it is asked for, but not of hours, which nobody keeps.
+        .filter(
+          (stride) => meter === "traces" || isLoaded(meter, stride) || (onlyMeter && stride === wanted[0]),
+        )
+        .map((stride) => ({ meter, stride })),
   );
   const strides: StrideResult[] = [];
   for (const { meter, stride } of compared) {
@@ -71,7 +75,7 @@ export async function reconcile(
   }
   const isCompared = (one: { meter: Meter; stride: Stride }) =>
     compared.some(({ meter, stride }) => meter === one.meter && stride === one.stride);
-  const otherStrides = (await findStored()).filter((one) => !isCompared(one));
+  const otherStrides = (await findStored()).filter((one) => METER[one.meter].isExported && !isCompared(one));
   const { meter: _, stride: __, notCompared: ___, ...all } = strides.reduce(added);
   return { ...all, strides, otherStrides };
 }
@@ -123,7 +127,7 @@ export async function reconcileScheduled(
   const from = (ms: number, start = dataStart) => Math.max(floorToGrid(now - ms, DAY_MS), start);
   const results: StrideResult[] = [];
   const loaded = await loadedMeters(store.db, sourceId);
-  for (const meter of METERS) {
+  for (const meter of EXPORTED) {
     const start = source.meters.get(meter);
     const isDue = meter === "traces" || loaded.includes(meter);
     if (capabilities.has("no_day") || start === undefined || start >= today || !isDue) continue;

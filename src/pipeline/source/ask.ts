@@ -115,6 +115,15 @@ export async function askUsage<T, M extends AnyMember = Member>(
   }
 }
 
+/** One page of many is tried again by itself: else an answer of a thousand pages would begin anew. */
+const PAGE_ATTEMPTS = 5;
+
+/** How each request of an answer but the first is sent. */
+export function sendMoreOf(source: SourceDeps): <T>(send: () => Promise<T>) => Promise<T> {
+  const { admit, admitMore = admit } = source;
+  return (send) => askAside({ ...source, admit: admitMore }, send, PAGE_ATTEMPTS);
+}
+
 /** What the platform's client is asked for a request. */
 export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
   const { meter, groupBy } = request;
@@ -144,6 +153,7 @@ export async function collectAnswer(
   const { stride } = await source.billing.usage(query, {
     signal: source.signal,
     onRecords: (records) => answer.add(admit(records)),
+    sendMore: sendMoreOf(source),
   });
   return { answer, flaw: answer.flaw(grid?.stride ?? stride) };
 }

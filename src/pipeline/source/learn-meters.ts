@@ -1,12 +1,12 @@
 import { requestsFor, type UnstoredRequest } from "../../domain/planning/request.ts";
-import { DAY_MS, floorToGrid, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
+import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { ask, askAside, isKeyRefused, queryOf } from "./ask.ts";
+import { ask, askAside, isKeyRefused, queryOf, sendMoreOf } from "./ask.ts";
 import type { OpenSource } from "./source.ts";
 
 /** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */
@@ -17,6 +17,8 @@ interface Lesson {
   readonly start?: number;
   /** Whether it rests on an empty answer, which a key that lost access gets too: it ends nothing that was counted. */
   readonly isEmpty?: boolean;
+  /** Whether the server has no such address, whoever asks. */
+  readonly isAbsent?: boolean;
 }
 
 /** The wanted meters of which it is not known, or was learned long ago, whether the server counts them. */
@@ -61,6 +63,7 @@ export async function learnMeters(
     for (const tier of tiers) lessons.set(tier, lesson);
   }
   if (due.has("deployments")) lessons.set("deployments", await learnDeployments(source));
+  if (due.has("sandboxes")) lessons.set("sandboxes", await learnSandboxes(source, !known.has("sandboxes")));
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
     // What is counted stays counted until an answer says that it is not.
@@ -153,18 +156,47 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
   return { state: "available", evidence: `deployment usage begins on ${day}`, start: range.start };
 }
 
+/** Later looks reach back so far: who has not used sandboxes for years takes one request a workspace and day. */
+const LATELY = 30 * DAY_MS;
+
 /**
- * Passes each number that is answered for the range to `onRecord`, by workspace. Returns a lesson where the server refuses
- * to count the meter, or answers something else in its place.
+ * Looks for a workspace with sandbox usage: at first in all time, later in the last month. A workspace may be refused alone, where
+ * it has no sandboxes.
+ */
+async function learnSandboxes(source: OpenSource, isFirst: boolean): Promise<Lesson> {
+  const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
+  const start = isFirst ? source.dataStart : Math.max(source.dataStart, floorToGrid(end - LATELY, DAY_MS));
+  if (start >= end) return { state: "unknown", evidence: "no hour has ended yet" };
+  const refusals: Lesson[] = [];
+  for (const { workspaceId } of source.workspaces) {
+    let isUsed = false;
+    const asked = { meter: "sandboxes", range: { start, end }, workspaceIds: [workspaceId] } as const;
+    const refused = await sumUp(source, asked, ({ traces }) => {
+      isUsed ||= traces > 0;
+    });
+    if (isUsed) return { state: "available", evidence: "it answers compute and storage units of sandboxes" };
+    if (refused === undefined) continue;
+    if (refused.state === "unknown" || refused.isAbsent) return refused;
+    refusals.push(refused);
+  }
+  const [refused] = refusals;
+  if (refused !== undefined && refusals.length === source.workspaces.length) return refused;
+  return { state: "notAvailable", evidence: "it answers no usage of sandboxes", isEmpty: true };
+}
+
+/**
+ * Passes each number that is answered for the range to `onRecord`, by workspace; by default of all workspaces. Returns a lesson
+ * where the server refuses to count the meter, or answers something else in its place.
  */
 async function sumUp(
   source: OpenSource,
-  { meter, range }: { meter: Meter; range: Interval },
+  { meter, range, workspaceIds }: { meter: Meter; range: Interval; workspaceIds?: readonly string[] },
   onRecord: (record: UsageRecord) => void,
 ): Promise<Lesson | undefined> {
   const { billing, signal } = source;
   const window = { ...range, stride: strideOfRange(range.end - range.start) };
-  const members = source.workspaces.map(({ workspaceId }) => ({ workspaceId }));
+  const asked = workspaceIds ?? source.workspaces.map(({ workspaceId }) => workspaceId);
+  const members = asked.map((workspaceId) => ({ workspaceId }));
   const requests: UnstoredRequest[] = requestsFor({ meter, groupBy: "workspace", window, members });
   try {
     for (const request of requests) {
@@ -175,6 +207,7 @@ async function sumUp(
         return billing.usage(queryOf(request), {
           signal,
           onRecords: (records) => void received.push(...records),
+          sendMore: sendMoreOf(source),
         });
       };
       await (meter === "traces" ? ask : askAside)(source, send, ATTEMPTS);
@@ -187,6 +220,8 @@ async function sumUp(
     // Traces were answered with this key: where it is refused as a whole, they say so.
     if (meter !== "traces" && (status === 400 || status === 403 || status === 422))
       return { state: "notAvailable", evidence: `it refuses it: ${message}` };
+    if (meter !== "traces" && (status === 404 || status === 405))
+      return { state: "notAvailable", evidence: `it does not have it: ${message}`, isAbsent: true };
     if (locations.some((location) => location.endsWith(".measures")))
       return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };
     // One wrong record, or a server that fails at this alone, does not say what it counts, and keeps no traces from being loaded.

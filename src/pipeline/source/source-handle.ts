@@ -65,7 +65,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
 export function withinQueue(handle: SourceHandle): SourceHandle {
   const through = (source: OpenSource): OpenSource => {
     const { holdBack: _, ...rest } = source;
-    return { ...rest, attempts: 1, admit: async () => {} };
+    return { ...rest, attempts: 1, admit: async () => {}, admitMore: source.admit };
   };
   return {
     known: handle.known,

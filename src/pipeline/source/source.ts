@@ -24,6 +24,8 @@ export interface SourceDeps extends RetryDeps {
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
+  /** The same for each further request of one answer, where the queue has made room for the first. Default: `admit`. */
+  readonly admitMore?: () => Promise<void>;
   /** Whether contact leaves out configured workspaces that the platform does not show. Default: it refuses the source. */
   readonly leavesOutUnshown?: boolean;
   /** Default: requests are sent and writes are made whatever happens. */

@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { planTasks } from "../../domain/planning/plan-tasks.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
-import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
@@ -53,10 +53,11 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
       })),
     ),
   );
-  const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => ({
-    meter,
-    requests: planTasks({ meter, scopes, wanted, dataStart: meters.get(meter) ?? source.dataStart }).length,
-  }));
+  const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => {
+    const asked = scopes.filter(({ groupBy }) => METER[meter].groupings.includes(groupBy));
+    const dataStart = meters.get(meter) ?? source.dataStart;
+    return { meter, requests: planTasks({ meter, scopes: asked, wanted, dataStart }).length };
+  });
   const added = planned.filter(({ meter }) => meter !== "traces");
   const needed = planned.reduce((sum, { requests }) => sum + requests, 0);
   const { fetch } = sharesOf(config.rateLimit);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { DAY_MS, HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
-import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
@@ -11,7 +11,7 @@ import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
 import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
-import { describeValue, GroupingWitness } from "../parse/wire-values.ts";
+import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
 import { Spool, type SpooledExport, spooledExport } from "./export.ts";
 import {
   billingPeriod,
@@ -23,6 +23,7 @@ import {
   workspaceRejection,
 } from "./organization.ts";
 import { providerUsage } from "./provider.ts";
+import { type SandboxIo, sandboxUsage } from "./sandboxes.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
@@ -30,7 +31,7 @@ export interface UsageQuery {
   readonly end: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** At least one. */
+  /** At least one; of sandboxes exactly one. */
   readonly workspaceIds: readonly string[];
 }
 
@@ -69,17 +70,19 @@ export function createBillingClient(http: PlatformHttp) {
   };
 }
 
-type UsageIo = Asking & { readonly onRecords: (records: UsageRecord[]) => void };
+type UsageIo = SandboxIo;
 
 /**
  * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
  * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
  */
-async function usage(
-  http: PlatformHttp,
-  query: UsageQuery,
-  { signal, onRecords }: UsageIo,
-): Promise<UsageAnswer> {
+async function usage(http: PlatformHttp, query: UsageQuery, io: UsageIo): Promise<UsageAnswer> {
+  const { signal, onRecords } = io;
+  if (query.meter === "sandboxes") {
+    keepRecordsYoung();
+    const [workspaceId = ""] = query.workspaceIds;
+    return sandboxUsage(http, { ...query, workspaceId }, io);
+  }
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   keepRecordsYoung();
   const witness = new GroupingWitness();
@@ -142,11 +145,6 @@ function toUsageParameters({ start, end, meter, groupBy, workspaceIds }: UsageQu
   if (tier !== METER.traces.tier) parameters.set("trace_tier", tier);
   for (const id of workspaceIds) parameters.append("workspace_ids", id);
   return parameters;
-}
-
-/** ISO 8601 in UTC with `Z`, milliseconds only if there are some. */
-function toWireTime(instant: number): string {
-  return new Date(instant).toISOString().replace(".000Z", "Z");
 }
 
 /** `days` and `hours`; absent and null are 0. Undefined for a length that is no stride. */

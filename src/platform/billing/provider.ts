@@ -5,7 +5,7 @@ import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { readJson } from "../http/read-body.ts";
 import { AnswerFault, recordFault } from "../parse/answer-fault.ts";
-import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
+import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 
 const PATH = "/api/v1/orgs/current/billing/usage";
 
@@ -21,8 +21,8 @@ export async function providerUsage(
   { start, end, signal }: Interval & Asking,
 ): Promise<ProviderReading[]> {
   const query = new URLSearchParams({
-    starting_on: toWireDay(start),
-    ending_before: toWireDay(end),
+    starting_on: toWireTime(start),
+    ending_before: toWireTime(end),
     on_current_plan: "true",
   });
   const answer = await http.get({ path: PATH, query, signal });
@@ -34,10 +34,6 @@ export async function providerUsage(
   } catch (error) {
     throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
   }
-}
-
-function toWireDay(instant: number): string {
-  return new Date(instant).toISOString().replace(".000Z", "Z");
 }
 
 function fromWireReading(wire: Readonly<Record<string, unknown>>, nth: number): ProviderReading {

@@ -49,6 +49,15 @@ export function tooLargeFault(limit: number, isSetting: boolean): AnswerFault {
   });
 }
 
+/** The answer has more pages than are followed. */
+export function tooManyPagesFault(limit: number): AnswerFault {
+  return new AnswerFault({
+    code: "answer_too_large",
+    message: `the answer has more than ${limit.toLocaleString("en-US")} pages and was not read to its end`,
+    next: "A server whose pages never end is at fault. Request a narrower range to see which days it answers.",
+  });
+}
+
 /** The body is not an answer of this endpoint. */
 export function foreignFault(message: string): AnswerFault {
   return new AnswerFault({

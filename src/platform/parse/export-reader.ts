@@ -100,13 +100,19 @@ export class ExportReader {
 }
 
 const { start: START, end: END } = BUCKET_COLUMNS;
-/** The column of each measure (CSV export in docs/platform.md). */
-const MEASURE_COLUMNS: Readonly<Record<Measure, string>> = {
+/** The column of each measure that is exported (CSV export in docs/platform.md). */
+const MEASURE_COLUMNS: Readonly<Partial<Record<Measure, string>>> = {
   traces: "Traces",
   nodes_executed: "Nodes Executed",
   agent_runs: "Agent Runs",
   agent_uptime_seconds: "Agent Uptime (seconds)",
 };
+
+function measureColumn(measure: Measure): string {
+  const column = MEASURE_COLUMNS[measure];
+  if (column === undefined) throw new RangeError(`No export has ${measure}`);
+  return column;
+}
 
 /** What an export is about. */
 export interface ExportSubject {
@@ -130,7 +136,7 @@ function csvRowReader(
   const name = nameColumn === undefined ? -1 : requireColumn(header, nameColumn);
   const amounts = METER[meter].measures.map((measure) => ({
     measure,
-    column: MEASURE_COLUMNS[measure],
+    column: measureColumn(measure),
     at: requireMeasure(header, measure, meter),
   }));
   const workspaceColumn = DIMENSION.workspace.idColumn;
@@ -222,9 +228,9 @@ function withoutGuard(cell: string): string {
 
 /** Error: an export of deployment usage without one of its columns is no export of it, or not all of it. */
 function requireMeasure(header: readonly string[], measure: Measure, meter: Meter): number {
-  const column = MEASURE_COLUMNS[measure];
+  const column = measureColumn(measure);
   if (meter !== "deployments" || header.includes(column)) return requireColumn(header, column);
-  const all = METER[meter].measures.map((one) => `"${MEASURE_COLUMNS[one]}"`).join(", ");
+  const all = METER[meter].measures.map((one) => `"${measureColumn(one)}"`).join(", ");
   throw new AnswerFault({
     code: "answer_invalid",
     message: headerMessage(header, `of deployment usage has no column "${column}"`),

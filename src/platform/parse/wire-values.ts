@@ -25,6 +25,11 @@ export function fromWireTime(text: string): number | undefined {
   return instant;
 }
 
+/** ISO 8601 in UTC with `Z`, milliseconds only if there are some. */
+export function toWireTime(instant: number): string {
+  return new Date(instant).toISOString().replace(".000Z", "Z");
+}
+
 function parseTime(text: string): number | undefined {
   if (!TIMESTAMP.test(text)) return undefined;
   const parsed = DateTime.fromISO(text.replace(" ", "T").toUpperCase(), { zone: "utc" });

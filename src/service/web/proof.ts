@@ -3,7 +3,7 @@ import { sourceFlagsOf } from "../../config/config.ts";
 import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../domain/proof/difference.ts";
 import { dayOf, shortInstant } from "../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
-import { METER_NAME, METERS } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
 import { chosenSource } from "./months/routes.ts";
@@ -191,5 +191,5 @@ function difference(row: ListedDifference, source: string): Html {
 /** What the numbers count, where it is not traces of all tiers. */
 function counted({ meter, measure }: ListedDifference): string {
   if (meter === "traces") return "";
-  return `${METER_NAME[meter]}${meter === "deployments" ? ` (${measure})` : ""}, `;
+  return `${METER_NAME[meter]}${METER[meter].measures.length > 1 ? ` (${measure})` : ""}, `;
 }

@@ -3,7 +3,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
 /** What an id stands for: a value of a dimension, or a deployment (docs/platform.md). */
-export type EntityDimension = GroupBy | "deployment";
+export type EntityDimension = GroupBy | "deployment" | "sandbox";
 
 interface Dimension {
   readonly sourceId: number;

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { groupingsFor, METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
@@ -30,15 +30,17 @@ export interface WantedScopes {
   readonly strides: readonly Stride[];
 }
 
-/** Creates the missing scopes of these strides and dimensions for every known workspace of a source. */
+/** Creates the missing scopes of these strides and dimensions for every known workspace of a source, as far as the meter has them. */
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
-  const { kind, tier } = METER[wanted.meter ?? "traces"];
+  const { meter = "traces" } = wanted;
+  const { kind, tier } = METER[meter];
+  const groupings = groupingsFor(meter, wanted.groupings);
   await sql`
     insert into usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
     select ${wanted.sourceId}, ${kind}, ${tier}, g, w.entity_id, s
     from usage.workspace w
     join usage.entity e on e.entity_id = w.entity_id and e.source_id = ${wanted.sourceId}
-    cross join unnest(${[...wanted.groupings]}::text[]) g
+    cross join unnest(${groupings}::text[]) g
     cross join unnest(${[...wanted.strides]}::text[]) s
     where not exists (
       select 1 from usage.scope x

@@ -1,3 +1,4 @@
+import { METER, METERS } from "../../domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 
 interface DimensionColumns {
@@ -17,6 +18,9 @@ export const DIMENSIONS: Readonly<Record<GroupBy, DimensionColumns>> = {
   api_key: { id: "api_key_short_key", title: "API key" },
 };
 
+/** What a "project" of sandbox usage is: a sandbox or snapshot. */
+export const SANDBOX: DimensionColumns = { id: "sandbox_id", title: "sandbox" };
+
 /** What a "project" of deployment usage is: not one of the projects that traces belong to. */
 export const DEPLOYMENT: DimensionColumns = {
   id: "deployment_id",
@@ -24,18 +28,22 @@ export const DEPLOYMENT: DimensionColumns = {
   title: "deployment",
 };
 
-const BLOCK = /^ *-- each dimension( but workspace)?\n(.*?)^ *-- end\n/gms;
+const BLOCK = /^ *-- each (dimension|dimension but workspace|meter and dimension)\n(.*?)^ *-- end\n/gms;
 
 /**
- * Expands SQL of sql/reporting: repeats what stands between `-- each dimension [but workspace]` and `-- end` once for each
- * dimension, and fills in its placeholders. Throws on a placeholder that it does not know.
+ * Expands SQL of sql/reporting: repeats what stands between `-- each dimension [but workspace]` or `-- each meter and dimension` and
+ * `-- end` once for each, and fills in its placeholders. Throws on a placeholder that it does not know.
  */
 export function expandDimensions(sql: string): string {
-  return sql.replace(BLOCK, (_, butWorkspace: string | undefined, body: string) =>
-    GROUPINGS.filter((groupBy) => butWorkspace === undefined || groupBy !== "workspace")
-      .map((groupBy) => fill(body, placeholdersOf(groupBy)))
-      .join(""),
-  );
+  return sql.replace(BLOCK, (_, each: string, body: string) => {
+    const filled =
+      each === "meter and dimension"
+        ? METERS.flatMap((meter) =>
+            METER[meter].groupings.map((dimension) => ({ ...METER[meter], meter, dimension })),
+          )
+        : GROUPINGS.filter((one) => each === "dimension" || one !== "workspace").map(placeholdersOf);
+    return filled.map((placeholders) => fill(body, placeholders)).join("");
+  });
 }
 
 function placeholdersOf(groupBy: GroupBy): Readonly<Record<string, string>> {
@@ -65,10 +73,10 @@ function columnsOf({ id, name }: DimensionColumns): string {
   return `d.dimension_id AS ${id}${name === undefined ? "" : `, d.dimension_name AS ${name}`}`;
 }
 
-function fill(body: string, placeholders: Readonly<Record<string, string>>): string {
+function fill(body: string, placeholders: Readonly<Record<string, unknown>>): string {
   return body.replace(/\{(\w+)\}/g, (found, name: string) => {
     const value = placeholders[name];
-    if (value === undefined) throw new Error(`sql/reporting: unknown placeholder ${found}`);
+    if (typeof value !== "string") throw new Error(`sql/reporting: unknown placeholder ${found}`);
     return value;
   });
 }

@@ -87,8 +87,8 @@ export interface Charge {
   coverage_status: string;
   currency: string;
   day_cost: Numeric | null;
-  day_traces: number | null;
-  day_traces_now: number | null;
+  day_traces: Numeric | null;
+  day_traces_now: Numeric | null;
   day_unit_price: Numeric | null;
   from_quantity: number;
   is_booked: boolean;
@@ -100,7 +100,7 @@ export interface Charge {
   sku: string;
   source_id: number;
   tier: number;
-  traces: number;
+  traces: Numeric;
   unit_price: Numeric;
   usage_date: string;
   workspace_id: number;
@@ -123,7 +123,7 @@ export interface ClosedCharge {
   price_id: number;
   sku: string;
   tier: number;
-  traces: number;
+  traces: Numeric;
   unit_price: Numeric;
   usage_date: string;
   workspace_id: number;
@@ -138,7 +138,7 @@ export interface ClosedCorrection {
   price_id: number;
   sku: string;
   tier: number;
-  traces: number;
+  traces: Numeric;
   unit_price: Numeric;
   usage_date: string;
   workspace_id: number;
@@ -150,7 +150,7 @@ export interface ClosedCost {
   currency: string;
   measure: Generated<string>;
   sku: string;
-  traces: number;
+  traces: Numeric;
   unit_price: Numeric;
   workspace_id: number;
 }

@@ -32,7 +32,7 @@ interface Part {
 
 /** Columns whose sum over the rows of a day means something. */
 const AMOUNTS = [
-  ...["traces", "nodes_executed", "agent_runs", "agent_uptime_seconds"],
+  ...["traces", "nodes_executed", "agent_runs", "agent_uptime_seconds", "lcu", "lsu"],
   ...["quantity", "estimated_cost"],
 ];
 /** Rows per FETCH, as in view-rows.ts. */

@@ -9,11 +9,14 @@ export const COUNTED = [
   "nodes_executed",
   "agent_runs",
   "agent_uptime_seconds",
+  "lcu",
+  "lsu",
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
 export function meterOfCounted(counted: Counted): Meter {
-  return counted === "traces" || counted === "longlived" ? counted : "deployments";
+  if (counted === "traces" || counted === "longlived") return counted;
+  return METER.sandboxes.measures.some((measure) => measure === counted) ? "sandboxes" : "deployments";
 }
 
 /** The scopes and series of it. */

@@ -67,7 +67,7 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
   return sql.join(parts, sql` union all `);
 }
 
-/** A scope of deployments has a series for each measure. */
+/** A scope of deployments or sandboxes has a series for each measure. */
 function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { measure } = seriesTermsOf(counted);
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;

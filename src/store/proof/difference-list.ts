@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { DifferenceKind, DifferenceState } from "../../domain/proof/difference.ts";
+import { inUnits } from "../../domain/usage/amount.ts";
 import { METER, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
@@ -27,7 +28,7 @@ export interface ListedDifference {
   readonly dimensionName: string | null;
   readonly kind: DifferenceKind;
   readonly state: DifferenceState;
-  /** What is stored; of a restatement, what was stored since it. Null: nothing. */
+  /** What is stored, in units of the measure; of a restatement, what was stored since it. Null: nothing. */
   readonly storedTraces: number | null;
   /** What the export or the total says; of a restatement, what was stored before. Null: nothing. */
   readonly otherTraces: number | null;
@@ -82,15 +83,21 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.entity i
       on i.source_id = c.source_id and i.external_id = d.external_id
-     -- A project of deployment usage is a deployment, with ids of its own.
-     and i.dimension = case when c.kind <> 'traces' and c.group_by = 'project' then 'deployment' else c.group_by end
+     -- A project of other usage than traces is a deployment or sandbox, with ids of its own.
+     and i.dimension = case when c.group_by <> 'project' then c.group_by when c.kind = 'langsmith_deployments' then 'deployment'
+                            when c.kind = 'sandboxes' then 'sandbox' else c.group_by end
     left join usage.labelled_entity e on e.entity_id = i.entity_id
     order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
     limit ${most}
   `.execute(db);
   return rows.flatMap(({ usage, tier, ...row }) => {
     const meter = meterOf(usage, tier);
-    return meter === undefined ? [] : [{ ...row, meter }];
+    const { measure, storedTraces, otherTraces } = row;
+    const numbers = {
+      storedTraces: inUnits(measure, storedTraces),
+      otherTraces: inUnits(measure, otherTraces),
+    };
+    return meter === undefined ? [] : [{ ...row, ...numbers, meter }];
   });
 }
 

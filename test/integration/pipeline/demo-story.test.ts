@@ -59,7 +59,7 @@ async function shown({ sql }: Bench) {
        FROM reporting_detail.usage_restatement WHERE ${of} ORDER BY 1, 2`,
     ),
     differences: await sql(
-      `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, state, other_amount - stored_amount AS more
+      `SELECT group_by, (period_start AT TIME ZONE 'UTC')::date::text AS day, state, (other_amount - stored_amount)::bigint AS more
        FROM reporting_detail.usage_reconciliation WHERE ${of} AND state = 'platform_disagrees' ORDER BY 1`,
     ),
     closed: await sql(

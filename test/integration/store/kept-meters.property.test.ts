@@ -26,7 +26,7 @@ const RUNS = times(12);
 const MOST_CLOSES = 5;
 
 const WORKSPACES = ["a", "b"].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
-const OTHERS = ["longlived", "deployments"] as const;
+const OTHERS = ["longlived", "deployments", "sandboxes"] as const;
 const KEPT = ["traces", ...OTHERS] as const;
 type Kept = (typeof KEPT)[number];
 
@@ -65,7 +65,13 @@ const flaw: fc.Arbitrary<Flawed> = fc
     first: fc.integer({ min: 0, max: DAYS - 1 }),
     days: fc.integer({ min: 1, max: 3 }),
   })
-  .map((one) => (one.flaw === "tiers" && one.meter !== "longlived" ? { ...one, flaw: "total" } : one));
+  .map((one) =>
+    one.flaw === "tiers" && one.meter !== "longlived" ? { ...one, flaw: "total" as const } : one,
+  )
+  // Not every meter is split by every dimension.
+  .map((one) =>
+    METER[one.meter].groupings.includes(one.groupBy) ? one : { ...one, groupBy: "project" as const },
+  );
 
 interface Scenario {
   readonly flaws: readonly Flawed[];
@@ -132,7 +138,7 @@ function expected(given: Scenario): string[] {
 /** Loaded intervals of every cell: the whole month of others than traces, but for gaps, and where it is provisional. */
 function coverageOf(flaws: readonly Flawed[]) {
   return KEPT.flatMap((meter) =>
-    GROUPINGS.flatMap((groupBy) =>
+    METER[meter].groupings.flatMap((groupBy) =>
       WORKSPACES.flatMap((workspace) => {
         const own = flaws.filter(
           (one) => one.meter === meter && one.groupBy === groupBy && one.workspace === workspace,
@@ -171,7 +177,8 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
     insert into usage.scope (source_id, kind, trace_tier, group_by, workspace_id, stride)
     select ${sourceId}, m.kind, m.tier, g, w.entity_id, 'day'
     from unnest(${KEPT.map((meter) => METER[meter].kind)}::text[], ${KEPT.map((meter) => METER[meter].tier)}::text[]) m (kind, tier)
-    cross join unnest(${[...GROUPINGS]}::text[]) g
+    join usage.meter_dimension d on d.kind = m.kind and d.trace_tier = m.tier
+    cross join lateral (select d.group_by) g (g)
     cross join usage.workspace w
     on conflict do nothing`.execute(db);
 

@@ -18,7 +18,7 @@ test("differences show both numbers, of the export, of totals and of restatement
   const viewer = await setupViewer(bench, { environment });
 
   const [{ stored = 0 } = {}] = await bench.sql<{ stored: number }>(
-    "SELECT stored_amount AS stored FROM reporting_detail.usage_reconciliation WHERE group_by = 'workspace'",
+    "SELECT stored_amount::bigint AS stored FROM reporting_detail.usage_reconciliation WHERE group_by = 'workspace'",
   );
   const numbers = (first: number, second: number, word: string) =>
     `${first.toLocaleString("en-US")} ${second.toLocaleString("en-US")} ${word}`;

@@ -69,8 +69,12 @@ describe("a range", () => {
 describe("a selection", () => {
   test("is every dimension and workspace by day by default", () => {
     expect(parse()).toMatchObject({ stride: "day" });
-    expect(groupingsOf({})).toEqual(["workspace", "project", "user", "api_key"]);
-    expect(groupingsOf({ groupBy: "user" })).toEqual(["user"]);
+    expect(groupingsOf({}, "traces")).toEqual(["workspace", "project", "user", "api_key"]);
+    expect(groupingsOf({ groupBy: "user" }, "traces")).toEqual(["user"]);
+    expect(groupingsOf({}, "sandboxes")).toEqual(["workspace", "project"]);
+    expect(() => groupingsOf({ groupBy: "user" }, "sandboxes")).toThrow(
+      expect.objectContaining({ code: "dimension_unknown" }),
+    );
     expect(workspacesOf(undefined, ["a", "b"])).toEqual(["a", "b"]);
   });
   test("accepts several workspaces in any case; an unknown one is refused with the known ones", () => {

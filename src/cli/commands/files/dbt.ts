@@ -141,7 +141,7 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,
   group_by: GROUPINGS,
-  "dim_name.group_by": [...GROUPINGS, "deployment"],
+  "dim_name.group_by": [...GROUPINGS, "deployment", "sandbox"],
   stride: STRIDES,
   kind: [...FINDINGS, "name_differs", ...TOTALS, "tier_total", "tier_exceeds"],
   "backfill_status.state": ["running", "paused", "cancelled", "done"],

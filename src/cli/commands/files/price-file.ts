@@ -3,7 +3,13 @@ import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
-import { COUNTED_OVER, PRICED_MEASURES, type PriceLine, parseUnitPrice } from "../../../domain/bill/price.ts";
+import {
+  COUNTED_OVER,
+  measurePriceProblem,
+  PRICED_MEASURES,
+  type PriceLine,
+  parseUnitPrice,
+} from "../../../domain/bill/price.ts";
 import { UsageError } from "../../../errors.ts";
 import { refuse } from "../../../pipeline/bill/import-prices.ts";
 
@@ -193,6 +199,10 @@ const priceSchema = z
     from_quantity: quantity,
     counted_over: countedOver,
     measure,
+  })
+  .superRefine(({ unit_price, measure }, context) => {
+    const problem = measurePriceProblem(unit_price, measure);
+    if (problem !== undefined) context.addIssue({ code: "custom", path: ["unit_price"], message: problem });
   })
   .refine(({ valid_from, valid_to }) => valid_to === null || valid_to > valid_from, {
     path: ["valid_to"],

@@ -91,7 +91,8 @@ const STEERING = [
 async function start(session: Session, options: BackfillOptions): Promise<number> {
   if (options.dryRun === true) return showPreview(session, options);
   const { stride, reprocess } = options;
-  const [range, meter, groupings] = [rangeOf(options), meterOf(options), groupingsOf(options)];
+  const [range, meter] = [rangeOf(options), meterOf(options)];
+  const groupings = groupingsOf(options, meter);
   const wish = { meter, range, stride, groupings, reprocess };
   const planOf = async (source: OpenSource, now: number): Promise<LoadPlan> => {
     const uncounted = await learnAsked(source, meter);

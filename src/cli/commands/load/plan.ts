@@ -49,7 +49,8 @@ const NO_SOURCE = { slug: "default", dataStart: "2026-01-05", workspaceIds: [], 
 export async function showPreview(session: Session, options: Asked): Promise<number> {
   const asked = rangeOf(options);
   const { stride, reprocess = "missing" } = options;
-  const [meter, groupings] = [meterOf(options), groupingsOf(options)];
+  const meter = meterOf(options);
+  const groupings = groupingsOf(options, meter);
   const wish = { meter, range: asked, stride, groupings, reprocess };
   const { config: settings, output } = session;
   const store = settings.databaseUrl === undefined ? undefined : await session.migratedStore();

@@ -1,8 +1,9 @@
 import { type Command, Option } from "commander";
 import { shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS, floorToGrid, STRIDES, type Stride } from "../../../domain/time/stride.ts";
-import { METER_NAME, type Meter, meterFlags, numberName } from "../../../domain/usage/meter.ts";
+import { METER, METER_NAME, type Meter, meterFlags, numberName } from "../../../domain/usage/meter.ts";
 import { type GroupBy, shownId } from "../../../domain/usage/record.ts";
+import { UsageError } from "../../../errors.ts";
 import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
 import type { NotCompared, StrideResult } from "../../../pipeline/proof/reconcile-parts.ts";
 import { counted } from "../../../printable.ts";
@@ -49,12 +50,13 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
   const { config, output } = session;
   const { stride, repair = false } = options;
   const meter = askedMeter(options);
+  if (meter !== undefined && !METER[meter].isExported) throw notExported(meter);
   return reportPerSource(session, {
     kind: "reconcile",
     work: async (source) => {
       const now = await storeNow(source.store.db);
       const range = rangeOf(options, { start: floorToGrid(now - config.reconcileForMs, DAY_MS), end: now });
-      const groupings = groupingsOf(options);
+      const groupings = groupingsOf(options, meter ?? "traces");
       if (repair) {
         const [from, to] = [range.start, range.end].map(shortInstant);
         const detail = `${from} to ${to}${stride === undefined ? "" : ` by ${stride}`}, ${groupings.join(", ")}`;
@@ -67,6 +69,14 @@ async function run(session: Session, options: ReconcileOptions): Promise<number>
     },
     exitOf: exitOfReconcile,
     describe: (results) => linesOf(Object.values(results).map(describeReconcile)),
+  });
+}
+
+function notExported(meter: Meter): UsageError {
+  return new UsageError({
+    code: "not_exported",
+    message: `The platform does not export ${METER_NAME[meter]}, so there is nothing to compare it with.`,
+    next: "Run `usage-etl totals`: it compares the days with sums that the platform makes itself.",
   });
 }
 

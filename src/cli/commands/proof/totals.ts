@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { METER_WORDS, PROVIDER_OUTCOMES, type ProviderOutcome } from "../../../domain/bill/provider.ts";
 import type { Reach } from "../../../domain/planning/windows.ts";
 import { REACHES } from "../../../domain/planning/windows.ts";
-import { METER_NAME, meterFlags, numberName } from "../../../domain/usage/meter.ts";
+import { METER, METER_NAME, meterFlags, numberName } from "../../../domain/usage/meter.ts";
 import { shownId } from "../../../domain/usage/record.ts";
 import type { ProviderResult } from "../../../pipeline/bill/read-bill.ts";
 import { type ReadBill, readBill } from "../../../pipeline/bill/read-bill.ts";
@@ -111,7 +111,7 @@ export function describeTotals(result: TotalsResult): string {
 /** At most five, for the windows whose sum differs. */
 function commandsFor(findings: TotalsResult["findings"]): string[] {
   const commands = findings
-    .filter(({ kind }) => kind === "stride_total")
+    .filter(({ kind, meter }) => kind === "stride_total" && METER[meter].isExported)
     .map(({ meter, groupBy, start, end }) => {
       const flags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
       return `reconcile --from ${instant(start)} --to ${instant(end)} --group-by ${groupBy}${flags}`;

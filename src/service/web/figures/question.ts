@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
 import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from "../../../domain/time/days.ts";
+import { METER } from "../../../domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import { COUNTED, type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
@@ -165,9 +166,11 @@ function bucketOf(given: {
   };
 }
 
-/** Why a question is not answered: costs that a dimension divides are read record by record. */
+/** Why a question is not answered: the platform has no such figure, or costs that a dimension divides would be too many records. */
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
+  if (measure !== "cost" && !METER[meterOfCounted(measure)].groupings.includes(by))
+    return `The platform does not split ${COUNTED_WORDS[measure]} by ${DIMENSION[by]}. Choose workspace or project: a sandbox stands in the place of a project.`;
   if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
   return `Costs by ${DIMENSION[by]} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
@@ -195,12 +198,14 @@ export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   nodes_executed: "nodes executed",
   agent_runs: "agent runs",
   agent_uptime_seconds: "seconds of agent uptime",
+  lcu: "compute units (LCU) of sandboxes",
+  lsu: "storage units (LSU) of sandboxes",
 };
 
-/** What an id stands for. A "project" of deployment usage is a deployment, not one of the projects that have traces. */
+/** What an id stands for. A "project" of other usage than traces is a deployment or sandbox, none of the projects that have traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
-  const isDeployment = measure !== "cost" && dimensionOf(meterOfCounted(measure), by) === "deployment";
-  return isDeployment ? "deployment" : DIMENSION[by];
+  const dimension = measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
+  return dimension === "deployment" || dimension === "sandbox" ? dimension : DIMENSION[dimension];
 }
 
 /** The address of a question, or of one that differs in some points. Undefined leaves a point out. */

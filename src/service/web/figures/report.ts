@@ -3,10 +3,11 @@ import { addMonths, type Days, rangeBefore } from "../../../domain/time/days.ts"
 import { intersect, subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import { type Amount, amountOf, percentOf } from "../../../domain/usage/amount.ts";
+import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
 import { usageCosts } from "../../../store/figures/costs.ts";
+import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
   loadedDays,
@@ -220,6 +221,7 @@ async function tracesOf(
   { question, before, masked, byHours }: Asked,
 ): Promise<Sums> {
   const { per } = question;
+  const { measure: counted } = seriesTermsOf(cells.counted ?? "traces");
   const of = { ...cells, byHours };
   const range = { ...question.range, per };
   // Whole months are read from the month totals, whatever the size of the buckets.
@@ -240,9 +242,9 @@ async function tracesOf(
         : (named.get(row.key) ?? []).map(({ bucket, traces }) => [bucket, traces] as const);
     return {
       ...row,
-      amount: amountOf(row.traces),
-      before: amountOf(row.tracesBefore),
-      byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOf(traces)])),
+      amount: amountOfStored(counted, row.traces),
+      before: amountOfStored(counted, row.tracesBefore),
+      byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOfStored(counted, traces)])),
     };
   });
   return { sums, open: new Set() };

@@ -285,7 +285,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   );
   expect(
     await bench.sql(
-      "SELECT kind, trace_tier, other_amount - stored_amount AS more FROM reporting_detail.usage_reconciliation",
+      "SELECT kind, trace_tier, (other_amount - stored_amount)::bigint AS more FROM reporting_detail.usage_reconciliation",
     ),
   ).toEqual([{ kind: "provider_total", trace_tier: "longlived", more: 3 }]);
   expect((await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default")).toMatchObject([

@@ -21,10 +21,14 @@ const request = (start: number, end: number, groupBy: GroupBy = "user", of = 1):
 
 describe("requests", () => {
   test("by workspace hold 50 workspaces at most, and all others one", () => {
-    expect(batchesOf("workspace", members(120)).map(({ length }) => length)).toEqual([50, 50, 20]);
-    expect(batchesOf("workspace", members(120)).flat()).toEqual(members(120));
-    expect(batchesOf("user", members(3))).toEqual(members(3).map((one) => [one]));
-    expect(batchesOf("workspace", [])).toEqual([]);
+    expect(
+      batchesOf({ meter: "traces", groupBy: "workspace" }, members(120)).map(({ length }) => length),
+    ).toEqual([50, 50, 20]);
+    expect(batchesOf({ meter: "traces", groupBy: "workspace" }, members(120)).flat()).toEqual(members(120));
+    expect(batchesOf({ meter: "traces", groupBy: "user" }, members(3))).toEqual(
+      members(3).map((one) => [one]),
+    );
+    expect(batchesOf({ meter: "traces", groupBy: "workspace" }, [])).toEqual([]);
   });
 
   test("keep the dimension and the window", () => {

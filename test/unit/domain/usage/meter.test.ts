@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { METER, METERS, meterOf, numberName } from "../../../../src/domain/usage/meter.ts";
+import { METER, METERS, type Meter, meterOf, numberName } from "../../../../src/domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, NO_ID, shownId } from "../../../../src/domain/usage/record.ts";
 
 test("a meter is that of a kind and a tier together, and of nothing else", () => {
@@ -8,10 +8,11 @@ test("a meter is that of a kind and a tier together, and of nothing else", () =>
   expect(meterOf("runs", "all")).toBeUndefined();
 });
 
-test("ids by project are projects, but for deployments", () => {
+test("ids by project are projects, but for deployments and sandboxes", () => {
   for (const meter of METERS) {
     const dimensions = GROUPINGS.map((groupBy) => dimensionOf(meter, groupBy));
-    const projects = meter === "deployments" ? "deployment" : "project";
+    const others: Partial<Record<Meter, string>> = { deployments: "deployment", sandboxes: "sandbox" };
+    const projects = others[meter] ?? "project";
     expect(dimensions).toEqual(GROUPINGS.map((groupBy) => (groupBy === "project" ? projects : groupBy)));
   }
 });
@@ -28,6 +29,6 @@ test("no id is shown as (none), and an id that looks like it is told apart", () 
 
 test("a number is named by its meter, and by its measure where records carry several", () => {
   expect(METERS.map((meter) => numberName(meter, "agent_runs"))).toEqual([
-    ...["traces", "long-lived traces", "short-lived traces", "agent_runs"],
+    ...["traces", "long-lived traces", "short-lived traces", "agent_runs", "agent_runs"],
   ]);
 });

@@ -1,0 +1,278 @@
+import { z } from "zod";
+import {
+  DAY_MS,
+  floorToGrid,
+  HOUR_MS,
+  STRIDE_MS,
+  type Stride,
+  strideOfRange,
+} from "../../domain/time/stride.ts";
+import type { Interval } from "../../domain/time/window.ts";
+import { fromUnitText } from "../../domain/usage/amount.ts";
+import { METER } from "../../domain/usage/meter.ts";
+import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
+import { PlatformError } from "../../errors.ts";
+import { faultError } from "../http/errors.ts";
+import type { Asking, PlatformHttp } from "../http/http.ts";
+import { readJson } from "../http/read-body.ts";
+import { AnswerFault, foreignFault, recordFault, tooManyPagesFault } from "../parse/answer-fault.ts";
+import { describeValue, fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
+
+const PATH = "/api/v2/sandboxes/usage/costs";
+
+/** The longest range of one request (docs/platform.md, Sandbox costs). */
+const LONGEST = 31 * DAY_MS;
+/** How many items a page may hold is not documented. A server that refuses this is asked for pages of its own size. */
+const PAGE_SIZE = 1000;
+/** The hours of a day of so many resources fit a page. */
+const FEW = Math.floor(PAGE_SIZE / 24);
+/** Pages that never end must not be followed for ever. */
+const MOST_PAGES = 20_000;
+
+const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().nullish() });
+
+export interface SandboxQuery extends Interval {
+  readonly groupBy: GroupBy;
+  /** Answers name no workspace: the header of the request does. */
+  readonly workspaceId: string;
+}
+
+export interface SandboxIo extends Asking {
+  readonly onRecords: (records: UsageRecord[]) => void;
+  /**
+   * Sends each request of an answer but the first, as whoever asks sends the first one: within the rate limit, and again where
+   * that is worth it. Default: once, and at once.
+   */
+  readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
+}
+
+/**
+ * Passes the compute and storage units of a workspace's sandboxes and snapshots to `onRecords`, in the stride of the range
+ * (`strideOfRange`). Days are sums of hours, and of a workspace with very many resources sums of each. Weeks and longer are
+ * asked for as sums of each resource, so that both ways of asking prove each other. Use no record before it resolves. Errors:
+ * those of `get`; `answer_invalid` with the item.
+ */
+export async function sandboxUsage(
+  http: PlatformHttp,
+  query: SandboxQuery,
+  io: SandboxIo,
+): Promise<{ stride: Stride; records: number }> {
+  const stride = strideOfRange(query.end - query.start);
+  const reader = new SandboxReader(http, query, io);
+  if (stride === "hour" || (stride === "day" && query.groupBy === "project")) {
+    await reader.readHours(query, STRIDE_MS[stride]);
+    return { stride, records: reader.records };
+  }
+  // Of a workspace without sandboxes the days take one request, and of one with few resources no more than their hours do.
+  const resources = stride === "day" ? await reader.resources(query) : Number.POSITIVE_INFINITY;
+  if (resources > FEW) {
+    for (const bucket of partsOf(query, STRIDE_MS[stride])) await reader.readSums(bucket);
+  } else if (resources > 0) await reader.readHours(query, DAY_MS);
+  return { stride, records: reader.records };
+}
+
+type Granularity = "HOUR" | "RESOURCE";
+
+interface PageQuery extends Interval {
+  readonly granularity: Granularity;
+  readonly cursor: string | undefined;
+}
+
+class SandboxReader {
+  /** Items that were passed on. */
+  records = 0;
+  readonly #http: PlatformHttp;
+  readonly #query: SandboxQuery;
+  readonly #io: SandboxIo;
+  #requests = 0;
+  #pageSize: number | undefined = PAGE_SIZE;
+
+  constructor(http: PlatformHttp, query: SandboxQuery, io: SandboxIo) {
+    this.#http = http;
+    this.#query = query;
+    this.#io = io;
+  }
+
+  /** How many resources the range has: those of its parts, added up. */
+  async resources(range: Interval): Promise<number> {
+    let found = 0;
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "RESOURCE")) found += items.length;
+    }
+    return found;
+  }
+
+  /** Sums up the hours of each grid step, such as a day. */
+  async readHours(range: Interval, grid: number): Promise<void> {
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "HOUR"))
+        this.#pass(items, (start) => floorToGrid(start, grid));
+    }
+  }
+
+  /** The sum of a range, which is one bucket. */
+  async readSums(range: Interval): Promise<void> {
+    for (const part of partsOf(range, LONGEST)) {
+      for await (const items of this.#items(part, "RESOURCE")) this.#pass(items, () => range.start);
+    }
+  }
+
+  #pass(items: readonly Item[], bucketOf: (start: number) => number): void {
+    const { groupBy, workspaceId } = this.#query;
+    this.records += items.length;
+    this.#io.onRecords(
+      items.flatMap(({ resourceId, start, units }) =>
+        METER.sandboxes.measures.map((measure, i) => ({
+          bucketStart: bucketOf(start),
+          workspaceId,
+          dimensionId: groupBy === "workspace" ? workspaceId : resourceId,
+          dimensionName: null,
+          measure,
+          traces: units[i] as number,
+        })),
+      ),
+    );
+  }
+
+  /** The items of one range, page after page. An empty page may have others after it (docs/platform.md, Sandbox costs). */
+  async *#items(range: Interval, granularity: Granularity): AsyncGenerator<Item[], void, undefined> {
+    const seen = new Seen(range, granularity);
+    const cursors = new Set<string>();
+    for (let cursor: string | undefined, nth = 0; ; ) {
+      const { answer, page } = await this.#page({ ...range, granularity, cursor });
+      const fail = (fault: AnswerFault) => faultError(fault, answer.body.status, answer.context);
+      try {
+        yield page.items.map((item) => fromWireItem(item, nth++, seen));
+      } catch (error) {
+        throw error instanceof AnswerFault ? fail(error) : error;
+      }
+      const next = page.next_cursor;
+      if (next === null || next === undefined || next === "") return;
+      if (cursors.has(next)) throw fail(foreignFault("its pages have no end: a cursor comes again"));
+      if (this.#requests >= MOST_PAGES) throw fail(tooManyPagesFault(MOST_PAGES));
+      cursors.add(next);
+      cursor = next;
+    }
+  }
+
+  async #page(asked: PageQuery) {
+    const { sendMore } = this.#io;
+    const send = () => this.#send(asked);
+    const page = () => (this.#requests++ === 0 || sendMore === undefined ? send() : sendMore(send));
+    try {
+      return await page();
+    } catch (error) {
+      if (asked.cursor !== undefined && isRefusal(error)) throw cursorError(error);
+      if (this.#pageSize === undefined || !isSizeRefused(error)) throw error;
+      this.#pageSize = undefined;
+      return page();
+    }
+  }
+
+  async #send({ start, end, granularity, cursor }: PageQuery) {
+    const query = new URLSearchParams({
+      start_time: toWireTime(start),
+      end_time: toWireTime(end),
+      granularity,
+      ...(this.#pageSize === undefined ? {} : { page_size: String(this.#pageSize) }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    const { workspaceId } = this.#query;
+    const answer = await this.#http.get({ path: PATH, query, workspaceId, signal: this.#io.signal });
+    return { answer, page: await readJson(answer, pageSchema) };
+  }
+}
+
+function isRefusal(error: unknown): error is PlatformError {
+  return error instanceof PlatformError && [400, 404, 410, 422].includes(error.status ?? 0);
+}
+
+/** The first page was answered, so nothing is wrong with the request but its cursor. Fewer pages are read sooner. */
+function cursorError({ method, url, message }: PlatformError): PlatformError {
+  return new PlatformError({
+    code: "answer_too_large",
+    message: `The server refused the next page, so its cursor may have ended: ${message}`,
+    next: "The days are asked for in smaller parts.",
+    ...{ method, url },
+  });
+}
+
+function isSizeRefused(error: unknown): boolean {
+  if (!isRefusal(error)) return false;
+  // The address has it whatever is refused.
+  const { locations, message, url } = error;
+  return [...locations, message.replaceAll(url, "")].some((text) => text.includes("page_size"));
+}
+
+/** What one resource used in an hour, or in the whole range. */
+interface Item {
+  readonly resourceId: string;
+  readonly start: number;
+  /** Whole millionths, in the order of the meter's measures. */
+  readonly units: readonly number[];
+}
+
+/** The hours of each resource that an answer has named, a bit for each. A page that comes again would be counted twice. */
+class Seen {
+  readonly #range: Interval;
+  readonly #step: number;
+  readonly #bits = new Map<string, Uint8Array>();
+
+  constructor(range: Interval, granularity: Granularity) {
+    this.#range = range;
+    this.#step = granularity === "HOUR" ? HOUR_MS : range.end - range.start;
+  }
+
+  /** Whether it is an instant at which an item of this answer may begin. */
+  fits(start: number): boolean {
+    return (
+      start >= this.#range.start && start < this.#range.end && (start - this.#range.start) % this.#step === 0
+    );
+  }
+
+  /** Returns false for one that came before. */
+  note(resourceId: string, start: number): boolean {
+    const at = (start - this.#range.start) / this.#step;
+    const bits = this.#bits.get(resourceId) ?? new Uint8Array(LONGEST / HOUR_MS / 8);
+    this.#bits.set(resourceId, bits);
+    const bit = 1 << (at % 8);
+    const isNew = ((bits[at >> 3] as number) & bit) === 0;
+    bits[at >> 3] = (bits[at >> 3] as number) | bit;
+    return isNew;
+  }
+}
+
+function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
+  const item = (typeof wire === "object" && wire !== null ? wire : {}) as Record<string, unknown>;
+  const refuse = (field: string, why: string): never => {
+    throw recordFault(
+      `item ${nth}: ${field} is ${describeValue(item[field])}, ${why}`,
+      `items.${nth}.${field}`,
+    );
+  };
+  const textOf = (field: string): string => {
+    const given = item[field];
+    return typeof given === "string" && given !== "" ? given : refuse(field, "not a text");
+  };
+  const resourceId =
+    fromWireId(textOf("resource_id")) ?? refuse("resource_id", "which cannot be kept as an id");
+  const start = fromWireTime(textOf("period_start")) ?? refuse("period_start", "not a timestamp");
+  if (!seen.fits(start)) refuse("period_start", "which is no hour of the range that was asked for");
+  const units = METER.sandboxes.measures.map((measure) => {
+    if (item[measure] === null) refuse(measure, "so what was used is not available yet");
+    return (
+      fromUnitText(textOf(measure)) ??
+      refuse(measure, "not a decimal from 0 on with at most six digits after the point")
+    );
+  });
+  if (!seen.note(resourceId, start)) refuse("resource_id", "which comes twice for the same time");
+  return { resourceId, start, units };
+}
+
+/** Neighbouring parts of a range, each of this length but for the last one. */
+function partsOf({ start, end }: Interval, length: number): Interval[] {
+  return Array.from({ length: Math.ceil((end - start) / length) }, (_, n) => ({
+    start: start + n * length,
+    end: Math.min(start + (n + 1) * length, end),
+  }));
+}

@@ -1,0 +1,228 @@
+import { expect, test } from "vitest";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { amountOf } from "../../../src/domain/usage/amount.ts";
+import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
+import type { FaultStep } from "../../../src/local/standin/faults.ts";
+import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
+import { enterPrices } from "../../support/charges.ts";
+import { type Bench, setup } from "../../support/source.ts";
+
+/** Sandbox usage from the platform's pages to the bill, against the stand-in's own ledger. */
+
+const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
+
+async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
+  const start = new Date(Date.now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
+  return setup({
+    workspaces: [0, 1],
+    ...options,
+    standin: { sandboxes: "on", deploymentStart: start, ...options.standin },
+  });
+}
+
+/** Every hour of the workspaces of a bench, straight from the ledger. */
+function hoursOf({ standin, workspaceIds, dataStart, now }: Bench): SandboxHour[] {
+  return workspaceIds.flatMap((workspaceId) =>
+    standin.sandboxLedger.hours({ workspaceId, start: dataStart, end: now }),
+  );
+}
+
+/** `day workspace id lcu lsu`, in whole millionths. */
+function inLedger(bench: Bench, by: "workspace" | "sandbox"): string[] {
+  const sums = new Map<string, [number, number]>();
+  for (const { resourceId, workspaceId, hour, lcu, lsu } of hoursOf(bench)) {
+    const day = new Date(hour).toISOString().slice(0, 10);
+    const id = by === "workspace" ? workspaceId : resourceId;
+    const key = `${day} ${workspaceId} ${id}`;
+    const [ofLcu, ofLsu] = sums.get(key) ?? [0, 0];
+    sums.set(key, [ofLcu + lcu, ofLsu + lsu]);
+  }
+  return [...sums].map(([key, [lcu, lsu]]) => `${key} ${lcu} ${lsu}`).sort();
+}
+
+async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Promise<string[]> {
+  const rows = await sql<{ line: string }>(
+    `SELECT concat_ws(' ', usage_date, workspace_id, ${by}_id, trim_scale(lcu * 1000000), trim_scale(lsu * 1000000)) AS line
+     FROM reporting_detail.fct_sandbox_usage_${by}_daily WHERE greatest(lcu, lsu) > 0`,
+  );
+  return rows.map(({ line }) => line).sort();
+}
+
+const PATH = "/sandboxes/usage/";
+/** Days of each sandbox are asked for by the hour. */
+const fault = (wrong: Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"], times = 1): FaultStep => ({
+  fault: { kind: "sandbox", wrong },
+  match: { path: PATH, query: { granularity: "HOUR" } },
+  times,
+});
+
+test("days by workspace and sandbox are the hours of the platform, added up to the last digit", async () => {
+  const bench = await setupSandboxes();
+  const { run } = await bench.sync(ALL);
+  expect(run.failures).toEqual([]);
+  expect(inLedger(bench, "sandbox").length).toBeGreaterThan(10);
+  for (const by of ["workspace", "sandbox"] as const)
+    expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
+
+  // Asked again, nothing changes; what changes late is seen.
+  await bench.sync(ALL);
+  expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+  const last = hoursOf(bench).at(-1) as SandboxHour;
+  bench.standin.sandboxLedger.change({
+    resourceId: last.resourceId,
+    at: last.hour,
+    measure: "lcu",
+    delta: 123_457,
+  });
+  await bench.sync(ALL);
+  expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+
+  // Nothing of it is a trace, and traces are none of it.
+  const kinds = await bench.sql<{ kind: string; dimensions: string }>(
+    "SELECT kind, string_agg(DISTINCT group_by, ' ' ORDER BY group_by) AS dimensions FROM usage.scope GROUP BY kind ORDER BY kind",
+  );
+  expect(kinds).toEqual([
+    { kind: "sandboxes", dimensions: "project workspace" },
+    { kind: "traces", dimensions: "api_key project user workspace" },
+  ]);
+});
+
+test.each([
+  ...(["repeated-page", "endless", "cursor-expired"] as const),
+  ...(["null", "negative", "many-digits", "off-hour"] as const),
+])("what cannot be (%s) is refused; nothing is doubled, and the rest is loaded", async (wrong) => {
+  // So long that hours take several pages.
+  const bench = await setupSandboxes({ workspaces: [0], days: 45 });
+  const ledger = inLedger(bench, "sandbox");
+  // Always, and once.
+  for (const times of [1000, 1]) {
+    bench.standin.faults.script(fault(wrong, times));
+    await bench.sync(ALL);
+    expect(bench.standin.faults.inspect().fired).toBeGreaterThan(0);
+    bench.standin.faults.clear();
+    const stored = await inViews(bench, "sandbox");
+    expect(stored.filter((line) => !ledger.includes(line))).toEqual([]);
+    if (times > 1 && wrong !== "repeated-page" && wrong !== "cursor-expired") expect(stored).toEqual([]);
+    const ofWorkspace = await inViews(bench, "workspace");
+    expect(ofWorkspace.filter((line) => !inLedger(bench, "workspace").includes(line))).toEqual([]);
+    await bench.passTime();
+  }
+  await bench.sync(ALL);
+  expect(await inViews(bench, "sandbox")).toEqual(ledger);
+  expect(await inViews(bench, "workspace")).toEqual(inLedger(bench, "workspace"));
+});
+
+test("days of a workspace with many sandboxes are sums by resource, and equal the sums of their hours", async () => {
+  const bench = await setupSandboxes({ workspaces: [0], standin: { scale: 25 } });
+  await bench.sync(ALL);
+  const daily = bench.standin.requests.recent.filter(({ url }) => url.includes("granularity=RESOURCE"));
+  expect(daily.length).toBeGreaterThan(7);
+  for (const by of ["workspace", "sandbox"] as const)
+    expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
+});
+
+test("an empty page is not the end", async () => {
+  const bench = await setupSandboxes({ workspaces: [0], days: 45 });
+  bench.standin.faults.script(fault("empty-page", 3));
+  await bench.sync(ALL);
+  expect(bench.standin.faults.inspect().fired).toBe(3);
+  expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+});
+
+test("sums by resource prove the days, and one that differs is a finding in its own units", async () => {
+  const bench = await setupSandboxes({ days: 45, workspaces: [0] });
+  await bench.sync(ALL);
+  const source = await bench.open(ALL);
+  const good = await checkTotals(source, "all");
+  const sandboxes = good.others.find(({ meter }) => meter === "sandboxes");
+  expect(good.findings).toEqual([]);
+  expect(sandboxes?.daysProved).toBeGreaterThan(60);
+
+  // By resource the platform says more than by the hour.
+  const { resourceId, hour } = hoursOf(bench).find(
+    ({ hour }) => hour > bench.today - 20 * DAY_MS,
+  ) as SandboxHour;
+  bench.standin.sandboxLedger.contradictions.push({
+    resourceId,
+    at: hour,
+    measure: "lsu",
+    delta: 250_000,
+  });
+  const [first] = (await checkTotals(source, "all")).findings;
+  expect(first).toMatchObject({ meter: "sandboxes", measure: "lsu", state: "platform_disagrees" });
+  expect((first?.controlTraces ?? 0) - (first?.storedTraces ?? 0)).toBeCloseTo(0.25, 9);
+});
+
+test("compute and storage units are charged to the last digit, by workspace, sandbox, bill and FOCUS", async () => {
+  const bench = await setupSandboxes();
+  await bench.sync(ALL);
+  const prices = { lcu: "1.5", lsu: "0.0625" } as const;
+  await enterPrices(
+    bench.store,
+    (["lcu", "lsu"] as const).map((measure) => ({
+      ...{
+        sku: `sandbox-${measure}`,
+        unitPrice: prices[measure],
+        measure,
+        currency: "USD",
+        from: "2020-01-01",
+      },
+    })),
+  );
+  // Ten digits after the point: six of the units and four of the price.
+  const expected = hoursOf(bench).reduce(
+    (sum, { lcu, lsu }) => sum + BigInt(lcu) * 15_000n + BigInt(lsu) * 625n,
+    0n,
+  );
+  expect(expected).toBeGreaterThan(0n);
+  const costs = {
+    workspace: "SELECT sum(estimated_cost) AS cost FROM reporting.fct_cost_workspace_daily",
+    sandbox: "SELECT sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_sandbox_daily",
+    project: "SELECT sum(estimated_cost) AS cost FROM reporting.fct_cost_project_daily",
+    user: "SELECT sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_user_daily",
+    bill: "SELECT sum(estimated_cost) AS cost FROM reporting.usage_bill_monthly WHERE service = 'sandboxes'",
+    focus: `SELECT sum("BilledCost") AS cost FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ServiceName" LIKE '%sandboxes'`,
+  };
+  for (const [where, text] of Object.entries(costs)) {
+    const [row] = await bench.sql<{ cost: string }>(text);
+    expect(amountOf(row?.cost ?? ""), where).toBe(expected);
+  }
+  const units = await bench.sql<{ differs: string }>(
+    `SELECT "SkuId" AS differs FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ContractedCost" <> "ContractedUnitPrice" * "PricingQuantity"`,
+  );
+  expect(units).toEqual([]);
+  const [wrong] = await bench.sql<{ wrong: number }>(
+    "SELECT count(*)::integer AS wrong FROM usage.source, usage.wrong_charges(source_id)",
+  );
+  expect(wrong).toEqual({ wrong: 0 });
+  // Each sandbox's part is what it used.
+  const parts = await bench.sql<{ sandbox_id: string; quantity: string }>(
+    "SELECT sandbox_id, trim_scale(sum(quantity) * 1000000)::text AS quantity FROM reporting_detail.fct_cost_sandbox_daily WHERE measure = 'lcu' GROUP BY 1 ORDER BY 1",
+  );
+  const used = Map.groupBy(hoursOf(bench), ({ resourceId }) => resourceId);
+  expect(parts).toEqual(
+    [...used]
+      .map(([sandbox_id, hours]) => ({
+        sandbox_id,
+        quantity: String(hours.reduce((sum, { lcu }) => sum + lcu, 0)),
+      }))
+      .filter(({ quantity }) => quantity !== "0")
+      .sort((a, b) => (a.sandbox_id < b.sandbox_id ? -1 : 1)),
+  );
+});
+
+test("a server without sandboxes is asked once, and one whose workspaces have none is told so", async () => {
+  const bench = await setupSandboxes({ standin: { sandboxes: "off" } });
+  await bench.sync(ALL);
+  const asked = () => bench.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
+  expect(asked()).toBe(1);
+  await bench.sync(ALL);
+  expect(asked()).toBe(1);
+
+  const empty = await setupSandboxes({ workspaces: [4] });
+  await empty.sync(ALL);
+  const [learned] = await empty.sql<{ is_available: boolean; evidence: string }>(
+    "SELECT is_available, evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
+  );
+  expect(learned).toEqual({ is_available: false, evidence: "it answers no usage of sandboxes" });
+});
