@@ -192,7 +192,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
     ["demo-bill", 1],
   ]);
   expect(await of(0, "backfill", "list")).toMatchObject([{ source: "demo-trouble", state: "paused" }]);
-  expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(1);
+  expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(3);
   await of(0, "doctor");
   // A configuration of a person's own, whatever it is, is never replaced.
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });

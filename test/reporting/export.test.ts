@@ -104,13 +104,13 @@ describe("formats", () => {
       {
         ...{
           x_UsageDate: "2026-03-01",
-          ConsumedQuantity: "9007199254740991",
+          ConsumedQuantity: "9007199254740991.000000",
           BilledCost: "2702159.7764222973",
         },
         ...{ x_IsFinal: true, InvoiceId: null, ChargePeriodStart: "2026-03-01T00:00:00Z" },
       },
       {
-        ...{ x_UsageDate: "2026-03-02", ConsumedQuantity: "7", BilledCost: "0.0000000021" },
+        ...{ x_UsageDate: "2026-03-02", ConsumedQuantity: "7.000000", BilledCost: "0.0000000021" },
         ...{ x_IsFinal: true, InvoiceId: null, ChargePeriodStart: "2026-03-02T00:00:00Z" },
       },
       "",

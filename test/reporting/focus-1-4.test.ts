@@ -11,7 +11,7 @@ const charges = async (client: pg.Client) =>
   (
     await client.query<Record<string, string>>(`
       SELECT to_char("x_BillingMonth", 'YYYY-MM') AS month, "x_UsageDate" AS day, right("SubAccountId", 1) AS of,
-             coalesce("ChargeClass", '-') AS class, "PricingQuantity" AS traces,
+             coalesce("ChargeClass", '-') AS class, trim_scale("PricingQuantity") AS traces,
              trim_scale("ContractedUnitPrice") AS price, trim_scale("BilledCost") AS cost
       FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth", 2, 3, "ContractedUnitPrice"`)
   ).rows.map((row) => Object.values(row).join(" "));

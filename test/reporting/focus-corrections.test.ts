@@ -21,7 +21,7 @@ async function setupClosed() {
 
 async function corrections({ reader }: Bench) {
   const { rows } = await reader.query<Record<string, string>>(`
-    SELECT to_char("x_BillingMonth", 'MM') AS month, to_char("x_UsageDate", 'MM-DD') AS day, "PricingQuantity" AS traces,
+    SELECT to_char("x_BillingMonth", 'MM') AS month, to_char("x_UsageDate", 'MM-DD') AS day, trim_scale("PricingQuantity") AS traces,
            trim_scale("ContractedUnitPrice") AS price, "x_IsFinal" AS final, "x_CoverageStatus" AS status
     FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ChargeClass" = 'Correction' ORDER BY 1, 2, 4`);
   return rows.map((row) => Object.values(row).join(" "));

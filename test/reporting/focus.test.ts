@@ -78,7 +78,7 @@ describe("which price applies", () => {
     ]);
     const client = await connectPlain(bench.url, "usage_reader");
     const { rows } = await client.query(
-      `SELECT "x_UsageDate" AS day, "ConsumedQuantity" AS traces, "EffectiveCost" AS cost, "x_IsFinal" AS final,
+      `SELECT "x_UsageDate" AS day, trim_scale("ConsumedQuantity") AS traces, "EffectiveCost" AS cost, "x_IsFinal" AS final,
               "x_CoverageStatus" AS status, "ChargeDescription" AS words
        FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "SubAccountId", 1`,
     );

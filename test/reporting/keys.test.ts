@@ -1,5 +1,6 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { METER } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -57,10 +58,13 @@ async function fill(store: Store, slug: string): Promise<void> {
         const rows = rowsOf(["2026-02-25", "2026-03-01"], meter === "longlived" ? 5 : 1);
         await loadRows(store, { sourceId, meter, groupBy, workspaceId, window, rows });
       }
-      await loadDeploymentRows(store, {
-        ...{ sourceId, groupBy, workspaceId, window: windowOf("day", "2026-02-25", "2026-03-02") },
-        rows: ids.map((id) => ["2026-02-26", id, [1, 2, 3]] as const),
-      });
+      for (const meter of ["deployments", "sandboxes"] as const) {
+        if (!METER[meter].groupings.includes(groupBy)) continue;
+        await loadDeploymentRows(store, {
+          ...{ meter, sourceId, groupBy, workspaceId, window: windowOf("day", "2026-02-25", "2026-03-02") },
+          rows: ids.map((id) => ["2026-02-26", id, [1, 2, 3]] as const),
+        });
+      }
       await failScopes(store, {
         scopeIds: await scopesOf(store.db, { sourceId, groupBy, stride: "day", workspaceIds: [workspaceId] }),
         period: windowOf("day", "2026-03-02", "2026-03-08"),
@@ -116,7 +120,7 @@ const OTHERS = `
   INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess)
     SELECT source_id, 'day', '2026-01-05Z', '2026-01-06Z', '{project}', '{a}', 'missing' FROM usage.source, generate_series(1, 2);
   INSERT INTO usage.sku (name, measure)
-    VALUES ('base', 'traces'), ('extended', 'traces'), ('runs', 'agent_runs'), ('upgrade', 'longlived');
+    VALUES ('base', 'traces'), ('extended', 'traces'), ('runs', 'agent_runs'), ('units', 'lcu'), ('upgrade', 'longlived');
   INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
     SELECT sku_id, 0.5, 'USD', '2026-01-01', CASE name WHEN 'extended' THEN '2026-03-01'::date END FROM usage.sku;
   INSERT INTO usage.price_tier SELECT price_id, 2, 0.4 FROM usage.price;

@@ -320,7 +320,7 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
     { sku: "uptime", unitPrice: "0.001", measure: "agent_uptime_seconds" },
   ]);
   expect(
-    await lines(`SELECT "SkuId", "SkuMeter", "ConsumedQuantity", "ConsumedUnit", "PricingUnit", "BilledCost", "ServiceName"
+    await lines(`SELECT "SkuId", "SkuMeter", trim_scale("ConsumedQuantity"), "ConsumedUnit", "PricingUnit", "BilledCost", "ServiceName"
                  FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`),
   ).toEqual([
     "base Traces 100 Traces Traces 50.0000000000 Agent platform traces",
@@ -329,7 +329,9 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
     "uptime Agent Uptime 3600 Seconds Seconds 3.6000000000 Agent platform deployments",
   ]);
   expect(
-    await lines("SELECT sku, measure, traces, quantity FROM reporting.fct_cost_workspace_daily ORDER BY 1"),
+    await lines(
+      "SELECT sku, measure, traces, trim_scale(quantity) FROM reporting.fct_cost_workspace_daily ORDER BY 1",
+    ),
   ).toEqual([
     "base traces 100 100",
     "extended longlived 30 30",
@@ -343,7 +345,7 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
   ]);
   expect(
     await lines(
-      `SELECT "SkuId", "ConsumedQuantity", "BilledCost" FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
+      `SELECT "SkuId", trim_scale("ConsumedQuantity"), "BilledCost" FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 1`,
     ),
   ).toEqual(["extended 30 135.0000000000", "short 70 35.0000000000"]);
   expect(await lines("SELECT * FROM reporting_detail.usage_unpriced_daily")).toEqual([]);
@@ -360,7 +362,7 @@ test("costs of tiers and deployments belong to who used them, by user, project a
     { sku: "runs", unitPrice: "0.01", measure: "agent_runs" },
   ]);
   const shown = (dimension: string, id: string) =>
-    lines(`SELECT sku, right(${id}, 6), quantity, trim_scale(estimated_cost), is_final, coverage_status
+    lines(`SELECT sku, right(${id}, 6), trim_scale(quantity), trim_scale(estimated_cost), is_final, coverage_status
            FROM ${inSchema(`fct_cost_${dimension}_daily`)} ORDER BY 1, 2`);
   expect(await shown("user", "user_id")).toEqual([
     "extended (none) 12 54 t ok",
@@ -436,7 +438,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
   expect(closed).toMatchObject({ state: "closed" });
   await loadDeploymentRows(store, { ...answer, rows: deployments, settleAfterMs: ALWAYS });
   expect(
-    await lines(`SELECT sku, measure, closed_traces, closed_cost, adjustment_cost FROM reporting_detail.fct_month_close_cost
+    await lines(`SELECT sku, measure, trim_scale(closed_traces), closed_cost, adjustment_cost FROM reporting_detail.fct_month_close_cost
                  WHERE workspace_id = '${WORKSPACE}' ORDER BY 1`),
   ).toEqual([
     "base traces 10 10.0000000000 0.0000000000",
@@ -446,7 +448,7 @@ test("a close keeps the final charges of tiers and deployments; others become ch
   // An upgrade after the close costs more in the first open month, and no trace is added.
   await loadRows(store, { ...answer, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
   expect(
-    await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", "ConsumedQuantity", "ConsumedUnit", "x_IsFinal"
+    await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", trim_scale("ConsumedQuantity"), "ConsumedUnit", "x_IsFinal"
                  FROM reporting_detail.focus_1_4_cost_and_usage WHERE "SubAccountId" = '${WORKSPACE}' ORDER BY 1, 2`),
   ).toEqual([
     "base 2026-03-01 - 10 Traces t",

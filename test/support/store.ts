@@ -66,18 +66,19 @@ export async function loadRows(
   return loadRecords(store, { ...given, meter: given.meter ?? "traces" }, records);
 }
 
-/** The same of an answer about deployments. */
+/** The same of an answer about deployments, or about sandboxes in millionths of a unit. */
 export async function loadDeploymentRows(
   store: Store,
-  given: GivenAnswer & { rows: readonly DeploymentRow[] },
+  given: GivenAnswer & { meter?: "deployments" | "sandboxes"; rows: readonly DeploymentRow[] },
 ): Promise<LoadResult> {
+  const { meter = "deployments" } = given;
   const records = given.rows.flatMap(([bucket, dimensionId, measures, name]) =>
-    METER.deployments.measures.map((measure, at) => ({
+    METER[meter].measures.map((measure, at) => ({
       ...{ bucketStart: Date.parse(bucket), workspaceId: null, dimensionId, dimensionName: name ?? null },
       ...{ traces: measures[at] ?? 0, measure },
     })),
   );
-  return loadRecords(store, { ...given, meter: "deployments" }, records);
+  return loadRecords(store, { ...given, meter }, records);
 }
 
 async function loadRecords(

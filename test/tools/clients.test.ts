@@ -105,7 +105,7 @@ const ANSWERS = [
   ["2026-03-01", String(BIG), "t"],
   ["2026-03-01T00:00:00Z", String(BIG)],
   [String(2n * BIG)],
-  ["2026-03-01", String(BIG), COST],
+  ["2026-03-01", `${BIG}.000000`, COST],
   ["usage_reader"],
 ];
 
