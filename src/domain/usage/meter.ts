@@ -17,7 +17,7 @@ export const MEASURES = [
 ] as const;
 /**
  * A number that a record carries; seconds for `agent_uptime_seconds`, a raw sum over replicas; of `lcu` and `lsu`, compute and
- * storage units, which have six digits after the point, whole millionths (`storedUnits`).
+ * storage units, which have six digits after the point, whole millionths (src/domain/usage/amount.ts).
  */
 export type Measure = (typeof MEASURES)[number];
 

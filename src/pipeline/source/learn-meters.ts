@@ -69,6 +69,8 @@ export async function learnMeters(
     // What is counted stays counted until an answer says that it is not.
     const isDoubtful = lesson.state === "unknown" || lesson.isEmpty === true;
     if (isDoubtful && before?.isAvailable === true) continue;
+    // A first look that broke off is made again, over all time: what is kept says that there was one.
+    if (meter === "sandboxes" && lesson.state === "unknown" && before === undefined) continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: new Date(start).toISOString().slice(0, 10) };
     await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });

@@ -63,7 +63,7 @@ export async function sandboxUsage(
     await reader.readHours(query, STRIDE_MS[stride]);
     return { stride, records: reader.records };
   }
-  // Of a workspace without sandboxes the days take one request, and of one with few resources no more than their hours do.
+  // A workspace without sandboxes takes one request, whatever the days. Of few resources, hours are fewer requests than days.
   const resources = stride === "day" ? await reader.resources(query) : Number.POSITIVE_INFINITY;
   if (resources > FEW) {
     for (const bucket of partsOf(query, STRIDE_MS[stride])) await reader.readSums(bucket);
@@ -192,7 +192,7 @@ function cursorError({ method, url, message }: PlatformError): PlatformError {
   return new PlatformError({
     code: "answer_too_large",
     message: `The server refused the next page, so its cursor may have ended: ${message}`,
-    next: "The days are asked for in smaller parts.",
+    next: "Fewer days are asked for at once. If one day alone is refused, its cursors end too soon: ask whoever runs the server.",
     ...{ method, url },
   });
 }

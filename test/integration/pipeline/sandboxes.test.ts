@@ -211,6 +211,37 @@ test("compute and storage units are charged to the last digit, by workspace, san
   );
 });
 
+test("a server that refuses the size of a page is asked for pages of its own size", async () => {
+  const bench = await setupSandboxes({ workspaces: [0] });
+  const detail = [{ loc: ["query", "page_size"], msg: "at most 100", type: "value_error" }];
+  bench.standin.faults.script({
+    fault: {
+      kind: "status",
+      status: 422,
+      body: JSON.stringify({ detail }),
+      content_type: "application/json",
+    },
+    match: { path: PATH, query: { page_size: "1000" } },
+    times: 1000,
+  });
+  await bench.sync(ALL);
+  expect(bench.standin.faults.inspect().fired).toBeGreaterThan(0);
+  expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
+});
+
+test("a first look for sandboxes that broke off is made again over all time", async () => {
+  // Nobody uses sandboxes there.
+  const bench = await setupSandboxes({ workspaces: [4], days: 45 });
+  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: { path: PATH }, times: 1 });
+  await bench.sync(ALL);
+  await bench.passTime();
+  const before = bench.standin.requests.count;
+  await bench.sync(ALL);
+  const urls = bench.standin.requests.recent.slice(before).map(({ url }) => url);
+  const first = new Date(bench.dataStart).toISOString().slice(0, 10);
+  expect(urls.filter((url) => url.includes(`${PATH}costs?start_time=${first}`))).toHaveLength(1);
+});
+
 test("a server without sandboxes is asked once, and one whose workspaces have none is told so", async () => {
   const bench = await setupSandboxes({ standin: { sandboxes: "off" } });
   await bench.sync(ALL);
