@@ -6,6 +6,7 @@ import {
   describeUnpriced,
   isForSame,
   measureOf,
+  measurePriceProblem,
   overlaps,
   type Price,
   parseUnitPrice,
@@ -152,4 +153,13 @@ test("costs say what they leave out, and are none without prices", () => {
   expect(describeCosts(NONE)).toBe("Every loaded day with usage has a price.");
   expect(describeCosts({ ...NONE, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
   expect(describeCosts({ ...DAYS, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
+});
+
+test("a price of units has at most four digits after the point, so that each cost has ten; other prices have ten", () => {
+  for (const measure of ["lcu", "lsu"] as const) {
+    expect(measurePriceProblem("1.2345", measure)).toBeUndefined();
+    expect(measurePriceProblem("12", measure)).toBeUndefined();
+    expect(measurePriceProblem("1.23456", measure)).toMatch(/^has more than 4 digits after the point/);
+  }
+  expect(measurePriceProblem("0.0123456789", "traces")).toBeUndefined();
 });
