@@ -46,6 +46,11 @@ export function define(command: Command): void {
         .default("off"),
     )
     .addOption(
+      new Option("--evaluators <how>", "answer the spend of evaluators, or not have it")
+        .choices(["on", "off"])
+        .default("off"),
+    )
+    .addOption(
       new Option("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)")
         .choices(["zero", "absent"])
         .default("zero"),

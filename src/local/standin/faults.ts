@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { instantOf, strideNames, strideOf } from "./billing/stride.ts";
+import { EVALUATOR_SPEND } from "./engine/evaluators.ts";
 import { deploymentMeasures } from "./engine/ledger.ts";
 import { dice } from "./engine/random.ts";
 import { SANDBOX_COSTS } from "./engine/sandboxes.ts";
@@ -59,6 +60,14 @@ const faultSchema = z.discriminatedUnion("kind", [
       "many-digits",
       "off-hour",
     ]),
+  }),
+  /**
+   * Of evaluator spend. They spoil the first day of the first group (its spend is negative or text, its date is before the
+   * period, or it comes twice), or the first group: it comes twice, or lacks the id of its rule.
+   */
+  z.strictObject({
+    kind: z.literal("evaluators"),
+    wrong: z.enum(["negative", "not-a-number", "other-day", "day-twice", "group-twice", "no-rule"]),
   }),
   /** A tier that holds more than all tiers: each record one trace more. */
   z.strictObject({ kind: z.literal("tier-excess") }),
@@ -145,6 +154,12 @@ const NAMED = {
   "sandbox-negative": { kind: "sandbox", wrong: "negative" },
   "sandbox-many-digits": { kind: "sandbox", wrong: "many-digits" },
   "sandbox-off-hour": { kind: "sandbox", wrong: "off-hour" },
+  "evaluators-negative": { kind: "evaluators", wrong: "negative" },
+  "evaluators-not-a-number": { kind: "evaluators", wrong: "not-a-number" },
+  "evaluators-other-day": { kind: "evaluators", wrong: "other-day" },
+  "evaluators-day-twice": { kind: "evaluators", wrong: "day-twice" },
+  "evaluators-group-twice": { kind: "evaluators", wrong: "group-twice" },
+  "evaluators-no-rule": { kind: "evaluators", wrong: "no-rule" },
 } as const satisfies Record<string, Fault>;
 export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
 export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
@@ -316,6 +331,10 @@ function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boo
     // Only a cursor that is sent can have expired.
     const isMet = fault.wrong !== "cursor-expired" || query.cursor !== undefined;
     return path === SANDBOX_COSTS && isMet;
+  }
+  if (fault.kind === "evaluators") {
+    const hasRules = query.group_by === undefined || query.group_by === "run_rule";
+    return EVALUATOR_SPEND.some((one) => one === path) && (hasRules || fault.wrong !== "no-rule");
   }
   if (fault.kind === "measure") return isOfDeployments;
   if (fault.kind === "tier-excess") return query.trace_tier !== undefined && !isOfDeployments;

@@ -9,6 +9,7 @@ import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
 import { billing } from "./routes/billing.ts";
 import { controlPlane } from "./routes/control-plane.ts";
+import { evaluators } from "./routes/evaluators.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
 import { threads } from "./routes/threads.ts";
@@ -106,6 +107,7 @@ function build(world: World): FastifyInstance {
   open(app, world, [
     ...billing(world),
     ...sandboxes(world),
+    ...evaluators(world),
     ...organisationRoutes(world),
     ...controlPlane(world, templates, deployments),
     ...threads(runs),

@@ -38,6 +38,8 @@ export const settingsSchema = z.strictObject({
   a2a: z.enum(["specified", "live"]),
   /** Off: the costs of sandboxes are not answered, as on servers that do not have them (docs/platform.md, Sandbox costs). */
   sandboxes: z.enum(["on", "off"]),
+  /** Off: the spend of evaluators is not answered, as on servers that do not have it (docs/platform.md, Evaluator spend). */
+  evaluators: z.enum(["on", "off"]),
   /** False: template calls are gone, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: z.boolean(),
 });
@@ -64,6 +66,7 @@ export const DEFAULT_SETTINGS: Settings = {
   http: { disable_a2a: false },
   a2a: "specified",
   sandboxes: "off",
+  evaluators: "off",
   templates: true,
 };
 

@@ -1,6 +1,7 @@
 import type { StrideName } from "./billing/stride.ts";
 import { Access } from "./engine/access.ts";
 import { Bill } from "./engine/bill.ts";
+import { EvaluatorLedger } from "./engine/evaluators.ts";
 import {
   type Cell,
   DeploymentLedger,
@@ -73,6 +74,7 @@ export class World {
   ledger!: Ledger;
   deploymentLedger!: DeploymentLedger;
   sandboxLedger!: SandboxLedger;
+  evaluatorLedger!: EvaluatorLedger;
   access!: Access;
   bill!: Bill;
   faults!: Faults;
@@ -140,6 +142,7 @@ export class World {
       now,
     });
     this.sandboxLedger = new SandboxLedger({ seed, organisation, start: deploymentStart, now });
+    this.evaluatorLedger = new EvaluatorLedger({ seed, organisation, start: dataStart, now });
     this.access = new Access(apiKey, organisation);
     this.access.organizationScoped = organizationScoped;
     this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });

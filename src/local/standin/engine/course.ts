@@ -2,7 +2,7 @@ import type { Rhythm, Stream } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 export const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+export const DAY = 24 * HOUR;
 
 /** The seeded history of streams from a first day on, added up as far as asked. */
 export class Course {

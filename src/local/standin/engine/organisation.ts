@@ -79,6 +79,32 @@ export interface Sandbox {
   dropped: boolean;
 }
 
+interface Dataset {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Attaches an evaluator to a project or to a dataset: one of the two is null. */
+export interface EvaluatorRule {
+  readonly id: string;
+  readonly name: string;
+  readonly project: Project | null;
+  readonly dataset: Dataset | null;
+  /** The most that it may spend in a week, in USD. Null: no limit. */
+  limitUsd: number | null;
+  /** Removed from every answer, its past too. */
+  dropped: boolean;
+}
+
+/** Judges traces by a model or by code (docs/platform.md, Evaluator spend). */
+export interface Evaluator {
+  readonly id: string;
+  readonly name: string;
+  readonly type: "llm" | "code";
+  readonly workspace: Workspace;
+  readonly rules: readonly EvaluatorRule[];
+}
+
 export interface Organisation {
   readonly id: string;
   readonly name: string;
@@ -90,6 +116,7 @@ export interface Organisation {
   readonly deployments: Project[];
   readonly deploymentStreams: Stream[];
   readonly sandboxes: Sandbox[];
+  readonly evaluators: Evaluator[];
   /** Seeded as unreadable for the key. */
   readonly unreadable: readonly Workspace[];
 }
@@ -103,6 +130,11 @@ export const deploymentOf = ({ deployments }: Organisation, id: string): Project
   deployments.find((one) => one.id === id) ?? missing("deployment", id);
 export const sandboxOf = ({ sandboxes }: Pick<Organisation, "sandboxes">, id: string): Sandbox =>
   sandboxes.find((one) => one.id === id) ?? missing("sandbox", id);
+export const evaluatorRuleOf = (
+  { evaluators }: Pick<Organisation, "evaluators">,
+  id: string,
+): EvaluatorRule =>
+  evaluators.flatMap(({ rules }) => rules).find((one) => one.id === id) ?? missing("evaluator rule", id);
 export const userOf = ({ users }: Organisation, id: string): User =>
   users.find((one) => one.id === id) ?? missing("user", id);
 export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>

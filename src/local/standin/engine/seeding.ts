@@ -1,5 +1,7 @@
 import { HOUR } from "./course.ts";
 import {
+  type Evaluator,
+  type EvaluatorRule,
   type Key,
   type Organisation,
   type Project,
@@ -83,6 +85,7 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
     deployments: [],
     deploymentStreams: [],
     sandboxes: [],
+    evaluators: [],
     unreadable: workspaces.slice(UNREADABLE),
   };
   workspaces.forEach((_, w) => {
@@ -90,6 +93,7 @@ export function seedOrganisation({ seed, scale }: { seed: number; scale: number 
   });
   seedDeployments(organisation, seed);
   seedSandboxes(organisation, { seed, many });
+  seedEvaluators(organisation, seed);
   return organisation;
 }
 
@@ -222,6 +226,32 @@ function seedSandboxes(
       });
     }
   }
+}
+
+const EVALUATOR_NAMES = ["correctness", 'tone, "strict"', "=safety"];
+
+/**
+ * Three in the first workspace, and up to three in each other one with projects: by a model, by code, and by a model on a
+ * dataset. Dice of their own, for the same reason.
+ */
+function seedEvaluators(organisation: Organisation, seed: number): void {
+  const roll = dice(seed + 49_979_687);
+  organisation.workspaces.forEach((workspace, w) => {
+    const projects = organisation.projects.filter((one) => one.workspace === workspace);
+    const count = w === 0 ? EVALUATOR_NAMES.length : roll.below(EVALUATOR_NAMES.length + 1);
+    if (projects.length === 0) return;
+    EVALUATOR_NAMES.slice(0, count).forEach((name, e) => {
+      const type: Evaluator["type"] = e === 1 ? "code" : "llm";
+      const id = roll.uuid();
+      const attached = e === 2 ? [null] : roll.some(projects, 1 + roll.below(3));
+      const rules = attached.map((project, r): EvaluatorRule => {
+        const dataset = project === null ? { id: roll.uuid(), name: `golden set, ${workspace.name}` } : null;
+        const limitUsd = type === "llm" && r % 2 === 0 ? roll.pick([5, 10, 25]) : null;
+        return { id: roll.uuid(), name: `${name} ${r + 1}`, project, dataset, limitUsd, dropped: false };
+      });
+      organisation.evaluators.push({ id, name, type, workspace, rules });
+    });
+  });
 }
 
 /** `default` occurs twice in one workspace: a name identifies no project. */

@@ -2,9 +2,12 @@ import { z } from "zod";
 import { strideNames } from "../billing/stride.ts";
 import { METRICS, type Metric } from "../engine/bill.ts";
 import { newTemplate, type Templates } from "../engine/control-plane.ts";
+import { evaluatorMeasures } from "../engine/evaluators.ts";
 import { deploymentMeasures } from "../engine/ledger.ts";
 import {
   deploymentOf,
+  type Evaluator,
+  evaluatorRuleOf,
   keyOf,
   type Organisation,
   type Project,
@@ -66,6 +69,17 @@ const bodies = {
     hour: instant,
     measure: z.enum(sandboxMeasures),
     /** Millionths of a unit. */
+    delta: z.int(),
+  }),
+  evaluatorRule: z.strictObject({
+    limit_usd: z.number().positive().nullable().optional(),
+    dropped: z.boolean().optional(),
+  }),
+  evaluatorSpend: z.strictObject({
+    rule_id: z.string(),
+    date: z.iso.date().transform((text) => Date.parse(text)),
+    measure: z.enum(evaluatorMeasures),
+    /** Traces, or billionths of a dollar. */
     delta: z.int(),
   }),
   restatements: z.strictObject({ ...cell, delta: z.int() }),
@@ -173,6 +187,11 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("PATCH", "/sandboxes/:id", bodies.sandbox, ({ dropped }, { id = "" }) => {
       sandboxOf(world.organisation, id).dropped = dropped;
     }),
+    route("PATCH", "/evaluator-rules/:id", bodies.evaluatorRule, ({ limit_usd, dropped }, { id = "" }) => {
+      const rule = evaluatorRuleOf(world.organisation, id);
+      if (limit_usd !== undefined) rule.limitUsd = limit_usd;
+      rule.dropped = dropped ?? rule.dropped;
+    }),
     route("PATCH", "/users/:id", bodies.user, ({ email }, { id = "" }) => {
       userOf(world.organisation, id).email = email;
     }),
@@ -187,6 +206,10 @@ export function admin(world: World, templates: () => Templates): Route[] {
     route("POST", "/sandbox-usage", bodies.sandboxUsage, ({ resource_id: resourceId, hour, ...of }) => {
       if (hour < world.sandboxLedger.start) throw problem(["hour"], "before the data start");
       return world.sandboxLedger.change({ resourceId, at: hour, ...of });
+    }),
+    route("POST", "/evaluator-spend", bodies.evaluatorSpend, ({ rule_id: ruleId, date, ...of }) => {
+      if (date < world.evaluatorLedger.start) throw problem(["date"], "before the data start");
+      return world.evaluatorLedger.change({ ruleId, at: date, ...of });
     }),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {
@@ -240,10 +263,15 @@ function inspect(world: World): object {
 }
 
 function shown(organisation: Organisation): object {
-  const { projects, streams, deployments, deploymentStreams, sandboxes } = organisation;
+  const { projects, streams, deployments, deploymentStreams, sandboxes, evaluators } = organisation;
   const inWorkspace = ({ workspace, ...rest }: Project | Sandbox) => ({
     ...rest,
     workspace_id: workspace.id,
+  });
+  const ofEvaluator = ({ workspace, rules, ...rest }: Evaluator) => ({
+    ...rest,
+    workspace_id: workspace.id,
+    rules: rules.map(({ project, ...rule }) => ({ ...rule, project_id: project?.id ?? null })),
   });
   const ofStream = ({ project, user, key }: Stream) => ({
     project_id: project.id,
@@ -256,6 +284,7 @@ function shown(organisation: Organisation): object {
     deployments: deployments.map(inWorkspace),
     deployment_streams: deploymentStreams.map(ofStream),
     sandboxes: sandboxes.map(inWorkspace),
+    evaluators: evaluators.map(ofEvaluator),
   };
 }
 

@@ -1,0 +1,140 @@
+import { DAY } from "./course.ts";
+import { type Changed, hourOf } from "./ledger.ts";
+import { type Evaluator, type EvaluatorRule, evaluatorRuleOf, type Organisation } from "./organisation.ts";
+import { unit } from "./random.ts";
+
+/** Both are documented. */
+export const EVALUATOR_SPEND = [
+  "/v1/platform/evaluators/spend",
+  "/api/v1/platform/evaluators/spend",
+] as const;
+
+export const evaluatorMeasures = ["spend_usd", "trace_count"] as const;
+type EvaluatorMeasure = (typeof evaluatorMeasures)[number];
+
+/** Spend in whole billionths of a dollar, which add up exactly. */
+export type EvaluatorAmounts = Record<EvaluatorMeasure, number>;
+
+/** What an evaluator spent by one of its rules in a UTC day. */
+export interface EvaluatorDay extends EvaluatorAmounts {
+  readonly evaluator: Evaluator;
+  readonly rule: EvaluatorRule;
+  /** Epoch ms. */
+  readonly day: number;
+}
+
+interface EvaluatorRange {
+  /** Default: all. */
+  readonly workspaceId?: string | undefined;
+  /** Epoch ms; a row counts where its day begins. */
+  readonly start: number;
+  readonly end: number;
+}
+
+interface EvaluatorChange {
+  readonly ruleId: string;
+  /** Any instant of the day, epoch ms. */
+  readonly at: number;
+  readonly measure: EvaluatorMeasure;
+  /** Traces, or billionths of a dollar. */
+  readonly delta: number;
+}
+
+interface EvaluatorLedgerOptions {
+  readonly seed: number;
+  readonly organisation: Pick<Organisation, "evaluators">;
+  /** Epoch ms, the start of a UTC day; no spend before it. */
+  readonly start: number;
+  readonly now: () => number;
+}
+
+/**
+ * What evaluators spent, by rule and day. A day under way shows the part that has passed (our guess), and a deleted workspace
+ * keeps what it had at its deletion.
+ */
+export class EvaluatorLedger {
+  readonly start: number;
+  readonly #seed: number;
+  readonly #organisation: EvaluatorLedgerOptions["organisation"];
+  readonly #now: () => number;
+  /** What was added to the seeded amounts, by rule and day. */
+  readonly #added = new Map<string, EvaluatorAmounts>();
+
+  constructor({ seed, organisation, start, now }: EvaluatorLedgerOptions) {
+    this.start = start;
+    this.#seed = seed + 49_979_687;
+    this.#organisation = organisation;
+    this.#now = now;
+  }
+
+  /** Rows with an amount, in the organisation's order of rules, then by day. */
+  days({ workspaceId, start, end }: EvaluatorRange): EvaluatorDay[] {
+    const now = this.#now();
+    const rows: EvaluatorDay[] = [];
+    const first = Math.ceil(Math.max(start, this.start) / DAY) * DAY;
+    for (const evaluator of this.#organisation.evaluators) {
+      if (workspaceId !== undefined && evaluator.workspace.id !== workspaceId) continue;
+      for (const rule of evaluator.rules) {
+        for (let day = first; day < Math.min(end, now); day += DAY) {
+          const amounts = this.#shown(evaluator, rule, day);
+          if (amounts.spend_usd > 0 || amounts.trace_count > 0)
+            rows.push({ evaluator, rule, day, ...amounts });
+        }
+      }
+    }
+    return rows;
+  }
+
+  /**
+   * Changes one measure of one row, never below 0. A future row shows when the clock reaches its day. The spend of an evaluator
+   * by code stays 0. A row before the start throws, an unknown rule is refused.
+   */
+  change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
+    const day = Math.floor(hourOf(this, at, delta) / DAY) * DAY;
+    const rule = evaluatorRuleOf(this.#organisation, ruleId);
+    const evaluator = this.#organisation.evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
+    const before = this.#shown(evaluator, rule, day)[measure];
+    const added = { ...(this.#added.get(rowId(rule, day)) ?? NONE) };
+    const least = -seeded(this.#seed, evaluator, rule, day)[measure];
+    const isAlwaysZero = measure === "spend_usd" && evaluator.type === "code";
+    if (!isAlwaysZero) added[measure] = Math.max(least, added[measure] + delta);
+    this.#added.set(rowId(rule, day), added);
+    return { before, after: this.#shown(evaluator, rule, day)[measure] };
+  }
+
+  #shown(evaluator: Evaluator, rule: EvaluatorRule, day: number): Readonly<EvaluatorAmounts> {
+    const until = Math.min(this.#now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+    if (rule.dropped || rule.project?.dropped || day >= until) return NONE;
+    const whole = seeded(this.#seed, evaluator, rule, day);
+    const added = this.#added.get(rowId(rule, day)) ?? NONE;
+    const passed = Math.min(1, (until - day) / DAY);
+    return {
+      spend_usd: Math.max(0, Math.floor(whole.spend_usd * passed) + added.spend_usd),
+      trace_count: Math.max(0, Math.floor(whole.trace_count * passed) + added.trace_count),
+    };
+  }
+}
+
+const NONE: Readonly<EvaluatorAmounts> = { spend_usd: 0, trace_count: 0 };
+
+/** A function of seed, rule and day. On one day of five nothing is judged. All of it is our own. */
+function seeded(
+  seed: number,
+  { type }: Evaluator,
+  { id }: EvaluatorRule,
+  day: number,
+): Readonly<EvaluatorAmounts> {
+  const own = Number.parseInt(id.slice(0, 8), 16);
+  const nth = day / DAY;
+  if (unit(seed, own, nth) < 0.2) return NONE;
+  const usual = 5 * 60 ** unit(seed + 1, own, 0);
+  const traces = Math.ceil(usual * (0.5 + unit(seed + 2, own, nth)));
+  // From 0.0001 to 0.005 USD a trace; odd in the ninth digit, so that a reader that rounds finds wrong sums.
+  const each = 100_000 + 4_900_000 * unit(seed + 3, own, 0) * (0.5 + unit(seed + 4, own, nth) / 2);
+  const spend = 2 * Math.floor((traces * each) / 2) + 1;
+  return { spend_usd: type === "code" ? 0 : spend, trace_count: traces };
+}
+
+function rowId({ id }: EvaluatorRule, day: number): string {
+  return `${id} ${day}`;
+}

@@ -1,0 +1,289 @@
+import { describe, expect, test } from "vitest";
+import type { FaultStep } from "../../../src/local/standin/faults.ts";
+import type { StandinOptions } from "../../../src/local/standin/server.ts";
+import { NOW, SEED, setup } from "./setup.ts";
+
+const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"];
+const DAY = 86_400_000;
+/** A Monday, two weeks before the clock's. */
+const START = "2026-08-31";
+const RULES = { period_start: START, group_by: "run_rule" };
+
+interface Group {
+  evaluator_id?: string;
+  run_rule_id?: string;
+  session_id?: string;
+  dataset_id?: string;
+  days: { date: string; spend_usd: number; trace_count: number }[];
+  total_spend_usd: number;
+  total_trace_count: number;
+  prev_total_spend_usd: number;
+  prev_total_trace_count: number;
+  spend_limit: { limit_usd: number; utilization_pct: number; window: string } | null;
+}
+interface Answer {
+  groups: Group[];
+  period_start: string;
+  period_end: string;
+}
+type Query = Record<string, string>;
+type Wrong = Extract<FaultStep["fault"], { kind: "evaluators" }>["wrong"];
+
+async function bench(options: StandinOptions = {}) {
+  const { standin, get, admin } = await setup({ evaluators: "on", ...options });
+  const { organisation, evaluatorLedger: ledger, faults } = standin;
+  const workspaceId = organisation.workspaces[0]?.id ?? "";
+  const ask = (query: Query, headers: Query = {}, path = PATHS[0]) =>
+    get(`${path}?${new URLSearchParams(query)}`, { "x-tenant-id": workspaceId, ...headers });
+  const answer = async (query: Query = RULES, headers?: Query): Promise<Answer> => {
+    const response = await ask(query, headers);
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+    return (await response.json()) as Answer;
+  };
+  const wrong = (kind: Wrong) => faults.script({ fault: { kind: "evaluators", wrong: kind } });
+  const evaluators = organisation.evaluators.filter(({ workspace }) => workspace.id === workspaceId);
+  return { standin, admin, ask, answer, wrong, organisation, evaluators, ledger, workspaceId };
+}
+
+/** As the wire has it, to whole billionths of a dollar. */
+function billionths(usd: number): number {
+  const whole = Math.round(usd * 1e9);
+  expect(whole / 1e9).toBe(usd);
+  return whole;
+}
+
+const spendOf = (days: readonly { spend_usd: number }[]) =>
+  days.reduce((sum, { spend_usd }) => sum + billionths(spend_usd), 0);
+const tracesOf = (days: readonly { trace_count: number }[]) =>
+  days.reduce((sum, { trace_count }) => sum + trace_count, 0);
+const daysOf = ({ groups }: Answer) => groups.flatMap(({ days }) => days);
+
+describe("evaluator spend", () => {
+  test("every grouping has the spend of the ledger, and its totals are those of its days", async () => {
+    const { answer, ledger, workspaceId } = await bench();
+    const start = Date.parse(START);
+    const rows = ledger.days({ workspaceId, start, end: start + 7 * DAY });
+    const inLedger = rows.reduce((sum, row) => sum + row.spend_usd, 0);
+    expect(inLedger % 1000).not.toBe(0);
+    for (const group_by of ["evaluator", "resource", "run_rule"]) {
+      const given = await answer({ period_start: START, group_by });
+      expect([given.period_start, given.period_end]).toEqual([START, "2026-09-06"]);
+      expect(spendOf(daysOf(given))).toBe(inLedger);
+      expect(tracesOf(daysOf(given))).toBe(tracesOf(rows));
+      for (const group of given.groups) {
+        const dates = group.days.map(({ date }) => date);
+        expect(dates).toEqual([...new Set(dates)].sort());
+        expect(billionths(group.total_spend_usd)).toBe(spendOf(group.days));
+        expect(group.total_trace_count).toBe(tracesOf(group.days));
+      }
+    }
+  });
+
+  test("a group names what it is about, and an id gives its rules", async () => {
+    const { answer, evaluators, ask } = await bench();
+    const [byModel, byCode] = evaluators;
+    const given = await answer();
+    const common = ["total_spend_usd", "total_trace_count", "prev_total_spend_usd", "prev_total_trace_count"];
+    const ofEvaluator = ["evaluator_id", "evaluator_name"];
+    const ofSession = ["session_id", "session_name"];
+    const fields = async (group_by: string) =>
+      Object.keys((await answer({ period_start: START, group_by })).groups[0] ?? {});
+    const tail = ["days", ...common, "spend_limit"];
+    expect(await fields("evaluator")).toEqual([...ofEvaluator, ...tail]);
+    expect(await fields("resource")).toEqual([...ofSession, ...tail]);
+    const ofRule = [...ofEvaluator, "run_rule_id", "run_rule_name", ...ofSession];
+    expect(await fields("run_rule")).toEqual([...ofRule, ...tail]);
+    expect(given.groups.map((one) => one.run_rule_id)).toEqual(
+      evaluators.flatMap(({ rules }) => rules.map(({ id }) => id)),
+    );
+    for (const name of ["evaluator_id", "session_id", "dataset_id"] as const) {
+      const id = given.groups.find((one) => one[name])?.[name] ?? "";
+      const { groups } = await answer({ period_start: START, [name]: id });
+      expect(groups.length).toBeGreaterThan(0);
+      expect(groups).toEqual(given.groups.filter((one) => one[name] === id));
+    }
+    const ofCode = await answer({ period_start: START, evaluator_id: byCode?.id ?? "" });
+    expect(spendOf(daysOf(ofCode))).toBe(0);
+    expect(tracesOf(daysOf(ofCode))).toBeGreaterThan(0);
+    const other = await ask(RULES, {}, PATHS[1]);
+    expect(await other.json()).toEqual(given);
+    expect(given.groups.find((one) => one.evaluator_id === byModel?.id)?.spend_limit).toMatchObject({
+      limit_usd: byModel?.rules[0]?.limitUsd,
+      window: "weekly",
+    });
+  });
+
+  test("periods that adjoin hold every day once, and each names the sum of the one before", async () => {
+    const { answer, ledger, workspaceId } = await bench({ seed: SEED });
+    const starts = Array.from({ length: 5 }, (_, i) => Date.parse("2026-08-13") + 7 * i * DAY);
+    const answers: Answer[] = [];
+    for (const start of starts)
+      answers.push(
+        await answer({ period_start: new Date(start).toISOString().slice(0, 10), group_by: "run_rule" }),
+      );
+    const rows = ledger.days({ workspaceId, start: starts[0] ?? 0, end: NOW });
+    expect(spendOf(answers.flatMap(daysOf))).toBe(rows.reduce((sum, row) => sum + row.spend_usd, 0));
+    const sums = (given: Answer | undefined) =>
+      new Map(given?.groups.map((one) => [one.run_rule_id, one.total_spend_usd]));
+    for (const [i, { groups }] of answers.entries()) {
+      if (i === 0) continue;
+      for (const group of groups)
+        expect(group.prev_total_spend_usd).toBe(sums(answers[i - 1]).get(group.run_rule_id) ?? 0);
+    }
+  });
+
+  test("a limit is used by the spend since Monday, whatever the period", async () => {
+    const { answer, admin, evaluators } = await bench();
+    const rule = evaluators[0]?.rules[0];
+    const ofRule = async (period_start: string) =>
+      (await answer({ period_start, group_by: "run_rule" })).groups.find(
+        (one) => one.run_rule_id === rule?.id,
+      );
+    await admin("PATCH", `/evaluator-rules/${rule?.id}`, { limit_usd: 50 });
+    const week = await ofRule("2026-09-14");
+    const percent = (100 * (week?.total_spend_usd ?? 0)) / 50;
+    expect(week?.spend_limit).toEqual({ limit_usd: 50, utilization_pct: percent, window: "weekly" });
+    expect((await ofRule(START))?.spend_limit).toEqual(week?.spend_limit);
+    await admin("PATCH", `/evaluator-rules/${rule?.id}`, { limit_usd: null });
+    expect((await ofRule(START))?.spend_limit).toBeNull();
+  });
+
+  test("each workspace has its own, and the empty one none", async () => {
+    const { answer, ask, organisation } = await bench();
+    const ids = organisation.workspaces.map(({ id }) => id);
+    for (const id of ids.slice(0, 5)) {
+      const { groups } = await answer(RULES, { "x-tenant-id": id });
+      const own = organisation.evaluators.filter(({ workspace }) => workspace.id === id);
+      const rules = own.flatMap((one) => one.rules.map((rule) => rule.id));
+      expect(groups.map((one) => one.run_rule_id)).toEqual(rules);
+      expect(id === ids[4] && groups.length > 0).toBe(false);
+    }
+    expect((await ask(RULES, { "x-tenant-id": `${ids[5]}` })).status).toBe(403);
+    for (const { rules, workspace } of organisation.evaluators)
+      for (const { project, dataset } of rules) {
+        expect((project === null) === (dataset !== null)).toBe(true);
+        if (project !== null) expect(project.workspace).toBe(workspace);
+      }
+  });
+
+  test("off is 404, and the other history is the same with it and without", async () => {
+    const { standin, ask } = await bench({ evaluators: "off" });
+    for (const path of PATHS) expect((await ask(RULES, {}, path)).status).toBe(404);
+    standin.settings.evaluators = "on";
+    expect((await ask(RULES)).status).toBe(200);
+    const [on, off] = [await setup({ evaluators: "on" }), await setup()];
+    const month = { start: "2026-06-01", end: "2026-07-01", by: "project" };
+    expect(await on.usage(month)).toEqual(await off.usage(month));
+    expect(off.standin.settings.evaluators).toBe("off");
+  });
+
+  test("the same seed gives the same spend, and another seed another one", async () => {
+    const [one, same, other] = [
+      await bench({ seed: SEED }),
+      await bench({ seed: SEED }),
+      await bench({ seed: SEED + 1 }),
+    ];
+    expect(await one.answer()).toEqual(await same.answer());
+    expect(await one.answer()).not.toEqual(await other.answer());
+  });
+
+  test.each([
+    [{ period_start: START }, "group_by"],
+    [{ ...RULES, evaluator_id: "6f1c2b0a-3f0e-4c8e-9d49-0b7e5a1f2c3d" }, "group_by"],
+    [{ ...RULES, group_by: "workspace" }, "group_by"],
+    [{ group_by: "run_rule" }, "period_start"],
+    [{ ...RULES, period_start: "2026-08-31T00:00:00Z" }, "period_start"],
+    [{ period_start: START, session_id: "x" }, "session_id"],
+    [{ ...RULES, type: "llm" }, "type"],
+  ] as [Query, string][])("%j is 422", async (query, name) => {
+    const { ask } = await bench();
+    const response = await ask(query);
+    const { detail } = (await response.json()) as { detail: { loc: string[] }[] };
+    expect([response.status, detail[0]?.loc]).toEqual([422, ["query", name]]);
+  });
+});
+
+describe("spend that changes afterwards", () => {
+  test("a day changes late, never below 0, and code spends nothing", async () => {
+    const { answer, admin, ledger, evaluators } = await bench();
+    const [byModel, byCode] = evaluators;
+    const ruleId = byModel?.rules[0]?.id ?? "";
+    const at = Date.parse("2026-09-01");
+    const ofDay = async () =>
+      (await answer()).groups
+        .find((one) => one.run_rule_id === ruleId)
+        ?.days.find(({ date }) => date === "2026-09-01");
+    const before = billionths((await ofDay())?.spend_usd ?? 0);
+    const change = { rule_id: ruleId, date: "2026-09-01", measure: "spend_usd", delta: 1_000_000_001 };
+    const changed = { before, after: before + 1_000_000_001 };
+    expect(await admin("POST", "/evaluator-spend", change)).toEqual(changed);
+    expect(billionths((await ofDay())?.spend_usd ?? 0)).toBe(changed.after);
+    for (const measure of ["spend_usd", "trace_count"] as const)
+      expect(ledger.change({ ruleId, at, measure, delta: -1e12 }).after).toBe(0);
+    expect(await ofDay()).toBeUndefined();
+    expect(ledger.change({ ruleId, at, measure: "trace_count", delta: 3 })).toEqual({ before: 0, after: 3 });
+    const ofCode = { ruleId: byCode?.rules[0]?.id ?? "", at, measure: "spend_usd", delta: 5 } as const;
+    expect(ledger.change(ofCode)).toEqual({ before: 0, after: 0 });
+    expect(() => ledger.change({ ...ofCode, at: ledger.start - 1 })).toThrow("before the data start");
+    expect(() => ledger.change({ ...ofCode, ruleId: "x" })).toThrow("no evaluator rule");
+  });
+
+  test("today grows, the future is empty, and a deleted workspace gets nothing new", async () => {
+    const { ledger, admin, workspaceId } = await bench();
+    const today = Date.parse("2026-09-16");
+    const all = () => ledger.days({ workspaceId, start: today, end: today + 7 * DAY });
+    const [now] = [all()];
+    expect(new Set(now.map(({ day }) => day))).toEqual(new Set([today]));
+    await admin("POST", "/clock", { advance_seconds: 7200 });
+    expect(tracesOf(all())).toBeGreaterThan(tracesOf(now));
+    await admin("PATCH", `/workspaces/${workspaceId}`, { deleted: true });
+    const past = all();
+    await admin("POST", "/clock", { advance_seconds: 5 * 86_400 });
+    expect(all()).toEqual(past);
+  });
+
+  test("a dropped rule leaves every answer, its past too", async () => {
+    const { answer, admin } = await bench();
+    const given = await answer();
+    const id = given.groups[0]?.run_rule_id;
+    const shown = await admin<{ evaluators: { rules: { id: string }[] }[] }>("GET", "/organisation");
+    expect(shown.evaluators[0]?.rules[0]).toMatchObject({ id, dropped: false });
+    await admin("PATCH", `/evaluator-rules/${id}`, { dropped: true });
+    expect((await answer()).groups).toEqual(given.groups.slice(1));
+    await admin("PATCH", `/evaluator-rules/${id}`, { dropped: false });
+    expect(await answer()).toEqual(given);
+  });
+});
+
+describe("faults of evaluator spend", () => {
+  test.each([
+    ["negative", { spend_usd: -0.5 }],
+    ["not-a-number", { spend_usd: "0.5" }],
+    ["other-day", { date: "2026-08-30" }],
+  ] as const)("`%s` spoils the first day of the first group alone", async (kind, spoiltDay) => {
+    const { answer, wrong } = await bench();
+    const right = await answer();
+    const [first, ...others] = right.groups;
+    const [day, ...later] = first?.days ?? [];
+    wrong(kind);
+    const days = [{ ...day, ...spoiltDay }, ...later];
+    expect(await answer()).toEqual({ ...right, groups: [{ ...first, days }, ...others] });
+    expect(await answer()).toEqual(right);
+  });
+
+  test("a day or a group comes twice, or a group lacks its rule", async () => {
+    const { answer, wrong, standin } = await bench();
+    const [first, ...others] = (await answer()).groups;
+    wrong("day-twice");
+    expect((await answer()).groups[0]?.days).toEqual([first?.days[0], ...(first?.days ?? [])]);
+    wrong("group-twice");
+    expect((await answer()).groups).toEqual([first, first, ...others]);
+    wrong("no-rule");
+    // Groups of evaluators have no rule that could be missing.
+    await answer({ period_start: START, group_by: "evaluator" });
+    expect(standin.faults.inspect().script).toHaveLength(1);
+    const [spoilt, ...rest] = (await answer()).groups;
+    expect(spoilt).not.toHaveProperty("run_rule_id");
+    expect(rest).toEqual(others);
+  });
+});
