@@ -33,7 +33,7 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_pkey PRIMARY KEY (backfill_id),
   CONSTRAINT backfill_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT backfill_finished_when CHECK (((state = ANY (ARRAY['cancelled'::text, 'done'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT backfill_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))),
+  CONSTRAINT backfill_meter_known CHECK ((meter = ANY (ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
   CONSTRAINT backfill_period_order CHECK ((period_start < period_end)),
   CONSTRAINT backfill_reprocess_known CHECK ((reprocess = ANY (ARRAY['missing'::text, 'all'::text]))),
   CONSTRAINT backfill_state_known CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'cancelled'::text, 'done'::text])))
@@ -224,7 +224,7 @@ CREATE TABLE usage.control_difference (
   CONSTRAINT control_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT control_difference_closed_when CHECK (((state = ANY (ARRAY['closed'::text, 'not_configured'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT control_difference_kind_known CHECK ((kind = ANY (ARRAY['stride_total'::text, 'grouping_total'::text, 'provider_total'::text, 'tier_total'::text, 'tier_exceeds'::text]))),
-  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
+  CONSTRAINT control_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
   CONSTRAINT control_difference_period_order CHECK ((period_start < period_end)),
   CONSTRAINT control_difference_state_known CHECK ((state = ANY (ARRAY['platform_disagrees'::text, 'unattributed'::text, 'closed'::text, 'not_configured'::text])))
 );
@@ -296,7 +296,7 @@ CREATE TABLE usage.entity (
   CONSTRAINT entity_pkey PRIMARY KEY (entity_id),
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
   CONSTRAINT entity_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT entity_dimension_known CHECK (((usage.dimension_position(dimension) IS NOT NULL) OR (dimension = ANY (ARRAY['deployment'::text, 'sandbox'::text])))),
+  CONSTRAINT entity_dimension_known CHECK (((usage.dimension_position(dimension) IS NOT NULL) OR (dimension = ANY (ARRAY['deployment'::text, 'sandbox'::text, 'run_rule'::text])))),
   CONSTRAINT entity_external_id_length CHECK ((octet_length(external_id) <= 1000))
 );
 
@@ -638,7 +638,7 @@ CREATE TABLE usage.reconciliation_difference (
   CONSTRAINT reconciliation_difference_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
   CONSTRAINT reconciliation_difference_closed_when CHECK (((state = ANY (ARRAY['repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])) = (closed_at IS NOT NULL))),
   CONSTRAINT reconciliation_difference_kind_known CHECK ((kind = ANY (ARRAY['missing_in_store'::text, 'missing_in_export'::text, 'traces_differ'::text, 'name_differs'::text, 'bucket_end_differs'::text]))),
-  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text]))),
+  CONSTRAINT reconciliation_difference_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text]))),
   CONSTRAINT reconciliation_difference_says_when CHECK (((kind <> ALL (ARRAY['name_differs'::text, 'bucket_end_differs'::text])) OR (export_says IS NOT NULL))),
   CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
@@ -677,6 +677,20 @@ CREATE TABLE usage.run (
   CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
 );
 
+CREATE TABLE usage.run_rule (
+  entity_id integer NOT NULL,
+  evaluator_id text,
+  evaluator_name text,
+  project_id text,
+  project_name text,
+  dataset_id text,
+  dataset_name text,
+  weekly_limit_usd numeric(26,9),
+  fetch_number bigint NOT NULL,
+  CONSTRAINT run_rule_pkey PRIMARY KEY (entity_id),
+  CONSTRAINT run_rule_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id) ON DELETE CASCADE
+);
+
 CREATE TABLE usage.scope (
   scope_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -690,7 +704,7 @@ CREATE TABLE usage.scope (
   CONSTRAINT scope_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT scope_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id),
   CONSTRAINT scope_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
-  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text, 'sandboxes'::text]))),
+  CONSTRAINT scope_kind_known CHECK ((kind = ANY (ARRAY['traces'::text, 'langsmith_deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
   CONSTRAINT scope_stride_known CHECK ((stride = ANY (ARRAY['hour'::text, 'day'::text, 'week'::text, 'month'::text, 'year'::text]))),
   CONSTRAINT scope_trace_tier_known CHECK (((trace_tier = 'all'::text) OR ((kind = 'traces'::text) AND (trace_tier = ANY (ARRAY['longlived'::text, 'shortlived'::text])))))
 );
@@ -704,7 +718,7 @@ CREATE TABLE usage.series (
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id),
   CONSTRAINT series_scope_id_fkey FOREIGN KEY (scope_id) REFERENCES usage.scope(scope_id),
-  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text])))
+  CONSTRAINT series_measure_known CHECK ((measure = ANY (ARRAY['traces'::text, 'nodes_executed'::text, 'agent_runs'::text, 'agent_uptime_seconds'::text, 'lcu'::text, 'lsu'::text, 'spend_usd'::text, 'evaluated_traces'::text])))
 );
 
 CREATE TABLE usage.sku (
@@ -726,7 +740,7 @@ CREATE TABLE usage.source (
   data_start date NOT NULL,
   hourly_hours integer NOT NULL,
   workspace_ids text[] NOT NULL DEFAULT '{}'::text[],
-  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes}'::text[],
+  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes,evaluators}'::text[],
   configuration_digest text NOT NULL,
   key_digest text,
   refused_at timestamp with time zone,
@@ -742,7 +756,7 @@ CREATE TABLE usage.source (
   CONSTRAINT source_provider_name_form CHECK ((provider_name ~ '\S'::text)),
   CONSTRAINT source_refusal_whole CHECK (((refused_at IS NULL) = (refused_code IS NULL))),
   CONSTRAINT source_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,62}$'::text)),
-  CONSTRAINT source_wanted_meters_known CHECK ((wanted_meters <@ ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))
+  CONSTRAINT source_wanted_meters_known CHECK ((wanted_meters <@ ARRAY['traces'::text, 'longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))
 );
 
 CREATE TABLE usage.source_fact (
@@ -766,7 +780,7 @@ CREATE TABLE usage.source_meter (
   ask_again_at timestamp with time zone NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
   CONSTRAINT source_meter_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text]))),
+  CONSTRAINT source_meter_known CHECK ((meter = ANY (ARRAY['longlived'::text, 'shortlived'::text, 'deployments'::text, 'sandboxes'::text, 'evaluators'::text]))),
   CONSTRAINT source_meter_starts CHECK (((starts_on IS NULL) OR ((meter = 'deployments'::text) AND is_available)))
 );
 
@@ -1250,6 +1264,21 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
+-- VIEW reporting_detail.dim_run_rule (
+--   source_id text,
+--   run_rule_id text,
+--   run_rule_name text,
+--   evaluator_id text,
+--   evaluator_name text,
+--   project_id text,
+--   project_name text,
+--   dataset_id text,
+--   dataset_name text,
+--   weekly_limit_usd numeric(26,9),
+--   first_seen_at timestamp with time zone,
+--   last_seen_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.dim_sandbox (
 --   source_id text,
 --   sandbox_id text,
@@ -1517,6 +1546,72 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   nodes_executed bigint,
 --   agent_runs bigint,
 --   agent_uptime_seconds bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_evaluator_spend_run_rule_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   run_rule_id text,
+--   run_rule_name text,
+--   spend_usd numeric(26,9),
+--   evaluated_traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_evaluator_spend_run_rule_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   run_rule_id text,
+--   run_rule_name text,
+--   spend_usd numeric(26,9),
+--   evaluated_traces bigint,
+--   days_expected integer,
+--   days_loaded integer,
+--   is_complete boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_evaluator_spend_workspace_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   spend_usd numeric(26,9),
+--   evaluated_traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.fct_evaluator_spend_workspace_monthly (
+--   source_id text,
+--   month_start date,
+--   workspace_id text,
+--   workspace_name text,
+--   spend_usd numeric(26,9),
+--   evaluated_traces bigint,
 --   days_expected integer,
 --   days_loaded integer,
 --   is_complete boolean,
@@ -2197,8 +2292,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   period_end timestamp with time zone,
 --   workspace_id text,
 --   dimension_id text,
---   stored_amount numeric(26,6),
---   other_amount numeric(26,6),
+--   stored_amount numeric(26,9),
+--   other_amount numeric(26,9),
 --   kind text,
 --   state text,
 --   found_at timestamp with time zone,
@@ -2803,7 +2898,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   kind text,
 --   trace_tier text,
---   group_by text
+--   group_by text,
+--   dimension text
 -- )
 
 -- VIEW usage.month_state (
@@ -2900,6 +2996,24 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW usage.required_workspace (
 --   workspace_id integer,
 --   days datemultirange
+-- )
+
+-- VIEW usage.run_rule_day (
+--   scope_id integer,
+--   entity_id integer,
+--   usage_date date,
+--   spend_usd numeric,
+--   evaluated_traces numeric,
+--   group_by text
+-- )
+
+-- VIEW usage.run_rule_month (
+--   scope_id integer,
+--   entity_id integer,
+--   month_start date,
+--   spend_usd numeric,
+--   evaluated_traces numeric,
+--   group_by text
 -- )
 
 -- VIEW usage.sandbox_day (
@@ -3290,13 +3404,13 @@ COMMENT ON COLUMN reporting.fct_usage_workspace_daily.is_reconciled IS 'Whether 
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line estimate, unpriced, inconsistent, not_loaded or not_reported: estimate is on no invoice, and the others say what is not known, and have no cost.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line estimate, unpriced, inconsistent, not_loaded (but of service evaluators) or not_reported: estimate is on no invoice, and the others say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.line_number IS 'Place of the line on the bill of its month, from 1. It may change while the month is open.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces, deployments or sandboxes.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. Only the first three have a cost.';
-COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; deployment_lcu and deployment_lsu, those of deployments, are not reported.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.service IS 'What the platform offers: traces, deployments, sandboxes or evaluators.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.line IS 'charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform''s API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the platform from model prices. Only the first three have a cost.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.measure IS 'What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.sku IS 'SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.unit_price IS 'The imported unit price.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
@@ -3320,7 +3434,7 @@ COMMENT ON COLUMN reporting_detail.backfill_status.failed IS 'Fetch tasks that f
 COMMENT ON COLUMN reporting_detail.backfill_status.total IS 'All fetch tasks, waiting and cancelled ones included. Adds up over backfills.';
 COMMENT ON COLUMN reporting_detail.backfill_status.created_at IS 'When the backfill was requested.';
 COMMENT ON COLUMN reporting_detail.backfill_status.finished_at IS 'When it was done or cancelled; null before.';
-COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments or sandboxes.';
+COMMENT ON COLUMN reporting_detail.backfill_status.meter IS 'What is loaded: traces (of all retention tiers), longlived, shortlived, deployments, sandboxes or evaluators.';
 COMMENT ON VIEW reporting_detail.bridge_api_key_workspace IS 'Grain: API key x workspace in which it has stored usage (key: source_id, api_key_short_key, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.bridge_api_key_workspace.api_key_short_key IS E'Short form of the API key, which identifies it; (none) where the platform gave none, and \\(none) for a key of that spelling; null where the period is not loaded.';
@@ -3380,7 +3494,7 @@ COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the
 COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment or sandbox.';
+COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
 COMMENT ON COLUMN reporting_detail.dim_name.dimension_name IS 'A name that it had. The same name may be that of several ids.';
 COMMENT ON COLUMN reporting_detail.dim_name.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
@@ -3390,9 +3504,9 @@ COMMENT ON COLUMN reporting_detail.dim_name.first_seen_at IS 'Start of the earli
 COMMENT ON COLUMN reporting_detail.dim_name.last_seen_at IS 'Start of the latest bucket that named it so.';
 COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment or sandbox.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3415,6 +3529,19 @@ COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill 
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
 COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON VIEW reporting_detail.dim_run_rule IS 'Grain: rule that runs an evaluator (key: source_id, run_rule_id), as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Names are not unique: join by the key.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.run_rule_name IS 'Current name of the rule; not unique.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.evaluator_id IS 'The platform''s id of the evaluator that the rule runs. Several rules may run one.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.evaluator_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.project_id IS 'The platform''s id of the project whose traces the rule looks at; null: a dataset.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.project_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.dataset_id IS 'The platform''s id of the dataset that the rule looks at; null: a project.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.dataset_name IS 'Its name, as of the newest answer.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.weekly_limit_usd IS 'US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.first_seen_at IS 'Start of the earliest bucket that named it.';
+COMMENT ON COLUMN reporting_detail.dim_run_rule.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON VIEW reporting_detail.dim_sandbox IS 'Grain: sandbox or snapshot (key: source_id, sandbox_id). The platform tells no names of them with their usage.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
@@ -3656,6 +3783,64 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_com
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_evaluator_spend_run_rule_daily IS 'Grain: UTC day x workspace x run rule (key: source_id, usage_date, workspace_id, run_rule_id), days with usage: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.run_rule_name IS 'Current name of the rule; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_evaluator_spend_run_rule_monthly IS 'Grain: calendar month (UTC) x workspace x run rule (key: source_id, month_start, workspace_id, run_rule_id), months with usage: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.run_rule_name IS 'Current name of the rule; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_run_rule_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_evaluator_spend_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting_detail.fct_evaluator_spend_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures (what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.month_start IS 'First day of the month.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.spend_usd IS 'US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.evaluated_traces IS 'Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.days_expected IS 'Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
+COMMENT ON COLUMN reporting_detail.fct_evaluator_spend_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_month_close.month_start IS 'First day of the month.';
@@ -3706,7 +3891,7 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_daily IS 'Grain: UTC day x workspace x sandbox (key: source_id, usage_date, workspace_id, sandbox_id), days with sandbox usage: compute and storage units of sandboxes and snapshots. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_daily IS 'Grain: UTC day x workspace x sandbox (key: source_id, usage_date, workspace_id, sandbox_id), days with usage: compute and storage units of sandboxes and snapshots. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.workspace_id IS 'The platform''s id of the workspace.';
@@ -3715,13 +3900,13 @@ COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.sandbox_id IS
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly IS 'Grain: calendar month (UTC) x workspace x sandbox (key: source_id, month_start, workspace_id, sandbox_id), months with sandbox usage: compute and storage units of sandboxes and snapshots. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_monthly IS 'Grain: calendar month (UTC) x workspace x sandbox (key: source_id, month_start, workspace_id, sandbox_id), months with usage: compute and storage units of sandboxes and snapshots. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3733,7 +3918,7 @@ COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_expect
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: compute and storage units of sandboxes and snapshots. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -3743,13 +3928,13 @@ COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.workspace_n
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lcu IS 'Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.lsu IS 'Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Compute and storage units of sandboxes and snapshots add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
+COMMENT ON VIEW reporting_detail.fct_sandbox_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures (compute and storage units of sandboxes and snapshots) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.month_start IS 'First day of the month.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.workspace_id IS 'The platform''s id of the workspace.';
@@ -3760,7 +3945,7 @@ COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_expe
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.days_loaded IS 'Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_complete IS 'Whether every expected day is loaded. False where one of them is not available.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.';
+COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_workspace_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
 COMMENT ON VIEW reporting_detail.fct_usage_api_key_by_tier_daily IS 'Grain: UTC day x workspace x API key x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, api_key_short_key, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_usage_api_key_by_tier_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
@@ -4155,7 +4340,7 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Sl
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.workspace_id IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces, langsmith_deployments or sandboxes.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.kind IS 'Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.trace_tier IS 'Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
@@ -4241,9 +4426,9 @@ COMMENT ON COLUMN reporting_detail.usage_provider_total.outcome IS 'equal or dif
 COMMENT ON COLUMN reporting_detail.usage_provider_total.read_at IS 'When the platform was last asked.';
 COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words) or sandboxes.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.usage_kind IS 'Kind of usage: traces, langsmith_deployments (the platform''s words), sandboxes or evaluators.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.trace_tier IS 'Retention tier of the traces: all, longlived or shortlived.';
-COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.usage_reconciliation.measure IS 'What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_reconciliation.period_start IS 'Start of the time bucket.';

@@ -7,12 +7,12 @@ RETURN CASE dimension
   -- end
 END;
 
--- The meters of this release, with the dimensions that each is split by.
+-- The meters of this release, with the dimensions that each is split by, and what an id of it stands for.
 CREATE OR REPLACE VIEW usage.meter_dimension AS
 SELECT * FROM (
-  VALUES (NULL, NULL, NULL, NULL)
+  VALUES (NULL, NULL, NULL, NULL, NULL)
   -- each meter and dimension
-  , ('{meter}', '{kind}', '{tier}', '{dimension}')
+  , ('{meter}', '{kind}', '{tier}', '{group_by}', '{dimension}')
   -- end
-) m (meter, kind, trace_tier, group_by)
+) m (meter, kind, trace_tier, group_by, dimension)
 WHERE meter IS NOT NULL;

@@ -88,11 +88,14 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN kind = 'langsmith_deployments' THEN 'deployments' WHEN kind <> 'traces' THEN kind WHEN trace_tier = 'all' THEN 'traces'
   ELSE trace_tier END;
 
--- The amount of a stored number. Compute and storage units have six digits after the point and are stored in millionths
--- (src/domain/usage/amount.ts).
+-- The amount of a stored number: measures with digits after the point are stored as whole numbers (src/domain/usage/amount.ts).
 CREATE OR REPLACE FUNCTION usage.amount_of(measure text, stored numeric) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('lcu', 'lsu') THEN stored * 0.000001 ELSE stored END;
+RETURN CASE measure
+  -- each measure with digits
+  WHEN '{measure}' THEN stored * {unit}
+  -- end
+  ELSE stored END;
 
 -- Source x meter x dimension x workspace, with its scope of days and, of traces, its scope of hours. A workspace that was never
 -- planned has no scope, but cells of traces: each of their days is missing. Another meter has cells where it has scopes, and where

@@ -1,10 +1,10 @@
--- Usage of other meters than traces of all tiers, by day: long-lived and short-lived traces, deployment and sandbox usage. Building
--- blocks; readers cannot see them.
+-- Usage of other meters than traces of all tiers, by day: long-lived and short-lived traces, deployments, sandboxes and
+-- evaluators. Building blocks; readers cannot see them.
 --
 -- The days of a cell are ranges, one for each reason why a figure is not there. So the status of a day takes a few searches.
 -- Who reads these views materializes the cells that it needs: so the ranges are computed once for each cell, not for each row.
 
--- The days of each figure that is shown: those of long-lived traces, deployment and sandbox usage are those of their scope. Short-lived
+-- The days of each figure that is shown: those of most meters are those of their scope. Short-lived
 -- traces are all less the long-lived ones. So each of their days needs both, and is no better than the worse one. When they were fetched
 -- are subqueries, for each cell by the key: joined, all coverage would be grouped again for each cell.
 CREATE OR REPLACE VIEW usage.figure_days AS
@@ -17,7 +17,7 @@ FROM (
          ARRAY(SELECT v.fetched_at FROM usage.coverage v WHERE v.scope_id = c.day_scope_id ORDER BY v.period_start) AS fetched_at,
          NULL::date[] AS trace_starts, NULL::timestamptz[] AS trace_fetched_at
   FROM usage.day_cell c
-  WHERE c.meter IN ('longlived', 'deployments', 'sandboxes')
+  WHERE c.meter NOT IN ('traces', 'shortlived')
   UNION ALL
   SELECT 'shortlived', 'shortlived', l.day_scope_id, a.day_scope_id, l.slug, l.source_id, l.group_by, l.workspace_entity_id,
          l.workspace_id, l.workspace_name, l.begins_on, l.expected + a.expected, l.loaded * a.loaded, l.final * a.final,

@@ -1,11 +1,17 @@
 -- What usage costs: the rules of usage.charge, and how it is kept. Readers cannot see them. A column `traces` of a charge holds the
 -- quantity that its SKU counts: traces, those of a retention tier, or a measure of deployment or sandbox usage.
 
--- What a measure is counted with: all measures of deployments in one answer, and both of sandboxes.
+-- What a measure is counted with: such as all measures of deployments in one answer. Of traces each meter is a measure. The units of
+-- deployments are charged, and not counted here.
 CREATE OR REPLACE FUNCTION usage.meter_of_measure(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN measure WHEN measure IN ('lcu', 'lsu') THEN 'sandboxes'
-  ELSE 'deployments' END;
+RETURN CASE measure
+  WHEN 'deployment_lcu' THEN 'deployments'
+  WHEN 'deployment_lsu' THEN 'deployments'
+  -- each measure
+  WHEN '{measure}' THEN '{meter}'
+  -- end
+  ELSE measure END;
 
 -- From this day on the platform charges deployments by compute and storage units, which its API does not report (docs/platform.md). What
 -- their runs and uptime cost from then on is an estimate that no invoice has.

@@ -64,7 +64,7 @@ two_tiers AS MATERIALIZED (
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
 SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
-       CASE WHEN c.meter IN ('deployments', 'sandboxes') THEN s.measure ELSE c.meter END AS measure, r.bucket_start AS usage_date,
+       CASE s.measure WHEN 'traces' THEN c.meter ELSE s.measure END AS measure, r.bucket_start AS usage_date,
        s.entity_id, usage.amount_of(s.measure, r.traces) AS quantity,
        CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
             ELSE 'missing' END AS status

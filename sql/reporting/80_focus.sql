@@ -59,8 +59,7 @@ RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'R
 
 CREATE OR REPLACE FUNCTION usage.service_of(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN measure IN ('traces', 'longlived', 'shortlived') THEN 'traces' WHEN measure IN ('lcu', 'lsu') THEN 'sandboxes'
-  ELSE 'deployments' END;
+RETURN CASE WHEN measure IN ('longlived', 'shortlived') THEN 'traces' ELSE usage.meter_of_measure(measure) END;
 
 -- A month whose costs were closed, and the month that shows corrections of it.
 CREATE OR REPLACE VIEW usage.closed_period AS

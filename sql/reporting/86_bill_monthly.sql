@@ -100,6 +100,7 @@ CROSS JOIN LATERAL (
     -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others are not; of
     -- sandboxes both are charged.
     WHERE u.unpriced > 0 AND CASE u.meter WHEN 'longlived' THEN (SELECT are_priced FROM tiers) WHEN 'sandboxes' THEN true
+      WHEN 'evaluators' THEN false
       ELSE u.measure IN (SELECT measure FROM priced)
         OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = u.meter) END
     UNION ALL
@@ -121,8 +122,12 @@ CROSS JOIN LATERAL (
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
     WHERE m.month_start >= usage.deployment_units_since() AND EXISTS (SELECT FROM used WHERE meter = 'deployments')
     UNION ALL
-    -- Of deployments and sandboxes all measures are in one answer.
-    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
+    SELECT 'not_invoiced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true
+    FROM used u
+    WHERE u.measure = 'spend_usd' AND u.quantity > 0
+    UNION ALL
+    -- Of deployments, sandboxes and evaluators all measures are in one answer.
+    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' WHEN 'evaluators' THEN 'spend_usd' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM state
     -- Long-lived traces that are not priced apart are on no bill.
     WHERE days_loaded < days_expected AND (meter <> 'longlived' OR (SELECT are_priced FROM tiers))
@@ -132,7 +137,7 @@ CROSS JOIN LATERAL (
     WHERE NOT EXISTS (SELECT FROM state WHERE meter = 'traces')
   )
   SELECT row_number() OVER (
-           ORDER BY usage.service_of(l.measure) DESC,
+           ORDER BY usage.service_of(l.measure) = 'evaluators', usage.service_of(l.measure) DESC,
                     array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded', 'not_reported'], l.line),
                     l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.unit_price DESC, l.currency COLLATE "C"
          )::integer AS line_number,
@@ -147,4 +152,4 @@ CROSS JOIN LATERAL (
     WHERE meter = ANY (usage.meters_of_measure(l.measure))
   ) t
 ) x;
-COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line estimate, unpriced, inconsistent, not_loaded or not_reported: estimate is on no invoice, and the others say what is not known, and have no cost.';
+COMMENT ON VIEW reporting.usage_bill_monthly IS 'Grain: calendar month (UTC) x line of its bill (key: source_id, month_start, line_number). An ESTIMATE from the imported prices, all workspaces together. Costs add up over all of these within one currency. They are the whole bill where the month has no line estimate, unpriced, inconsistent, not_loaded (but of service evaluators) or not_reported: estimate is on no invoice, and the others say what is not known, and have no cost. What evaluators spent (not_invoiced) is on no bill and has no cost here.';

@@ -52,7 +52,7 @@ BEGIN
         ('period_end', $$End of the requested range, not included.$$, 'backfill_status'),
         ('first_seen_at', $$Start of the earliest bucket that named it so.$$, 'dim_name'),
         ('last_seen_at', $$Start of the latest bucket that named it so.$$, 'dim_name'),
-        ('group_by', $$What was named: a dimension, deployment or sandbox.$$, 'dim_name'),
+        ('group_by', $$What was named: a dimension, deployment, sandbox or run_rule.$$, 'dim_name'),
         ('dimension_name', $$A name that it had. The same name may be that of several ids.$$, 'dim_name'),
         ('valid_from', $$First UTC day of this name; 1900-01-01 for the first name that is known.$$, 'dim_name'),
         ('valid_to', $$UTC day on which the next name begins: not included; 9999-12-31 for the current name.$$, 'dim_name'),
@@ -69,11 +69,11 @@ BEGIN
         -- Retention tiers, and usage of deployments.
         ('trace_tier', $$Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.$$, ''),
         ('trace_tier', $$Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.$$, 'usage_coverage_by_kind_daily'),
-        ('kind', $$Kind of usage: traces, langsmith_deployments or sandboxes.$$, 'usage_coverage_by_kind_daily'),
+        ('kind', $$Kind of usage: traces, langsmith_deployments, sandboxes or evaluators.$$, 'usage_coverage_by_kind_daily'),
         ('traces', $$Number of traces of this tier. Adds up over time, over tiers and over the view's own key, never across dimensions. Null: one of the figures that it needs is not loaded, or coverage_status is inconsistent.$$, 'by_tier'),
         ('coverage_status', $$The first that applies: inconsistent, not_available, failed, missing, unverified, provisional, empty, ok. inconsistent: more long-lived traces than traces, so the short-lived ones are not known; one was requested before the other, or the platform contradicts itself.$$, 'by_tier'),
         ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.$$, 'deployment'),
-        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell sandbox usage.$$, 'sandbox'),
+        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not tell this usage.$$, 'by_workspace'),
         ('is_complete', $$Whether every expected day is loaded. False where one of them is not available.$$, 'figure_monthly'),
         ('days_expected', $$Days of the month that are expected: from the data start on, of deployments from the beginning of their usage on, every day that has ended, and today once it is loaded. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
         ('days_loaded', $$Expected days that are loaded, of short-lived traces with both figures that they need. Adds up over months of one workspace and tier.$$, 'figure_monthly'),
@@ -84,6 +84,17 @@ BEGIN
         ('sandbox_id', $$The platform's id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.$$, ''),
         ('lcu', $$Compute units of sandboxes, with six digits after the point, as the platform recorded them. Snapshots have none. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
         ('lsu', $$Storage units of sandboxes and snapshots. Adds up as lcu does. Null: not loaded.$$, ''),
+        ('spend_usd', $$US dollars that evaluators spent on models, with nine digits after the point: computed by the platform from the configured model prices, not from an invoice, and charged by nobody here. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
+        ('evaluated_traces', $$Traces that evaluators looked at; a trace counts once for each rule. Adds up as spend_usd does. Null: not loaded.$$, ''),
+        ('run_rule_id', $$The platform's id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.$$, ''),
+        ('run_rule_name', $$Current name of the rule; not unique.$$, ''),
+        ('evaluator_id', $$The platform's id of the evaluator that the rule runs. Several rules may run one.$$, ''),
+        ('evaluator_name', $$Its name, as of the newest answer.$$, ''),
+        ('project_id', $$The platform's id of the project whose traces the rule looks at; null: a dataset.$$, 'dim_run_rule'),
+        ('project_name', $$Its name, as of the newest answer.$$, 'dim_run_rule'),
+        ('dataset_id', $$The platform's id of the dataset that the rule looks at; null: a project.$$, ''),
+        ('dataset_name', $$Its name, as of the newest answer.$$, ''),
+        ('weekly_limit_usd', $$US dollars that the rule may spend a week, from Monday (UTC) on; null: no limit is told. Does not add up.$$, ''),
         ('nodes_executed', $$Nodes of graphs that were executed. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
         ('agent_runs', $$Runs of agents. Adds up over time and over the view's own key, never across dimensions. Null: not loaded.$$, ''),
         ('agent_uptime_seconds', $$Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.$$, ''),
@@ -171,9 +182,9 @@ BEGIN
         ('imported_at', $$When the price was imported.$$, ''),
         -- The bill of a month.
         ('line_number', $$Place of the line on the bill of its month, from 1. It may change while the month is open.$$, ''),
-        ('service', $$What the platform offers: traces, deployments or sandboxes.$$, ''),
-        ('line', $$charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform's API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. Only the first three have a cost.$$, ''),
-        ('measure', $$What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; deployment_lcu and deployment_lsu, those of deployments, are not reported.$$, 'usage_bill_monthly'),
+        ('service', $$What the platform offers: traces, deployments, sandboxes or evaluators.$$, ''),
+        ('line', $$charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform's API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the platform from model prices. Only the first three have a cost.$$, ''),
+        ('measure', $$What the line counts: traces (all of them), longlived or shortlived traces, nodes_executed, agent_runs or agent_uptime_seconds; lcu and lsu, the compute and storage units of sandboxes; spend_usd, US dollars of evaluators; deployment_lcu and deployment_lsu, those of deployments, are not reported.$$, 'usage_bill_monthly'),
         ('sku', $$SKU of the imported price. Of a line unpriced: the SKUs that have a price on other days only; null: nothing has.$$, 'usage_bill_monthly'),
         ('corrected_month', $$First day of the closed month that is corrected; null: no correction.$$, ''),
         ('quantity', $$In units of measure. Of a line unpriced: of the days that are loaded. Adds up over months within one sku. Null: not known.$$, 'usage_bill_monthly'),
@@ -188,9 +199,9 @@ BEGIN
         ('new_traces', $$Count after the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),
         ('restated_at', $$When the change was stored.$$, ''),
         ('kind', $$Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), provider_total (a calendar month against the billing provider, a second system).$$, ''),
-        ('usage_kind', $$Kind of usage: traces, langsmith_deployments (the platform's words) or sandboxes.$$, ''),
+        ('usage_kind', $$Kind of usage: traces, langsmith_deployments (the platform's words), sandboxes or evaluators.$$, ''),
         ('trace_tier', $$Retention tier of the traces: all, longlived or shortlived.$$, 'usage_reconciliation'),
-        ('measure', $$What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu.$$, 'usage_reconciliation'),
+        ('measure', $$What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.$$, 'usage_reconciliation'),
         ('stored_amount', $$Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.$$, ''),
         ('other_amount', $$Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.$$, ''),
         ('kind', $$Compared with the CSV export: missing_in_store, missing_in_export, traces_differ (the amounts differ), bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), tier_total (short-lived traces against all less the long-lived ones), tier_exceeds (more long-lived traces than traces), provider_total (a calendar month against the billing provider).$$, 'usage_reconciliation'),
@@ -208,7 +219,7 @@ BEGIN
         -- Backfills.
         ('backfill_id', $$Number of the backfill, as the command line shows it.$$, ''),
         ('state', $$running, paused, cancelled or done.$$, 'backfill_status'),
-        ('meter', $$What is loaded: traces (of all retention tiers), longlived, shortlived, deployments or sandboxes.$$, 'backfill_status'),
+        ('meter', $$What is loaded: traces (of all retention tiers), longlived, shortlived, deployments, sandboxes or evaluators.$$, 'backfill_status'),
         ('done', $$Fetch tasks that are loaded. Adds up over backfills.$$, ''),
         ('failed', $$Fetch tasks that failed; `backfill show` lists them. Adds up over backfills.$$, ''),
         ('total', $$All fetch tasks, waiting and cancelled ones included. Adds up over backfills.$$, ''),
@@ -357,8 +368,8 @@ BEGIN
       OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%' AND c.relname NOT LIKE '%\_by\_tier\_%')
       OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
       OR (words.of = 'deployment' AND c.relname LIKE 'fct\_deployment\_usage\_%')
-      OR (words.of = 'sandbox' AND c.relname LIKE 'fct\_sandbox\_usage\_%')
-      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_(deployment|sandbox)\_usage\_%)\_monthly%')
+      OR (words.of = 'by_workspace' AND c.relname SIMILAR TO 'fct\_(sandbox\_usage|evaluator\_spend)\_%')
+      OR (words.of = 'figure_monthly' AND c.relname SIMILAR TO '(%\_by\_tier|fct\_(deployment\_usage|sandbox\_usage|evaluator\_spend)\_%)\_monthly%')
     )
     -- A comment that names a key marks the views that are ours.
     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'

@@ -50,7 +50,7 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     () => import("./commands/proof/close.ts"),
   ],
   bill: [
-    "show what a month is charged: traces, deployments and sandboxes by price, and what is not known of it",
+    "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
     () => import("./commands/files/bill.ts"),
   ],
   coverage: [

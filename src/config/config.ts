@@ -114,8 +114,9 @@ function metersOf({ USAGE_KINDS: kinds, USAGE_TIERS: tiers }: Values) {
     shortlived: tiers.includes("shortlived"),
     deployments: kinds.includes("langsmith_deployments"),
     sandboxes: kinds.includes("sandboxes"),
+    evaluators: kinds.includes("evaluators"),
   };
-  return (["traces", "longlived", "shortlived", "deployments", "sandboxes"] as const).filter(
+  return (["traces", "longlived", "shortlived", "deployments", "sandboxes", "evaluators"] as const).filter(
     (meter) => isLoaded[meter],
   );
 }

@@ -236,8 +236,8 @@ export const SETTINGS = {
     "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
   ),
   USAGE_KINDS: setting(
-    listOf(["traces", "langsmith_deployments", "sandboxes"], "traces"),
-    "Kinds of usage to load, comma-separated: traces, langsmith_deployments, sandboxes. Unset: all, as far as the server answers.",
+    listOf(["traces", "langsmith_deployments", "sandboxes", "evaluators"], "traces"),
+    "Kinds of usage to load, comma-separated: traces, langsmith_deployments, sandboxes, evaluators. Unset: all, as far as the server answers.",
   ),
   USAGE_TIERS: setting(
     listOf(["all", "longlived", "shortlived"], "all").prefault("all,longlived"),

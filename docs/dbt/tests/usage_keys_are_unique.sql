@@ -54,6 +54,11 @@ FROM {{ source('usage', 'dim_project') }}
 GROUP BY source_id, project_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_run_rule' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_run_rule') }}
+GROUP BY source_id, run_rule_id
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_sandbox' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_sandbox') }}
 GROUP BY source_id, sandbox_id
@@ -146,6 +151,28 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_deployment_usage_workspace_monthly') }}
+GROUP BY source_id, month_start, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_evaluator_spend_run_rule_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_evaluator_spend_run_rule_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, run_rule_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_evaluator_spend_run_rule_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_evaluator_spend_run_rule_monthly') }}
+GROUP BY source_id, month_start, workspace_id, run_rule_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_evaluator_spend_workspace_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_evaluator_spend_workspace_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'fct_evaluator_spend_workspace_monthly' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_evaluator_spend_workspace_monthly') }}
 GROUP BY source_id, month_start, workspace_id
 HAVING count(*) > 1
 UNION ALL

@@ -22,7 +22,7 @@ CREATE TABLE usage.source (
   workspace_ids text[] NOT NULL DEFAULT '{}',
   -- What the configuration asks syncs to keep (USAGE_KINDS, USAGE_TIERS). A close is about these meters, as far as the server
   -- counts them.
-  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes}',
+  wanted_meters text[] NOT NULL DEFAULT '{traces,longlived,shortlived,deployments,sandboxes,evaluators}',
   -- A digest of key and configuration: a change clears kept failures and a refused key. Never the key itself.
   configuration_digest text NOT NULL,
   -- Tells whether another key is used, and does not reveal it.
@@ -40,7 +40,7 @@ CREATE TABLE usage.source (
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT source_slug_form CHECK (slug ~ '^[a-z][a-z0-9_-]{0,62}$'),
   CONSTRAINT source_wanted_meters_known CHECK (
-    wanted_meters <@ ARRAY['traces', 'longlived', 'shortlived', 'deployments', 'sandboxes']
+    wanted_meters <@ ARRAY['traces', 'longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators']
   ),
   CONSTRAINT source_refusal_whole CHECK ((refused_at IS NULL) = (refused_code IS NULL)),
   CONSTRAINT source_provider_name_form CHECK (provider_name ~ '\S'),
@@ -75,7 +75,7 @@ CREATE TABLE usage.source_meter (
   -- From then on it is learned again.
   ask_again_at timestamptz NOT NULL,
   CONSTRAINT source_meter_pkey PRIMARY KEY (source_id, meter),
-  CONSTRAINT source_meter_known CHECK (meter IN ('longlived', 'shortlived', 'deployments', 'sandboxes')),
+  CONSTRAINT source_meter_known CHECK (meter IN ('longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators')),
   CONSTRAINT source_meter_starts CHECK (starts_on IS NULL OR (meter = 'deployments' AND is_available))
 );
 

@@ -1,7 +1,8 @@
 -- Values of dimensions, and what coverage is kept for.
 
 -- A workspace, project, user or key. Its identity is the platform's id, never its name. What deployment usage calls a project
--- is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or snapshot.
+-- is a deployment: it is no dimension of traces and never joins a traced project. Nor does a sandbox or snapshot, or a rule that runs
+-- an evaluator.
 CREATE TABLE usage.entity (
   entity_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT entity_pkey PRIMARY KEY,
   source_id smallint NOT NULL CONSTRAINT entity_source_id_fkey REFERENCES usage.source,
@@ -12,7 +13,7 @@ CREATE TABLE usage.entity (
   first_seen_at timestamptz,
   last_seen_at timestamptz,
   CONSTRAINT entity_identity UNIQUE (source_id, dimension, external_id),
-  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension IN ('deployment', 'sandbox')),
+  CONSTRAINT entity_dimension_known CHECK (usage.dimension_position(dimension) IS NOT NULL OR dimension IN ('deployment', 'sandbox', 'run_rule')),
   CONSTRAINT entity_external_id_length CHECK (octet_length(external_id) <= 1000)
 );
 
@@ -47,6 +48,21 @@ CREATE TABLE usage.workspace (
   unlisted_since timestamptz
 );
 
+-- What only rules that run evaluators have, as the newest answer tells it: the evaluator, and the project or dataset that it looks at.
+CREATE TABLE usage.run_rule (
+  entity_id integer NOT NULL CONSTRAINT run_rule_pkey PRIMARY KEY
+    CONSTRAINT run_rule_entity_id_fkey REFERENCES usage.entity ON DELETE CASCADE,
+  evaluator_id text,
+  evaluator_name text,
+  project_id text,
+  project_name text,
+  dataset_id text,
+  dataset_name text,
+  -- What it may spend a week. Null: the platform tells no limit.
+  weekly_limit_usd numeric(26, 9),
+  fetch_number bigint NOT NULL
+);
+
 -- What coverage is kept for, of every kind and tier.
 CREATE TABLE usage.scope (
   scope_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT scope_pkey PRIMARY KEY,
@@ -57,7 +73,7 @@ CREATE TABLE usage.scope (
   workspace_id integer NOT NULL CONSTRAINT scope_workspace_id_fkey REFERENCES usage.workspace,
   stride text NOT NULL,
   CONSTRAINT scope_identity UNIQUE (source_id, kind, trace_tier, group_by, workspace_id, stride),
-  CONSTRAINT scope_kind_known CHECK (kind IN ('traces', 'langsmith_deployments', 'sandboxes')),
+  CONSTRAINT scope_kind_known CHECK (kind IN ('traces', 'langsmith_deployments', 'sandboxes', 'evaluators')),
   CONSTRAINT scope_trace_tier_known CHECK (
     trace_tier = 'all' OR (kind = 'traces' AND trace_tier IN ('longlived', 'shortlived'))
   ),
@@ -74,8 +90,8 @@ WHERE kind = 'traces' AND trace_tier = 'all'
 WITH CHECK OPTION;
 
 -- One entity and measure within one scope: the integer that stands for all three in the record tables. An answer about deployments
--- has three measures a record, one about sandboxes two. Each is a series of its own in the one scope of the answer. Compute and
--- storage units (lcu, lsu) are kept in whole millionths (usage.amount_of).
+-- has three measures a record, one about sandboxes or evaluators two. Each is a series of its own in the one scope of the answer. Those
+-- with digits after the point are kept as whole numbers (usage.amount_of).
 CREATE TABLE usage.series (
   series_id integer GENERATED ALWAYS AS IDENTITY CONSTRAINT series_pkey PRIMARY KEY,
   scope_id integer NOT NULL CONSTRAINT series_scope_id_fkey REFERENCES usage.scope,
@@ -83,6 +99,6 @@ CREATE TABLE usage.series (
   measure text NOT NULL DEFAULT 'traces',
   CONSTRAINT series_identity UNIQUE (scope_id, entity_id, measure),
   CONSTRAINT series_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd', 'evaluated_traces')
   )
 );

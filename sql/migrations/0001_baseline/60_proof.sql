@@ -25,7 +25,7 @@ CREATE TABLE usage.reconciliation_difference (
   closed_at timestamptz,
   CONSTRAINT reconciliation_difference_pkey PRIMARY KEY (scope_id, bucket_start, external_id, measure),
   CONSTRAINT reconciliation_difference_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd', 'evaluated_traces')
   ),
   CONSTRAINT reconciliation_difference_kind_known CHECK (
     kind IN ('missing_in_store', 'missing_in_export', 'traces_differ', 'name_differs', 'bucket_end_differs')
@@ -157,7 +157,7 @@ CREATE TABLE usage.control_difference (
   ),
   CONSTRAINT control_difference_period_order CHECK (period_start < period_end),
   CONSTRAINT control_difference_measure_known CHECK (
-    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu')
+    measure IN ('traces', 'nodes_executed', 'agent_runs', 'agent_uptime_seconds', 'lcu', 'lsu', 'spend_usd', 'evaluated_traces')
   ),
   CONSTRAINT control_difference_state_known CHECK (
     state IN ('platform_disagrees', 'unattributed', 'closed', 'not_configured')

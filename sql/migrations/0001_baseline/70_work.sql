@@ -15,7 +15,7 @@ CREATE TABLE usage.backfill (
   state text NOT NULL DEFAULT 'running',
   created_at timestamptz NOT NULL DEFAULT now(),
   finished_at timestamptz,
-  CONSTRAINT backfill_meter_known CHECK (meter IN ('traces', 'longlived', 'shortlived', 'deployments', 'sandboxes')),
+  CONSTRAINT backfill_meter_known CHECK (meter IN ('traces', 'longlived', 'shortlived', 'deployments', 'sandboxes', 'evaluators')),
   CONSTRAINT backfill_period_order CHECK (period_start < period_end),
   CONSTRAINT backfill_reprocess_known CHECK (reprocess IN ('missing', 'all')),
   CONSTRAINT backfill_state_known CHECK (state IN ('running', 'paused', 'cancelled', 'done')),

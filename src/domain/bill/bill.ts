@@ -3,7 +3,7 @@ import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
 
 /** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
 export interface BillLine {
-  readonly service: "traces" | "deployments" | "sandboxes";
+  readonly service: "traces" | "deployments" | "sandboxes" | "evaluators";
   readonly line:
     | "charge"
     | "estimate"
@@ -12,7 +12,8 @@ export interface BillLine {
     | "inconsistent"
     | "not_loaded"
     | "not_reported"
-    | "not_charged";
+    | "not_charged"
+    | "not_invoiced";
   readonly measure: string;
   /** Of a line `unpriced`: the SKUs that have a price on other days. */
   readonly sku: string | null;
@@ -41,6 +42,7 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   agent_uptime_seconds: "Agent uptime, in seconds",
   lcu: "Compute units (LCU) of sandboxes",
   lsu: "Storage units (LSU) of sandboxes",
+  spend_usd: "Evaluators, in US dollars",
   deployment_lcu: "Compute units (LCU) of deployments",
   deployment_lsu: "Storage units (LSU) of deployments",
 };
@@ -48,6 +50,7 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
 export function lineName({ line, measure, service, correctedMonth }: BillLine): string {
   if (line === "not_loaded" && service === "deployments") return "Deployment usage";
   if (line === "not_loaded" && service === "sandboxes") return "Sandbox usage";
+  if (line === "not_loaded" && service === "evaluators") return "Evaluators";
   const name = MEASURE_NAME[measure] ?? measure;
   return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
 }
@@ -57,6 +60,7 @@ export function lineState(one: BillLine): string {
   const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
   if (line === "not_reported") return "charged, and the platform does not report it";
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
+  if (line === "not_invoiced") return "the platform's estimate from model prices: on no invoice";
   if (line === "inconsistent") return "not known: more long-lived traces than traces on some days";
   if (line === "not_loaded") {
     if (daysExpected === null || daysLoaded === null)
@@ -101,8 +105,9 @@ export function describeTotal(
   return totals.length === 0 ? "Total: not known." : `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
 }
 
-/** What may be claimed of the total of a bill that has one. */
-export function totalState(lines: readonly BillLine[]): string {
+/** What may be claimed of the total of a bill that has one. What evaluators spent is on none. */
+export function totalState(all: readonly BillLine[]): string {
+  const lines = all.filter(({ service }) => service !== "evaluators");
   if (!lines.every(({ line, cost }) => cost !== null || line === "not_charged"))
     return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";

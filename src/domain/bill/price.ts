@@ -1,4 +1,4 @@
-import { METER } from "../usage/meter.ts";
+import { MEASURE_DIGITS, METER } from "../usage/meter.ts";
 
 export const PRICED_MEASURES = [
   "traces",
@@ -61,15 +61,15 @@ export function parseUnitPrice(text: string): { price: string } | { why: string 
   return { price: `${before === "" ? "0" : before}${after === "" ? "" : `.${after}`}` };
 }
 
-/** Units have six digits after the point themselves. So their costs have ten at most, as all costs. */
-const UNIT_PRICE_DIGITS = 4;
+/** Of costs. A price may have as many less those of its measure. */
+const COST_DIGITS = 10;
 
 /** Why a price cannot be one of this measure; undefined where it can. */
 export function measurePriceProblem(price: string, measure: PricedMeasure): string | undefined {
   const [, after = ""] = price.split(".");
-  const isOfUnits = METER.sandboxes.measures.some((one) => one === measure);
-  if (!isOfUnits || after.length <= UNIT_PRICE_DIGITS) return undefined;
-  return `has more than ${UNIT_PRICE_DIGITS} digits after the point, and is a price of ${measure}, which has six itself: costs have ten at most`;
+  const own = measure === "longlived" || measure === "shortlived" ? 0 : MEASURE_DIGITS[measure];
+  if (after.length <= COST_DIGITS - own) return undefined;
+  return `has more than ${COST_DIGITS - own} digits after the point, and is a price of ${measure}, which has ${own} itself: costs have ${COST_DIGITS} at most`;
 }
 
 /** Whether two prices are valid on the same day. Their scopes are not compared. */

@@ -1,7 +1,7 @@
 import { normalize } from "../time/intervals.ts";
 import { STRIDE_MS, TIER_BUCKETS } from "../time/stride.ts";
 import type { Window } from "../time/window.ts";
-import type { Meter } from "../usage/meter.ts";
+import { METER, type Meter } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 
 /** Very many ids in one URL fail (docs/platform.md, Requests): 50 UUIDs take about 2.6 KB of it. */
@@ -26,14 +26,14 @@ export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
 export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
 
 /**
- * Members that may share a request. Only answers by workspace name the workspace, so only they can hold several; those about
- * sandboxes never do.
+ * Members that may share a request. Only answers by workspace name the workspace, so only they can hold several; those of some
+ * meters never do.
  */
 export function batchesOf<M>(
   { meter, groupBy }: Pick<UsageRequest, "meter" | "groupBy">,
   members: readonly M[],
 ): M[][] {
-  const most = groupBy === "workspace" && meter !== "sandboxes" ? WORKSPACES_PER_REQUEST : 1;
+  const most = groupBy === "workspace" && !METER[meter].isByWorkspace ? WORKSPACES_PER_REQUEST : 1;
   return Array.from({ length: Math.ceil(members.length / most) }, (_, i) =>
     members.slice(i * most, (i + 1) * most),
   );

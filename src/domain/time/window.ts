@@ -10,3 +10,11 @@ export interface Interval {
 export interface Window extends Interval {
   readonly stride: Stride;
 }
+
+/** Neighbouring parts of a range, each of this length but for the last one. */
+export function partsOf({ start, end }: Interval, length: number): Interval[] {
+  return Array.from({ length: Math.ceil((end - start) / length) }, (_, n) => ({
+    start: start + n * length,
+    end: Math.min(start + (n + 1) * length, end),
+  }));
+}

@@ -1,4 +1,4 @@
-import type { Measure } from "./meter.ts";
+import { MEASURE_DIGITS, type Measure } from "./meter.ts";
 
 /** An exact decimal: so many ten-billionths, the digits of a cost. Counts of traces are amounts too. */
 export type Amount = bigint;
@@ -13,8 +13,7 @@ export function amountOf(value: string | number): Amount {
   return text.startsWith("-") ? -size : size;
 }
 
-/** Digits after the point of `lcu` and `lsu`, which are stored as whole millionths. */
-const UNIT_DIGITS = 6;
+const UNIT_DIGITS = MEASURE_DIGITS.lcu;
 const UNITS = new RegExp(`^(\\d{1,12})(?:\\.(\\d{1,${UNIT_DIGITS}}))?$`);
 
 /** Whole millionths of a decimal of the platform, such as "0.045"; undefined for anything that is not exactly such a number. */
@@ -25,18 +24,24 @@ export function fromUnitText(text: string): number | undefined {
   return Number.isSafeInteger(millionths) ? millionths : undefined;
 }
 
-function storedDigits(measure: Measure): number {
-  return measure === "lcu" || measure === "lsu" ? UNIT_DIGITS : 0;
+/**
+ * Whole billionths of an amount of US dollars, to the nearest: the platform gives floating-point numbers, whose later digits are
+ * noise. Undefined for anything that is not such an amount, from 0 on.
+ */
+export function fromUsd(amount: unknown): number | undefined {
+  if (typeof amount !== "number" || !(amount >= 0)) return undefined;
+  const billionths = Math.round(amount * 10 ** MEASURE_DIGITS.spend_usd);
+  return Number.isSafeInteger(billionths) ? billionths : undefined;
 }
 
 /** The amount of a stored number, exactly: `usage.amount_of` does the same in the views. */
 export function amountOfStored(measure: Measure, stored: number): Amount {
-  return BigInt(stored) * 10n ** BigInt(DIGITS - storedDigits(measure));
+  return BigInt(stored) * 10n ** BigInt(DIGITS - MEASURE_DIGITS[measure]);
 }
 
 /** The same as a number, whose shortest decimal is exact. */
 export function inUnits<N extends number | null>(measure: Measure, stored: N): N {
-  return (stored === null ? null : stored / 10 ** storedDigits(measure)) as N;
+  return (stored === null ? null : stored / 10 ** MEASURE_DIGITS[measure]) as N;
 }
 
 /** With all its digits and no others: `1234.5`. */

@@ -1,5 +1,5 @@
 import type { GroupBy } from "./grouping.ts";
-import type { Measure, Meter } from "./meter.ts";
+import { METER, type Measure, type Meter } from "./meter.ts";
 
 export { GROUPINGS, type GroupBy } from "./grouping.ts";
 
@@ -24,15 +24,14 @@ export interface UsageRecord {
   readonly dimensionName: string | null;
   /** What `traces` counts; left out for traces. A record of several measures becomes one of these for each. */
   readonly measure?: Measure;
-  /** A whole amount, at least 0 and a safe integer; of `lcu` and `lsu` in millionths of a unit. */
+  /** A whole amount, at least 0 and a safe integer, in the unit of `MEASURE_DIGITS`. */
   readonly traces: number;
 }
 
-/**
- * What the ids of an answer stand for. A "project" of deployment usage is a deployment, and that of sandbox usage a sandbox or
- * snapshot, with ids of their own.
- */
-export function dimensionOf(meter: Meter, groupBy: GroupBy): GroupBy | "deployment" | "sandbox" {
-  if (groupBy !== "project") return groupBy;
-  return meter === "deployments" ? "deployment" : meter === "sandboxes" ? "sandbox" : groupBy;
+/** What an id stands for. */
+export type Dimension = GroupBy | (typeof METER)[Meter]["project"];
+
+/** What the ids of an answer stand for. */
+export function dimensionOf(meter: Meter, groupBy: GroupBy): Dimension {
+  return groupBy === "project" ? METER[meter].project : groupBy;
 }

@@ -271,7 +271,7 @@ export function describePlanted(
   ].join("\n");
 }
 
-/** Slug of the source whose server counts the whole bill: retention tiers, deployments and sandboxes beside traces. */
+/** Slug of the source whose server counts the whole bill: retention tiers, deployments, sandboxes and evaluators beside traces. */
 export const BILLED = "demo-bill";
 
 /** Traces that the billing provider holds and granular usage does not. */
@@ -287,6 +287,7 @@ export async function startBilled({ closed }: Pick<Story, "closed">, port = 0): 
     contract: "day-granular",
     hosting: "cloud",
     sandboxes: "on",
+    evaluators: "on",
   });
   const { bill, organisation } = standin;
   const start = DateTime.fromISO(closed, { zone: "utc" });
@@ -320,7 +321,7 @@ export async function loadBill(source: OpenSource, loader: Loader): Promise<stri
   });
   const share = longlived === null || !traces ? "not known" : `${((longlived / traces) * 100).toFixed(1)} %`;
   return [
-    `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments and sandboxes.`,
+    `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments, sandboxes and evaluators.`,
     `- In ${month.name}, ${count(longlived)} of ${count(traces)} traces were long-lived (${share}), which cost more.`,
     `- Deployments ran ${count(agentRuns)} agent runs of ${count(nodesExecuted)} nodes, counted apart from traces.`,
     `- The billing provider's own totals. ${DRIFT} traces too many were planted in one of them:`,

@@ -6,6 +6,7 @@ import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
+import { learnRunRules } from "../../store/catalog/run-rules.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import type { StoredTask } from "../../store/work/tasks.ts";
@@ -136,7 +137,7 @@ async function loadTask(
       async ({ stamp }) => {
         // Where nothing may be split any more, a bound would only refuse what can be loaded.
         const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
-        const { answer, flaw } = await collectAnswer(source, task, { admit, mostKeys });
+        const { answer, flaw, rules } = await collectAnswer(source, task, { admit, mostKeys });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
         const loaded = await loadAnswer(store, {
           sourceId,
@@ -150,6 +151,8 @@ async function loadTask(
           isRepair,
           confirms,
         });
+        if (groupBy === "project")
+          await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
         const { records } = answer;
         // The measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;

@@ -16,7 +16,7 @@ import {
 } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { PlatformError } from "../../errors.ts";
 import { scopesOf } from "../../store/catalog/scopes.ts";
 import { learnCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
@@ -150,7 +150,7 @@ export function afterRefusal(
  * What is asked of one workspace alone may be refused for that workspace.
  */
 function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
-  if (meter === "sandboxes") return false;
+  if (METER[meter].isByWorkspace) return false;
   if (status === 403) return true;
   if (status !== 400 && status !== 422) return false;
   // The address has them whatever is refused.

@@ -4,6 +4,7 @@ import type { Window } from "../../domain/time/window.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
+import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { PlatformError } from "../../errors.ts";
 import type { UsageQuery } from "../../platform/billing/billing.ts";
 import { noteRefusal, wasRefusedWithin } from "../../store/catalog/sources.ts";
@@ -147,15 +148,17 @@ export async function collectAnswer(
     admit?: (records: UsageRecord[]) => UsageRecord[];
     mostKeys?: number | undefined;
   } = {},
-): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined }> {
+): Promise<{ answer: AnswerCollector; flaw: AnswerFlaw | undefined; rules: readonly RunRule[] }> {
   const query = queryOf(request);
   const answer = new AnswerCollector({ ...query, window: grid ?? request.window, mostKeys });
+  const rules: RunRule[] = [];
   const { stride } = await source.billing.usage(query, {
     signal: source.signal,
     onRecords: (records) => answer.add(admit(records)),
+    onRules: (named) => void rules.push(...named),
     sendMore: sendMoreOf(source),
   });
-  return { answer, flaw: answer.flaw(grid?.stride ?? stride) };
+  return { answer, flaw: answer.flaw(grid?.stride ?? stride), rules };
 }
 
 /** An answer to compare with what is stored. Throws `PlatformError` with the flaw's code where it cannot be used. */

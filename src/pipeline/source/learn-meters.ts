@@ -1,7 +1,7 @@
 import { requestsFor, type UnstoredRequest } from "../../domain/planning/request.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { type LearnableMeter, learnedMeters, learnMeter } from "../../store/catalog/source-meters.ts";
@@ -63,14 +63,16 @@ export async function learnMeters(
     for (const tier of tiers) lessons.set(tier, lesson);
   }
   if (due.has("deployments")) lessons.set("deployments", await learnDeployments(source));
-  if (due.has("sandboxes")) lessons.set("sandboxes", await learnSandboxes(source, !known.has("sandboxes")));
+  for (const meter of ["sandboxes", "evaluators"] as const) {
+    if (due.has(meter)) lessons.set(meter, await learnByWorkspace(source, meter, !known.has(meter)));
+  }
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
     // What is counted stays counted until an answer says that it is not.
     const isDoubtful = lesson.state === "unknown" || lesson.isEmpty === true;
     if (isDoubtful && before?.isAvailable === true) continue;
     // A first look that broke off is made again, over all time: what is kept says that there was one.
-    if (meter === "sandboxes" && lesson.state === "unknown" && before === undefined) continue;
+    if (METER[meter].isByWorkspace && lesson.state === "unknown" && before === undefined) continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: new Date(start).toISOString().slice(0, 10) };
     await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
@@ -158,32 +160,38 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
   return { state: "available", evidence: `deployment usage begins on ${day}`, start: range.start };
 }
 
-/** Later looks reach back so far: who has not used sandboxes for years takes one request a workspace and day. */
-const LATELY = 30 * DAY_MS;
+/** How far back the first and later looks reach: who has used nothing takes one request a workspace and day, and first a few more. */
+const LOOKS = {
+  sandboxes: { first: Number.POSITIVE_INFINITY, later: 30 * DAY_MS },
+  // An answer is about seven days.
+  evaluators: { first: 91 * DAY_MS, later: 7 * DAY_MS },
+} as const;
 
-/**
- * Looks for a workspace with sandbox usage: at first in all time, later in the last month. A workspace may be refused alone, where
- * it has no sandboxes.
- */
-async function learnSandboxes(source: OpenSource, isFirst: boolean): Promise<Lesson> {
+/** Looks for a workspace with such usage. A workspace may be refused alone, where it has nothing of the kind. */
+async function learnByWorkspace(
+  source: OpenSource,
+  meter: keyof typeof LOOKS,
+  isFirst: boolean,
+): Promise<Lesson> {
   const end = floorToGrid(await storeNow(source.store.db), HOUR_MS);
-  const start = isFirst ? source.dataStart : Math.max(source.dataStart, floorToGrid(end - LATELY, DAY_MS));
+  const back = isFirst ? LOOKS[meter].first : LOOKS[meter].later;
+  const start = Math.max(source.dataStart, floorToGrid(Math.max(end - back, 0), DAY_MS));
   if (start >= end) return { state: "unknown", evidence: "no hour has ended yet" };
   const refusals: Lesson[] = [];
   for (const { workspaceId } of source.workspaces) {
     let isUsed = false;
-    const asked = { meter: "sandboxes", range: { start, end }, workspaceIds: [workspaceId] } as const;
+    const asked = { meter, range: { start, end }, workspaceIds: [workspaceId] };
     const refused = await sumUp(source, asked, ({ traces }) => {
       isUsed ||= traces > 0;
     });
-    if (isUsed) return { state: "available", evidence: "it answers compute and storage units of sandboxes" };
+    if (isUsed) return { state: "available", evidence: `it answers ${METER_NAME[meter]}` };
     if (refused === undefined) continue;
     if (refused.state === "unknown" || refused.isAbsent) return refused;
     refusals.push(refused);
   }
   const [refused] = refusals;
   if (refused !== undefined && refusals.length === source.workspaces.length) return refused;
-  return { state: "notAvailable", evidence: "it answers no usage of sandboxes", isEmpty: true };
+  return { state: "notAvailable", evidence: `it answers no ${METER_NAME[meter]}`, isEmpty: true };
 }
 
 /**

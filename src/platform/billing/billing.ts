@@ -12,6 +12,8 @@ import { JsonRecordCutter } from "../parse/json-records.ts";
 import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
+import type { WorkspaceIo } from "./by-workspace.ts";
+import { evaluatorSpend } from "./evaluators.ts";
 import { Spool, type SpooledExport, spooledExport } from "./export.ts";
 import {
   billingPeriod,
@@ -23,7 +25,7 @@ import {
   workspaceRejection,
 } from "./organization.ts";
 import { providerUsage } from "./provider.ts";
-import { type SandboxIo, sandboxUsage } from "./sandboxes.ts";
+import { sandboxUsage } from "./sandboxes.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
@@ -31,7 +33,7 @@ export interface UsageQuery {
   readonly end: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** At least one; of sandboxes exactly one. */
+  /** At least one; exactly one where the meter is asked for by workspace. */
   readonly workspaceIds: readonly string[];
 }
 
@@ -54,7 +56,7 @@ const strideSchema = z.object({ days: count, hours: count });
  */
 export function createBillingClient(http: PlatformHttp) {
   return {
-    usage: (query: UsageQuery, io: UsageIo) => usage(http, query, io),
+    usage: (query: UsageQuery, io: WorkspaceIo) => usage(http, query, io),
     exportCsv: (query: UsageQuery, io: Asking = {}) => exportCsv(http, query, io),
     /** Undefined if the server has no listing (404, 405). The next two likewise. */
     workspaces: (io: Parameters<typeof listWorkspaces>[1] = {}) => listWorkspaces(http, io),
@@ -70,18 +72,17 @@ export function createBillingClient(http: PlatformHttp) {
   };
 }
 
-type UsageIo = SandboxIo;
-
 /**
  * Passes the records of one answer to `onRecords` in batches, in order. Use none of them before it resolves: only then is the
  * answer proved whole. What `onRecords` throws ends the request and is thrown unchanged.
  */
-async function usage(http: PlatformHttp, query: UsageQuery, io: UsageIo): Promise<UsageAnswer> {
+async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Promise<UsageAnswer> {
   const { signal, onRecords } = io;
-  if (query.meter === "sandboxes") {
+  if (METER[query.meter].isByWorkspace) {
     keepRecordsYoung();
     const [workspaceId = ""] = query.workspaceIds;
-    return sandboxUsage(http, { ...query, workspaceId }, io);
+    const read = query.meter === "sandboxes" ? sandboxUsage : evaluatorSpend;
+    return read(http, { ...query, workspaceId }, io);
   }
   const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   keepRecordsYoung();

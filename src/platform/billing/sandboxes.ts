@@ -7,16 +7,16 @@ import {
   type Stride,
   strideOfRange,
 } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
+import { type Interval, partsOf } from "../../domain/time/window.ts";
 import { fromUnitText } from "../../domain/usage/amount.ts";
 import { METER } from "../../domain/usage/meter.ts";
-import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
-import type { Asking, PlatformHttp } from "../http/http.ts";
+import type { PlatformHttp } from "../http/http.ts";
 import { readJson } from "../http/read-body.ts";
 import { AnswerFault, foreignFault, recordFault, tooManyPagesFault } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
+import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
 const PATH = "/api/v2/sandboxes/usage/costs";
 
@@ -31,21 +31,6 @@ const MOST_PAGES = 20_000;
 
 const pageSchema = z.object({ items: z.array(z.unknown()), next_cursor: z.string().nullish() });
 
-export interface SandboxQuery extends Interval {
-  readonly groupBy: GroupBy;
-  /** Answers name no workspace: the header of the request does. */
-  readonly workspaceId: string;
-}
-
-export interface SandboxIo extends Asking {
-  readonly onRecords: (records: UsageRecord[]) => void;
-  /**
-   * Sends each request of an answer but the first, as whoever asks sends the first one: within the rate limit, and again where
-   * that is worth it. Default: once, and at once.
-   */
-  readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
-}
-
 /**
  * Passes the compute and storage units of a workspace's sandboxes and snapshots to `onRecords`, in the stride of the range
  * (`strideOfRange`). Days are sums of hours, and of a workspace with very many resources sums of each. Weeks and longer are
@@ -54,8 +39,8 @@ export interface SandboxIo extends Asking {
  */
 export async function sandboxUsage(
   http: PlatformHttp,
-  query: SandboxQuery,
-  io: SandboxIo,
+  query: WorkspaceQuery,
+  io: WorkspaceIo,
 ): Promise<{ stride: Stride; records: number }> {
   const stride = strideOfRange(query.end - query.start);
   const reader = new SandboxReader(http, query, io);
@@ -82,12 +67,12 @@ class SandboxReader {
   /** Items that were passed on. */
   records = 0;
   readonly #http: PlatformHttp;
-  readonly #query: SandboxQuery;
-  readonly #io: SandboxIo;
+  readonly #query: WorkspaceQuery;
+  readonly #io: WorkspaceIo;
   #requests = 0;
   #pageSize: number | undefined = PAGE_SIZE;
 
-  constructor(http: PlatformHttp, query: SandboxQuery, io: SandboxIo) {
+  constructor(http: PlatformHttp, query: WorkspaceQuery, io: WorkspaceIo) {
     this.#http = http;
     this.#query = query;
     this.#io = io;
@@ -267,12 +252,4 @@ function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
   });
   if (!seen.note(resourceId, start)) refuse("resource_id", "which comes twice for the same time");
   return { resourceId, start, units };
-}
-
-/** Neighbouring parts of a range, each of this length but for the last one. */
-function partsOf({ start, end }: Interval, length: number): Interval[] {
-  return Array.from({ length: Math.ceil((end - start) / length) }, (_, n) => ({
-    start: start + n * length,
-    end: Math.min(start + (n + 1) * length, end),
-  }));
 }

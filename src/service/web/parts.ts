@@ -42,7 +42,7 @@ export function capital(text: string): string {
 export function count(value: number | null, missing = "not known"): Html {
   return value === null
     ? html`<span class="none" title="${missing}">–<span class="visually-hidden"> ${missing}</span></span>`
-    : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 6 })}</span>`;
+    : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 9 })}</span>`;
 }
 
 /** A change of a number of traces. */

@@ -1,13 +1,10 @@
 import { sql } from "kysely";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Dimension } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** What an id stands for: a value of a dimension, or a deployment (docs/platform.md). */
-export type EntityDimension = GroupBy | "deployment" | "sandbox";
-
-interface Dimension {
+interface OfDimension {
   readonly sourceId: number;
-  readonly dimension: EntityDimension;
+  readonly dimension: Dimension;
 }
 
 /** An id of the platform, with the first and last bucket that named it, in hours since 1970. */
@@ -20,7 +17,7 @@ export interface SeenEntity {
 /** The entity ids of some dimension ids, in the same order; undefined for an unknown one. */
 export async function entityIds(
   db: Database,
-  { sourceId, dimension, dimensionIds }: Dimension & { dimensionIds: readonly string[] },
+  { sourceId, dimension, dimensionIds }: OfDimension & { dimensionIds: readonly string[] },
 ): Promise<(number | undefined)[]> {
   const { rows } = await sql<{ entity_id: number | null }>`
     select e.entity_id
@@ -47,7 +44,7 @@ const ENTITY = sql`entity_id as "entityId", external_id as "dimensionId",
 /** Enters the entities that are missing and widens the time in which each was seen. Returns the entity ids by dimension id. */
 export async function enterEntities(
   db: Database,
-  { sourceId, dimension }: Dimension,
+  { sourceId, dimension }: OfDimension,
   seen: ReadonlyMap<string, SeenEntity>,
 ): Promise<Map<string, number>> {
   // By `= any`, not by a join: before the first ANALYZE, Postgres expects one row for this source, and would join

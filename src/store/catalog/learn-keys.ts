@@ -1,12 +1,13 @@
 import type { AnswerKey, AnswerKeys } from "../../domain/usage/answer-keys.ts";
+import type { Dimension } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
-import { type EntityDimension, enterEntities, type SeenEntity } from "./entities.ts";
+import { enterEntities, type SeenEntity } from "./entities.ts";
 import { learnNames, type NameInTime } from "./entity-names.ts";
 import { enterSeries } from "./series.ts";
 
 interface NamingAnswer {
   readonly sourceId: number;
-  readonly dimension: EntityDimension;
+  readonly dimension: Dimension;
   readonly fetchNumber: number;
   /** Scope of each requested workspace, by its index. */
   readonly scopeIds: readonly number[];

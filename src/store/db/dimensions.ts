@@ -1,54 +1,113 @@
-import { METER, METERS } from "../../domain/usage/meter.ts";
-import { dimensionOf, GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import {
+  MEASURE_DIGITS,
+  MEASURES,
+  METER,
+  METERS,
+  type Meter,
+  meterOfMeasure,
+} from "../../domain/usage/meter.ts";
+import { type Dimension, dimensionOf, GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 
 interface DimensionColumns {
   /** Column of the reporting views that holds the id. */
   readonly id: string;
-  /** Column that holds the current name; API keys have none. */
+  /** Column that holds the current name; API keys and sandboxes have none. */
   readonly name?: string;
   /** As the comments of the views say it. */
   readonly title: string;
 }
 
-/** What the reporting views call each dimension. With `GROUPINGS` it is all that sql/reporting knows of dimensions. */
-export const DIMENSIONS: Readonly<Record<GroupBy, DimensionColumns>> = {
+/** What the reporting views call each dimension. */
+export const DIMENSIONS: Readonly<Record<Dimension, DimensionColumns>> = {
   workspace: { id: "workspace_id", name: "workspace_name", title: "workspace" },
   project: { id: "project_id", name: "project_name", title: "project" },
   user: { id: "user_id", name: "user_email", title: "user" },
   api_key: { id: "api_key_short_key", title: "API key" },
+  deployment: { id: "deployment_id", name: "deployment_name", title: "deployment" },
+  sandbox: { id: "sandbox_id", title: "sandbox" },
+  run_rule: { id: "run_rule_id", name: "run_rule_name", title: "run rule" },
 };
 
-/** What a "project" of sandbox usage is: a sandbox or snapshot. */
-export const SANDBOX: DimensionColumns = { id: "sandbox_id", title: "sandbox" };
-
-/** What a "project" of deployment usage is: not one of the projects that traces belong to. */
-export const DEPLOYMENT: DimensionColumns = {
-  id: "deployment_id",
-  name: "deployment_name",
-  title: "deployment",
+/** What the views of a meter are called, such as `fct_sandbox_usage_workspace_daily`. Those of traces are `fct_usage_`. */
+export const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
+  deployments: "deployment_usage",
+  sandboxes: "sandbox_usage",
+  evaluators: "evaluator_spend",
 };
 
-const BLOCK = /^ *-- each (dimension|dimension but workspace|meter and dimension)\n(.*?)^ *-- end\n/gms;
+/** What the views of meters that are asked for by workspace show, as their comments say it. */
+const ABOUT: Readonly<Partial<Record<Meter, string>>> = {
+  sandboxes: "compute and storage units of sandboxes and snapshots",
+  evaluators:
+    "what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at",
+};
+
+type Placeholders = Readonly<Record<string, string>>;
+
+/** What a block of sql/reporting may be repeated for, with its placeholders. */
+const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
+  dimension: () => GROUPINGS.map(placeholdersOf),
+  "dimension but workspace": () => GROUPINGS.filter((one) => one !== "workspace").map(placeholdersOf),
+  "meter and dimension": () =>
+    METERS.flatMap((meter) => {
+      const { kind, tier, groupings } = METER[meter];
+      return groupings.map((group_by) => ({
+        ...{ meter, kind, tier, group_by },
+        dimension: dimensionOf(meter, group_by),
+      }));
+    }),
+  measure: () =>
+    MEASURES.filter((one) => one !== "traces").map((measure) => ({
+      measure,
+      meter: meterOfMeasure(measure),
+    })),
+  "measure with digits": () =>
+    MEASURES.filter((one) => MEASURE_DIGITS[one] > 0).map((measure) => ({
+      measure,
+      unit: `0.${"1".padStart(MEASURE_DIGITS[measure], "0")}`,
+    })),
+  "meter by workspace": () =>
+    METERS.filter((meter) => METER[meter].isByWorkspace).map(placeholdersByWorkspace),
+};
+
+const BLOCK = /^ *-- each ([a-z ]+)\n(.*?)^ *-- end\n/gms;
 
 /**
- * Expands SQL of sql/reporting: repeats what stands between `-- each dimension [but workspace]` or `-- each meter and dimension` and
- * `-- end` once for each, and fills in its placeholders. Throws on a placeholder that it does not know.
+ * Expands SQL of sql/reporting: repeats what stands between `-- each dimension`, or another key of `EACH`, and `-- end` once for
+ * each, and fills in its placeholders. Throws on a key or placeholder that it does not know.
  */
 export function expandDimensions(sql: string): string {
   return sql.replace(BLOCK, (_, each: string, body: string) => {
-    const filled =
-      each === "meter and dimension"
-        ? METERS.flatMap((meter) =>
-            METER[meter].groupings.map((dimension) => ({ ...METER[meter], meter, dimension })),
-          )
-        : GROUPINGS.filter((one) => each === "dimension" || one !== "workspace").map(placeholdersOf);
-    return filled.map((placeholders) => fill(body, placeholders)).join("");
+    const all = EACH[each];
+    if (all === undefined) throw new Error(`sql/reporting: unknown block "each ${each}"`);
+    return all()
+      .map((placeholders) => fill(body, placeholders))
+      .join("");
   });
 }
 
-function placeholdersOf(groupBy: GroupBy): Readonly<Record<string, string>> {
+/** Of a meter with two measures, such as `{first}`; their digits are those that the platform tells. */
+function placeholdersByWorkspace(meter: Meter): Placeholders {
+  const { measures, project } = METER[meter];
+  const [first = "", second = ""] = measures;
+  const [first_type = "", second_type = ""] = measures.map((measure) =>
+    MEASURE_DIGITS[measure] === 0 ? "bigint" : `numeric(26, ${MEASURE_DIGITS[measure]})`,
+  );
+  const { title, id } = DIMENSIONS[project];
+  return {
+    ...{ meter, first, second, first_type, second_type },
+    views: USAGE_VIEWS[meter] ?? "",
+    about: ABOUT[meter] ?? "",
+    dimension: project,
+    title,
+    id_column: id,
+    columns: columnsOf(DIMENSIONS[project]),
+  };
+}
+
+function placeholdersOf(groupBy: GroupBy): Placeholders {
   const { id, name, title } = DIMENSIONS[groupBy];
-  const ofDeployments = groupBy === "project" ? DEPLOYMENT : DIMENSIONS[groupBy];
+  const ofDeployments = DIMENSIONS[dimensionOf("deployments", groupBy)];
   return {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
@@ -73,10 +132,10 @@ function columnsOf({ id, name }: DimensionColumns): string {
   return `d.dimension_id AS ${id}${name === undefined ? "" : `, d.dimension_name AS ${name}`}`;
 }
 
-function fill(body: string, placeholders: Readonly<Record<string, unknown>>): string {
+function fill(body: string, placeholders: Placeholders): string {
   return body.replace(/\{(\w+)\}/g, (found, name: string) => {
     const value = placeholders[name];
-    if (typeof value !== "string") throw new Error(`sql/reporting: unknown placeholder ${found}`);
+    if (value === undefined) throw new Error(`sql/reporting: unknown placeholder ${found}`);
     return value;
   });
 }

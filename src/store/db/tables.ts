@@ -527,6 +527,18 @@ export interface Run {
   tasks: number | null;
 }
 
+export interface RunRule {
+  dataset_id: string | null;
+  dataset_name: string | null;
+  entity_id: number;
+  evaluator_id: string | null;
+  evaluator_name: string | null;
+  fetch_number: number;
+  project_id: string | null;
+  project_name: string | null;
+  weekly_limit_usd: Numeric | null;
+}
+
 export interface Scope {
   group_by: string;
   kind: Generated<string>;
@@ -661,6 +673,7 @@ export interface DB {
   reconciliation_difference: ReconciliationDifference;
   restatement: Restatement;
   run: Run;
+  run_rule: RunRule;
   scope: Scope;
   series: Series;
   sku: Sku;

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { MEASURES } from "../../domain/usage/meter.ts";
 import { keyOf, type View, type ViewColumn } from "./views.ts";
 
 /** A view as files hold it: by source, and by day where it has days. */
@@ -31,10 +32,7 @@ interface Part {
 }
 
 /** Columns whose sum over the rows of a day means something. */
-const AMOUNTS = [
-  ...["traces", "nodes_executed", "agent_runs", "agent_uptime_seconds", "lcu", "lsu"],
-  ...["quantity", "estimated_cost"],
-];
+const AMOUNTS = [...MEASURES, "quantity", "estimated_cost"];
 /** Rows per FETCH, as in view-rows.ts. */
 const BATCH = 1000;
 

@@ -1,22 +1,15 @@
 import { sql } from "kysely";
-import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
+import { MEASURES, METER, type Measure, type Meter, meterOfMeasure } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
 /** What usage is counted in. Each has records of its own, so short-lived traces, which are a difference, are none of them. */
-export const COUNTED = [
-  "traces",
-  "longlived",
-  "nodes_executed",
-  "agent_runs",
-  "agent_uptime_seconds",
-  "lcu",
-  "lsu",
-] as const;
-export type Counted = (typeof COUNTED)[number];
+export type Counted = Measure | "longlived";
+export const COUNTED: readonly Counted[] = MEASURES.flatMap((measure) =>
+  measure === "traces" ? [measure, "longlived" as const] : [measure],
+);
 
 export function meterOfCounted(counted: Counted): Meter {
-  if (counted === "traces" || counted === "longlived") return counted;
-  return METER.sandboxes.measures.some((measure) => measure === counted) ? "sandboxes" : "deployments";
+  return counted === "longlived" ? counted : meterOfMeasure(counted);
 }
 
 /** The scopes and series of it. */

@@ -83,9 +83,10 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
     join usage.labelled_entity w on w.entity_id = c.workspace_id
     left join usage.entity i
       on i.source_id = c.source_id and i.external_id = d.external_id
-     -- A project of other usage than traces is a deployment or sandbox, with ids of its own.
-     and i.dimension = case when c.group_by <> 'project' then c.group_by when c.kind = 'langsmith_deployments' then 'deployment'
-                            when c.kind = 'sandboxes' then 'sandbox' else c.group_by end
+     and i.dimension = (
+       select m.dimension from usage.meter_dimension m
+       where m.kind = c.kind and m.trace_tier = c.trace_tier and m.group_by = c.group_by
+     )
     left join usage.labelled_entity e on e.entity_id = i.entity_id
     order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
     limit ${most}

@@ -255,5 +255,5 @@ test("a server without sandboxes is asked once, and one whose workspaces have no
   const [learned] = await empty.sql<{ is_available: boolean; evidence: string }>(
     "SELECT is_available, evidence FROM usage.source_meter WHERE meter = 'sandboxes'",
   );
-  expect(learned).toEqual({ is_available: false, evidence: "it answers no usage of sandboxes" });
+  expect(learned).toEqual({ is_available: false, evidence: "it answers no sandbox usage" });
 });

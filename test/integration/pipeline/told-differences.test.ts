@@ -13,11 +13,12 @@ import { setupPages } from "../../support/pages.ts";
 /** What differs is told everywhere, whatever is counted: no place knows traces of all tiers alone. */
 
 const EXPORT = ["open", "platform_disagrees"] as const;
-const TOTALS: Readonly<Record<Exclude<Meter, "shortlived" | "sandboxes">, readonly string[]>> = {
-  traces: ["stride_total", "grouping_total"],
-  longlived: ["stride_total", "grouping_total", "tier_total", "tier_exceeds"],
-  deployments: ["stride_total"],
-};
+const TOTALS: Readonly<Record<Exclude<Meter, "shortlived" | "sandboxes" | "evaluators">, readonly string[]>> =
+  {
+    traces: ["stride_total", "grouping_total"],
+    longlived: ["stride_total", "grouping_total", "tier_total", "tier_exceeds"],
+    deployments: ["stride_total"],
+  };
 
 test("status, alerts, metrics, pages and advice tell of a difference of every meter, measure and kind", async () => {
   const bench = await setupMeters({ workspaces: [0] });
@@ -27,7 +28,9 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   const to = new Date(bench.dataStart + 7 * 86_400_000).toISOString();
   const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: bench.workspaceIds.join() } });
   const planted: string[] = [];
-  for (const meter of METERS.filter((one) => one !== "shortlived" && one !== "sandboxes")) {
+  for (const meter of METERS.filter(
+    (one) => one !== "shortlived" && one !== "sandboxes" && one !== "evaluators",
+  )) {
     const { kind: ofKind, tier, measures } = METER[meter];
     for (const measure of measures) {
       for (const state of EXPORT) {

@@ -16,6 +16,7 @@ const WHOLE = `
   INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
     VALUES (1, 'One', '2026-01-05Z', '2026-01-05Z', 1);
   INSERT INTO usage.workspace (entity_id) VALUES (1);
+  INSERT INTO usage.run_rule (entity_id, fetch_number) VALUES (1, 1);
   INSERT INTO usage.scope (source_id, group_by, workspace_id, stride) VALUES (1, 'project', 1, 'day');
   INSERT INTO usage.series (scope_id, entity_id) VALUES (1, 2);
   INSERT INTO usage.hourly_record VALUES (1, '2026-01-05Z', 1);
@@ -176,6 +177,8 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   entity_dimension_known: copyOf("entity", { entity_id: "9", dimension: "'planet'" }),
   entity_external_id_length: copyOf("entity", { entity_id: "9", external_id: "repeat('é', 501)" }),
   entity_name_entity_id_fkey: copyOf("entity_name", { entity_id: "9" }),
+  run_rule_pkey: copyOf("run_rule", { fetch_number: "2" }),
+  run_rule_entity_id_fkey: copyOf("run_rule", { entity_id: "9" }),
   entity_name_identity: copyOf("entity_name", { fetch_number: "9" }),
   workspace_pkey: copyOf("workspace", { is_deleted: "true" }),
   workspace_entity_id_fkey: copyOf("workspace", { entity_id: "9" }),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { METERS, type Meter } from "../../../src/domain/usage/meter.ts";
+import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import {
@@ -179,7 +179,7 @@ test("a meter is loaded as soon as any of its days is", async () => {
   expect(await loadedMeters(store.db, sourceId)).toEqual(["longlived", "deployments"]);
   await loadRows(store, { ...about, window });
   await loadRows(store, { ...about, meter: "shortlived", window });
-  expect(await loadedMeters(store.db, sourceId)).toEqual(METERS.filter((meter) => meter !== "sandboxes"));
+  expect(await loadedMeters(store.db, sourceId)).toEqual(METERS.filter((meter) => METER[meter].isExported));
   expect(await loadedMeters(store.db, sourceId + 1)).toEqual([]);
 });
 

@@ -26,7 +26,7 @@ const RUNS = times(12);
 const MOST_CLOSES = 5;
 
 const WORKSPACES = ["a", "b"].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
-const OTHERS = ["longlived", "deployments", "sandboxes"] as const;
+const OTHERS = ["longlived", "deployments", "sandboxes", "evaluators"] as const;
 const KEPT = ["traces", ...OTHERS] as const;
 type Kept = (typeof KEPT)[number];
 

@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import { STRIDES } from "../../../domain/time/stride.ts";
 import { METER } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
-import { DEPLOYMENT, DIMENSIONS } from "../../../store/db/dimensions.ts";
+import { DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { keyOf, listViews, timeColumnOf, type View, type ViewColumn } from "../../../store/export/views.ts";
 import { inSession, type Session } from "../../session/session.ts";
 
@@ -123,7 +123,7 @@ function scalar(text: string): string {
 }
 
 /** These ids are null if a day or hour of the workspace is not loaded. */
-const NULL_WHERE_MISSING = [...Object.values(DIMENSIONS), DEPLOYMENT]
+const NULL_WHERE_MISSING = Object.values(DIMENSIONS)
   .map(({ id }) => id)
   .filter((id) => id !== DIMENSIONS.workspace.id);
 
@@ -141,7 +141,7 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "usage_coverage_by_kind_daily.kind": [...new Set(Object.values(METER).map(({ kind }) => kind))],
   status: STATUSES,
   group_by: GROUPINGS,
-  "dim_name.group_by": [...GROUPINGS, "deployment", "sandbox"],
+  "dim_name.group_by": Object.keys(DIMENSIONS),
   stride: STRIDES,
   kind: [...FINDINGS, "name_differs", ...TOTALS, "tier_total", "tier_exceeds"],
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
@@ -185,9 +185,8 @@ function parentOf(view: View, column: string): string | undefined {
   // Deployment usage may begin before the first day of dim_date.
   const isOfDeployments = view.name.startsWith("fct_deployment_usage_");
   if (column === "usage_date") return isOfDeployments ? undefined : "dim_date";
-  if (column === DEPLOYMENT.id) return "dim_deployment";
-  const groupBy = GROUPINGS.find((one) => DIMENSIONS[one].id === column);
-  return groupBy && `dim_${groupBy}`;
+  const found = Object.entries(DIMENSIONS).find(([, { id }]) => id === column);
+  return found && `dim_${found[0]}`;
 }
 
 export function newestOf(view: View): string | undefined {

@@ -1,7 +1,6 @@
 import { amountText } from "../../../domain/usage/amount.ts";
-import type { Meter } from "../../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
-import { DEPLOYMENT, DIMENSIONS, SANDBOX } from "../../../store/db/dimensions.ts";
+import { DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
 import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
 import { type Html, html, twin } from "../parts.ts";
@@ -117,7 +116,7 @@ function sqlOf(
   { source, by, range, per, measure, currency, workspace }: Question,
   { masked }: { masked: boolean },
 ): string {
-  const { id, name } = columnsOf(viewDimension({ by, measure }));
+  const { id, name } = DIMENSIONS[viewDimension({ by, measure })];
   const column = viewColumn(measure);
   const columns = [id, ...(name === undefined ? [] : [name])].join(", ");
   const time = timeOf({ measure, per });
@@ -153,15 +152,10 @@ type Which = Pick<Question, "measure" | "per">;
 
 function viewOf({ by, measure, per, masked }: Which & { by: GroupBy; masked: boolean }): string {
   const meter = measure === "cost" ? "traces" : meterOfCounted(measure);
-  const kind = measure === "cost" ? "cost" : (KIND_OF_VIEW[meter] ?? "usage");
+  const kind = measure === "cost" ? "cost" : (USAGE_VIEWS[meter] ?? "usage");
   const dimension = viewDimension({ by, measure });
   return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
 }
-
-const KIND_OF_VIEW: Partial<Record<Meter, string>> = {
-  deployments: "deployment_usage",
-  sandboxes: "sandbox_usage",
-};
 
 /** As sql/reporting places it. */
 function inSchema(view: string): string {
@@ -173,11 +167,6 @@ function inSchema(view: string): string {
 
 function viewDimension({ by, measure }: { by: GroupBy; measure: Question["measure"] }) {
   return measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
-}
-
-function columnsOf(dimension: ReturnType<typeof dimensionOf>) {
-  if (dimension === "deployment") return DEPLOYMENT;
-  return dimension === "sandbox" ? SANDBOX : DIMENSIONS[dimension];
 }
 
 /** Of the views. */

@@ -4,6 +4,7 @@ import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from ".
 import { METER } from "../../../domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
+import { DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { COUNTED, type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
 import type { Per } from "../../../store/figures/records.ts";
 import type { UsageSource, UsageWorkspace } from "../../../store/figures/sources.ts";
@@ -170,7 +171,7 @@ function bucketOf(given: {
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
   if (measure !== "cost" && !METER[meterOfCounted(measure)].groupings.includes(by))
-    return `The platform does not split ${COUNTED_WORDS[measure]} by ${DIMENSION[by]}. Choose workspace or project: a sandbox stands in the place of a project.`;
+    return `The platform does not split ${COUNTED_WORDS[measure]} by ${DIMENSION[by]}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
   if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
   return `Costs by ${DIMENSION[by]} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
@@ -200,12 +201,14 @@ export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   agent_uptime_seconds: "seconds of agent uptime",
   lcu: "compute units (LCU) of sandboxes",
   lsu: "storage units (LSU) of sandboxes",
+  spend_usd: "USD spent by evaluators",
+  evaluated_traces: "evaluated traces",
 };
 
-/** What an id stands for. A "project" of other usage than traces is a deployment or sandbox, none of the projects that have traces. */
+/** What an id stands for. A "project" of other usage than traces is none of the projects that have traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
   const dimension = measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
-  return dimension === "deployment" || dimension === "sandbox" ? dimension : DIMENSION[dimension];
+  return dimension === by ? DIMENSION[by] : DIMENSIONS[dimension].title;
 }
 
 /** The address of a question, or of one that differs in some points. Undefined leaves a point out. */

@@ -8,10 +8,13 @@ test("a meter is that of a kind and a tier together, and of nothing else", () =>
   expect(meterOf("runs", "all")).toBeUndefined();
 });
 
-test("ids by project are projects, but for deployments and sandboxes", () => {
+test("ids by project are projects, but for deployments, sandboxes and evaluators", () => {
   for (const meter of METERS) {
     const dimensions = GROUPINGS.map((groupBy) => dimensionOf(meter, groupBy));
-    const others: Partial<Record<Meter, string>> = { deployments: "deployment", sandboxes: "sandbox" };
+    const others: Partial<Record<Meter, string>> = {
+      ...{ deployments: "deployment", sandboxes: "sandbox" },
+      evaluators: "run_rule",
+    };
     const projects = others[meter] ?? "project";
     expect(dimensions).toEqual(GROUPINGS.map((groupBy) => (groupBy === "project" ? projects : groupBy)));
   }
@@ -29,6 +32,6 @@ test("no id is shown as (none), and an id that looks like it is told apart", () 
 
 test("a number is named by its meter, and by its measure where records carry several", () => {
   expect(METERS.map((meter) => numberName(meter, "agent_runs"))).toEqual([
-    ...["traces", "long-lived traces", "short-lived traces", "agent_runs", "agent_runs"],
+    ...["traces", "long-lived traces", "short-lived traces", "agent_runs", "agent_runs", "agent_runs"],
   ]);
 });
