@@ -51,6 +51,11 @@ export function define(command: Command): void {
         .default("off"),
     )
     .addOption(
+      new Option("--tags <how>", "answer tags of resources, or refuse them as on smaller plans")
+        .choices(["on", "off"])
+        .default("off"),
+    )
+    .addOption(
       new Option("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)")
         .choices(["zero", "absent"])
         .default("zero"),

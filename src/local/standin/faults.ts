@@ -4,6 +4,7 @@ import { EVALUATOR_SPEND } from "./engine/evaluators.ts";
 import { deploymentMeasures } from "./engine/ledger.ts";
 import { dice } from "./engine/random.ts";
 import { SANDBOX_COSTS } from "./engine/sandboxes.ts";
+import { TAGGINGS } from "./engine/tags.ts";
 
 /** A fault between server and client. A script hits the next matching requests; rates hit at random, from a seed. */
 const faultSchema = z.discriminatedUnion("kind", [
@@ -69,6 +70,8 @@ const faultSchema = z.discriminatedUnion("kind", [
     kind: z.literal("evaluators"),
     wrong: z.enum(["negative", "not-a-number", "other-day", "day-twice", "group-twice", "no-rule"]),
   }),
+  /** Of resource tags. The first value lacks the name of its key, or has a project that no workspace has. */
+  z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),
   /** A tier that holds more than all tiers: each record one trace more. */
   z.strictObject({ kind: z.literal("tier-excess") }),
 ]);
@@ -160,6 +163,8 @@ const NAMED = {
   "evaluators-day-twice": { kind: "evaluators", wrong: "day-twice" },
   "evaluators-group-twice": { kind: "evaluators", wrong: "group-twice" },
   "evaluators-no-rule": { kind: "evaluators", wrong: "no-rule" },
+  "tags-no-key": { kind: "tags", wrong: "no-key" },
+  "tags-unknown-resource": { kind: "tags", wrong: "unknown-resource" },
 } as const satisfies Record<string, Fault>;
 export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
 export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
@@ -336,6 +341,7 @@ function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boo
     const hasRules = query.group_by === undefined || query.group_by === "run_rule";
     return EVALUATOR_SPEND.some((one) => one === path) && (hasRules || fault.wrong !== "no-rule");
   }
+  if (fault.kind === "tags") return path === TAGGINGS;
   if (fault.kind === "measure") return isOfDeployments;
   if (fault.kind === "tier-excess") return query.trace_tier !== undefined && !isOfDeployments;
   return !(fault.kind === "cut" && fault.framing === "gzip") || acceptsGzip;

@@ -12,6 +12,7 @@ import { controlPlane } from "./routes/control-plane.ts";
 import { evaluators } from "./routes/evaluators.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
+import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
 import { World } from "./world.ts";
@@ -108,6 +109,7 @@ function build(world: World): FastifyInstance {
     ...billing(world),
     ...sandboxes(world),
     ...evaluators(world),
+    ...tags(world),
     ...organisationRoutes(world),
     ...controlPlane(world, templates, deployments),
     ...threads(runs),

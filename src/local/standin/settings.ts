@@ -40,6 +40,8 @@ export const settingsSchema = z.strictObject({
   sandboxes: z.enum(["on", "off"]),
   /** Off: the spend of evaluators is not answered, as on servers that do not have it (docs/platform.md, Evaluator spend). */
   evaluators: z.enum(["on", "off"]),
+  /** Off: resource tags are refused, as on smaller plans (docs/platform.md, Resource tags). */
+  tags: z.enum(["on", "off"]),
   /** False: template calls are gone, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: z.boolean(),
 });
@@ -67,6 +69,7 @@ export const DEFAULT_SETTINGS: Settings = {
   a2a: "specified",
   sandboxes: "off",
   evaluators: "off",
+  tags: "off",
   templates: true,
 };
 

@@ -12,6 +12,7 @@ import {
 import { findStream, type Organisation, type Stream } from "./engine/organisation.ts";
 import { SandboxLedger } from "./engine/sandboxes.ts";
 import { seedOrganisation } from "./engine/seeding.ts";
+import { Tags } from "./engine/tags.ts";
 import { type FaultOptions, Faults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 
@@ -75,6 +76,7 @@ export class World {
   deploymentLedger!: DeploymentLedger;
   sandboxLedger!: SandboxLedger;
   evaluatorLedger!: EvaluatorLedger;
+  tags!: Tags;
   access!: Access;
   bill!: Bill;
   faults!: Faults;
@@ -143,6 +145,7 @@ export class World {
     });
     this.sandboxLedger = new SandboxLedger({ seed, organisation, start: deploymentStart, now });
     this.evaluatorLedger = new EvaluatorLedger({ seed, organisation, start: dataStart, now });
+    this.tags = new Tags({ seed, organisation });
     this.access = new Access(apiKey, organisation);
     this.access.organizationScoped = organizationScoped;
     this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });

@@ -82,6 +82,7 @@ const bodies = {
     /** Traces, or billionths of a dollar. */
     delta: z.int(),
   }),
+  tagging: z.strictObject({ resource_id: z.string(), key: z.string().min(1), value: z.string().min(1) }),
   restatements: z.strictObject({ ...cell, delta: z.int() }),
   discrepancies: z.strictObject({
     ...cell,
@@ -211,6 +212,10 @@ export function admin(world: World, templates: () => Templates): Route[] {
       if (date < world.evaluatorLedger.start) throw problem(["date"], "before the data start");
       return world.evaluatorLedger.change({ ruleId, at: date, ...of });
     }),
+    route("POST", "/taggings", bodies.tagging, ({ resource_id: resourceId, ...tag }) => ({
+      tagging_id: world.tags.set({ resourceId, ...tag }),
+    })),
+    route("DELETE", "/taggings/:id", nothing, (_, { id = "" }) => world.tags.remove(id)),
     route("POST", "/restatements", bodies.restatements, (of) => world.ledger.change(cellOf(of), of.delta)),
     route("POST", "/discrepancies", bodies.discrepancies, (of) => {
       const { stride, group_by: groupBy, format, trace_tier, measure, delta } = of;
@@ -244,7 +249,7 @@ export function admin(world: World, templates: () => Templates): Route[] {
 }
 
 function inspect(world: World): object {
-  const { seed, organisation, ledger, deploymentLedger, access, settings } = world;
+  const { seed, organisation, ledger, deploymentLedger, access, settings, tags } = world;
   const { id, name, workspaces, users, keys } = organisation;
   return {
     seed,
@@ -254,6 +259,7 @@ function inspect(world: World): object {
     access: access.inspect(),
     workspaces: workspaces.map((one) => ({ ...one, readable: access.canRead(one) })),
     ...shown(organisation),
+    tags: tags.all.map(({ workspace, ...tag }) => ({ ...tag, workspace_id: workspace.id })),
     users,
     keys,
     data_start: new Date(ledger.start).toISOString(),

@@ -1,0 +1,140 @@
+import { unknownThing } from "../http/refusal.ts";
+import type { Organisation, Workspace } from "./organisation.ts";
+import { type Dice, dice } from "./random.ts";
+
+export const TAGGINGS = "/api/v1/workspaces/current/taggings";
+
+/** What can be tagged (seen in client code). The stand-in has only the first four. */
+export const taggedTypes = [
+  "projects",
+  "deployments",
+  "sandboxes",
+  "datasets",
+  "dashboards",
+  "experiments",
+  "prompts",
+  "queues",
+] as const;
+
+interface Resource {
+  readonly type: (typeof taggedTypes)[number];
+  readonly id: string;
+  readonly name: string;
+  readonly workspace: Workspace;
+}
+
+/** One value of a key in one workspace, and the resources that have it. */
+interface Tag {
+  readonly id: string;
+  readonly value: string;
+  readonly key: string;
+  readonly keyId: string;
+  readonly workspace: Workspace;
+  readonly taggings: { readonly id: string; readonly resourceId: string }[];
+}
+
+interface TaggedResource extends Resource {
+  readonly taggingId: string;
+}
+
+interface TagOf {
+  readonly resourceId: string;
+  /** Names. One that the workspace does not have is made. */
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The two keys are made by default (documented), their values are our own. */
+const SEEDED = {
+  Application: ["checkout", "search", "support"],
+  Environment: ["production", "staging"],
+};
+/** How many of a type have a tag of each key. */
+const SHARES = { projects: 0.8, deployments: 0.5, sandboxes: 0.5, datasets: 0.5 };
+
+/** Tags of resources, by workspace. Dice of their own, so that everything else is the same with tags and without. */
+export class Tags {
+  readonly all: Tag[] = [];
+  readonly #organisation: Organisation;
+  readonly #roll: Dice;
+
+  constructor({ seed, organisation }: { seed: number; organisation: Organisation }) {
+    this.#organisation = organisation;
+    this.#roll = dice(seed + 67_867_967);
+    for (const resource of resourcesOf(organisation)) {
+      const share = SHARES[resource.type as keyof typeof SHARES];
+      if (this.#roll.next() >= share) continue;
+      for (const [key, values] of Object.entries(SEEDED)) this.#set(resource, key, this.#roll.pick(values));
+    }
+  }
+
+  /** Values of a workspace with the resources that have them, in the order in which they were made. Dropped resources are left out. */
+  of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
+    const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
+    return this.all
+      .filter(({ workspace }) => workspace.id === workspaceId)
+      .map((tag) => {
+        const resources = tag.taggings.flatMap(({ id, resourceId }): TaggedResource[] => {
+          const resource = known.get(resourceId);
+          return resource === undefined ? [] : [{ ...resource, taggingId: id }];
+        });
+        return { ...tag, resources };
+      });
+  }
+
+  /** Returns the id of the tagging: the one it has, or a new one. An unknown or dropped resource is refused. */
+  set({ resourceId, key, value }: TagOf): string {
+    const resource = resourcesOf(this.#organisation).find(({ id }) => id === resourceId);
+    if (resource === undefined) throw unknownThing("resource", resourceId);
+    return this.#set(resource, key, value);
+  }
+
+  /** An unknown tagging is refused. */
+  remove(taggingId: string): void {
+    for (const { taggings } of this.all) {
+      const place = taggings.findIndex(({ id }) => id === taggingId);
+      if (place < 0) continue;
+      taggings.splice(place, 1);
+      return;
+    }
+    throw unknownThing("tagging", taggingId);
+  }
+
+  #set({ id: resourceId, workspace }: Resource, key: string, value: string): string {
+    const { taggings } = this.#tagOf(workspace, key, value);
+    const known = taggings.find((one) => one.resourceId === resourceId);
+    if (known !== undefined) return known.id;
+    const id = this.#roll.uuid();
+    taggings.push({ id, resourceId });
+    return id;
+  }
+
+  #tagOf(workspace: Workspace, key: string, value: string): Tag {
+    const ofKey = this.all.filter((one) => one.workspace === workspace && one.key === key);
+    const known = ofKey.find((one) => one.value === value);
+    if (known !== undefined) return known;
+    const keyId = ofKey[0]?.keyId ?? this.#roll.uuid();
+    const tag: Tag = { id: this.#roll.uuid(), value, key, keyId, workspace, taggings: [] };
+    this.all.push(tag);
+    return tag;
+  }
+}
+
+/** What can have a tag now. Sandboxes have no name here, so the start of the id makes one (our own). */
+function resourcesOf({ projects, deployments, sandboxes, evaluators }: Organisation): Resource[] {
+  const isThere = ({ dropped }: { readonly dropped: boolean }) => !dropped;
+  const datasets = evaluators.flatMap(({ workspace, rules }) =>
+    rules.flatMap(({ dataset }) => (dataset === null ? [] : [{ ...dataset, workspace }])),
+  );
+  const of =
+    (type: Resource["type"]) =>
+    ({ id, name, workspace }: Omit<Resource, "type">): Resource => ({ type, id, name, workspace });
+  return [
+    ...projects.filter(isThere).map(of("projects")),
+    ...deployments.filter(isThere).map(of("deployments")),
+    ...sandboxes
+      .filter((one) => isThere(one) && one.type === "SANDBOX")
+      .map((one) => of("sandboxes")({ ...one, name: `sandbox-${one.id.slice(0, 8)}` })),
+    ...datasets.map(of("datasets")),
+  ];
+}
