@@ -144,7 +144,10 @@ test("while Postgres cannot keep an answer the platform is not asked, and work g
 
   if (disk !== undefined) {
     const ballast = join(disk, "ballast");
-    const fill = () => {
+    const fill = async () => {
+      // A log that has to begin a file on a full disk would stop Postgres itself.
+      await admin.query("SELECT pg_switch_wal()");
+      await admin.query("CHECKPOINT");
       const { bavail, bsize } = statfsSync(disk);
       writeFileSync(ballast, Buffer.alloc(bavail * bsize - 300_000));
     };
