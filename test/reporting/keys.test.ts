@@ -58,7 +58,7 @@ async function fill(store: Store, slug: string): Promise<void> {
         const rows = rowsOf(["2026-02-25", "2026-03-01"], meter === "longlived" ? 5 : 1);
         await loadRows(store, { sourceId, meter, groupBy, workspaceId, window, rows });
       }
-      for (const meter of ["deployments", "sandboxes"] as const) {
+      for (const meter of ["deployments", "sandboxes", "evaluators"] as const) {
         if (!METER[meter].groupings.includes(groupBy)) continue;
         await loadDeploymentRows(store, {
           ...{ meter, sourceId, groupBy, workspaceId, window: windowOf("day", "2026-02-25", "2026-03-02") },
@@ -79,6 +79,10 @@ async function fill(store: Store, slug: string): Promise<void> {
 
 /** What no load leaves behind: one row of each of the other tables. */
 const OTHERS = `
+  INSERT INTO usage.resource_tag (workspace_id, dimension, external_id, tag_key, tag_value, valid_from, valid_to)
+    SELECT entity_id, dimension, id, key, 'v', since, until
+    FROM usage.workspace, unnest('{project,deployment,sandbox}'::text[]) dimension, unnest('{one,"(none)"}'::text[]) id,
+         unnest('{a,b}'::text[]) key, unnest('{2026-01-01,2026-02-01}'::date[], '{2026-02-01,NULL}'::date[]) t (since, until);
   INSERT INTO usage.late_change
     SELECT source_id, '2026-03-02', 'project', 'day', final, age, 1, 1
     FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age;

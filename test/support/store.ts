@@ -69,7 +69,7 @@ export async function loadRows(
 /** The same of an answer about deployments, or about sandboxes in millionths of a unit. */
 export async function loadDeploymentRows(
   store: Store,
-  given: GivenAnswer & { meter?: "deployments" | "sandboxes"; rows: readonly DeploymentRow[] },
+  given: GivenAnswer & { meter?: "deployments" | "sandboxes" | "evaluators"; rows: readonly DeploymentRow[] },
 ): Promise<LoadResult> {
   const { meter = "deployments" } = given;
   const records = given.rows.flatMap(([bucket, dimensionId, measures, name]) =>
