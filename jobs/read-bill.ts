@@ -3,7 +3,7 @@ import { readBill } from "../src/pipeline/bill/read-bill.ts";
 import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Compares months of traces with the billing provider's totals, and reads limits and the billing period. What the server refuses is asked for once a day. */
+/** Compares months of traces with the billing provider's totals, and reads limits, the billing period and tags. What the server refuses is asked for once a day. */
 export const readBillJob = defineJob({
   name: "read-bill",
   queue: "control",
@@ -15,7 +15,7 @@ export const readBillJob = defineJob({
       "totals",
       async (source) => {
         const bill = await readBill(source, { reach: "month", isPatient: true });
-        const { provider, limits, period } = bill;
+        const { provider, limits, period, tags } = bill;
         return {
           months: provider?.months.length ?? 0,
           requests: provider?.requests ?? 0,
@@ -23,6 +23,7 @@ export const readBillJob = defineJob({
           differences: provider?.findings.length ?? 0,
           limits: limits?.read ?? 0,
           periods: period?.read ?? 0,
+          tags: tags?.read ?? 0,
           failed: (provider?.failed.length ?? 0) + bill.failed.length,
         };
       },

@@ -57,7 +57,7 @@ CREATE TABLE usage.bill_part (
   asked_at timestamp with time zone NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
   CONSTRAINT bill_part_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text])))
+  CONSTRAINT bill_part_known CHECK ((part = ANY (ARRAY['provider_totals'::text, 'usage_limits'::text, 'billing_period'::text, 'resource_tags'::text])))
 );
 
 CREATE TABLE usage.billing_period (
@@ -643,6 +643,20 @@ CREATE TABLE usage.reconciliation_difference (
   CONSTRAINT reconciliation_difference_state_known CHECK ((state = ANY (ARRAY['open'::text, 'platform_disagrees'::text, 'repaired'::text, 'closed'::text, 'withdrawn'::text, 'not_configured'::text, 'hours_dropped'::text])))
 );
 
+CREATE TABLE usage.resource_tag (
+  workspace_id integer NOT NULL,
+  dimension text NOT NULL,
+  external_id text NOT NULL,
+  tag_key text NOT NULL,
+  tag_value text NOT NULL,
+  valid_from date NOT NULL,
+  valid_to date,
+  CONSTRAINT resource_tag_pkey PRIMARY KEY (workspace_id, dimension, external_id, tag_key, valid_from),
+  CONSTRAINT resource_tag_workspace_id_fkey FOREIGN KEY (workspace_id) REFERENCES usage.workspace(entity_id) ON DELETE CASCADE,
+  CONSTRAINT resource_tag_dimension_known CHECK ((dimension = ANY (ARRAY['project'::text, 'deployment'::text, 'sandbox'::text]))),
+  CONSTRAINT resource_tag_order CHECK ((valid_to > valid_from))
+);
+
 CREATE TABLE usage.restatement (
   restatement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   series_id integer NOT NULL,
@@ -815,6 +829,7 @@ CREATE TABLE usage.workspace (
   used_before timestamp with time zone,
   is_deleted boolean NOT NULL DEFAULT false,
   unlisted_since timestamp with time zone,
+  tags_since date,
   CONSTRAINT workspace_pkey PRIMARY KEY (entity_id),
   CONSTRAINT workspace_entity_id_fkey FOREIGN KEY (entity_id) REFERENCES usage.entity(entity_id)
 );
@@ -856,6 +871,8 @@ CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) W
 CREATE INDEX reconciliation_difference_newest ON usage.reconciliation_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
 
 CREATE INDEX reconciliation_difference_unresolved ON usage.reconciliation_difference USING btree (scope_id, bucket_start) WHERE (state = ANY (ARRAY['open'::text, 'platform_disagrees'::text]));
+
+CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag USING btree (workspace_id, dimension, external_id, tag_key) WHERE (valid_to IS NULL);
 
 CREATE INDEX restatement_time ON usage.restatement USING btree (restated_at);
 
@@ -1221,6 +1238,17 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   last_seen_at timestamp with time zone
 -- )
 
+-- VIEW reporting_detail.dim_deployment_tag (
+--   source_id text,
+--   workspace_id text,
+--   deployment_id text,
+--   tag_key text,
+--   tag_value text,
+--   valid_from date,
+--   valid_to date,
+--   is_current boolean
+-- )
+
 -- VIEW reporting_detail.dim_name (
 --   source_id text,
 --   group_by text,
@@ -1264,6 +1292,17 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   measure text
 -- )
 
+-- VIEW reporting_detail.dim_project_tag (
+--   source_id text,
+--   workspace_id text,
+--   project_id text,
+--   tag_key text,
+--   tag_value text,
+--   valid_from date,
+--   valid_to date,
+--   is_current boolean
+-- )
+
 -- VIEW reporting_detail.dim_run_rule (
 --   source_id text,
 --   run_rule_id text,
@@ -1284,6 +1323,17 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   sandbox_id text,
 --   first_seen_at timestamp with time zone,
 --   last_seen_at timestamp with time zone
+-- )
+
+-- VIEW reporting_detail.dim_sandbox_tag (
+--   source_id text,
+--   workspace_id text,
+--   sandbox_id text,
+--   tag_key text,
+--   tag_value text,
+--   valid_from date,
+--   valid_to date,
+--   is_current boolean
 -- )
 
 -- VIEW reporting_detail.dim_user (
@@ -3492,6 +3542,15 @@ COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_id IS E'The platfor
 COMMENT ON COLUMN reporting_detail.dim_deployment.deployment_name IS 'Current name of the deployment; not unique.';
 COMMENT ON COLUMN reporting_detail.dim_deployment.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_deployment.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting_detail.dim_deployment_tag IS 'Grain: deployment x key of a tag x value in time (key: source_id, workspace_id, deployment_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and deployment_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
+COMMENT ON COLUMN reporting_detail.dim_deployment_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
 COMMENT ON COLUMN reporting_detail.dim_name.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
@@ -3529,6 +3588,15 @@ COMMENT ON COLUMN reporting_detail.dim_price.counted_over IS 'Whose traces fill 
 COMMENT ON COLUMN reporting_detail.dim_price.is_valid_today IS 'Whether the price is valid on the current UTC day.';
 COMMENT ON COLUMN reporting_detail.dim_price.imported_at IS 'When the price was imported.';
 COMMENT ON COLUMN reporting_detail.dim_price.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON VIEW reporting_detail.dim_project_tag IS 'Grain: project x key of a tag x value in time (key: source_id, workspace_id, project_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and project_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
+COMMENT ON COLUMN reporting_detail.dim_project_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_run_rule IS 'Grain: rule that runs an evaluator (key: source_id, run_rule_id), as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_run_rule.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_run_rule.run_rule_id IS 'The platform''s id of the rule that runs an evaluator; (none) where the platform gave none; null where the period is not loaded.';
@@ -3547,6 +3615,15 @@ COMMENT ON COLUMN reporting_detail.dim_sandbox.source_id IS 'Slug of the source,
 COMMENT ON COLUMN reporting_detail.dim_sandbox.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox.first_seen_at IS 'Start of the earliest bucket that named it.';
 COMMENT ON COLUMN reporting_detail.dim_sandbox.last_seen_at IS 'Start of the latest bucket that named it.';
+COMMENT ON VIEW reporting_detail.dim_sandbox_tag IS 'Grain: sandbox x key of a tag x value in time (key: source_id, workspace_id, sandbox_id, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and sandbox_id, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.sandbox_id IS 'The platform''s id of the sandbox or snapshot, in sandbox usage. No id of a project; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.tag_key IS 'Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.tag_value IS 'Value of the tag; several that the platform tells of one key are one text, with commas.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.valid_from IS 'First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.valid_to IS 'UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.';
+COMMENT ON COLUMN reporting_detail.dim_sandbox_tag.is_current IS 'Whether it was there when the tags were read last.';
 COMMENT ON VIEW reporting_detail.dim_user IS 'Grain: user (key: source_id, user_id). Names are not unique: join by the key.';
 COMMENT ON COLUMN reporting_detail.dim_user.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_user.user_id IS E'The platform''s id of the user; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
@@ -4305,7 +4382,7 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SkuPriceId" IS 'Num
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountId" IS 'The platform''s id of the workspace.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountName" IS 'Name of the workspace on the day of the charge.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."SubAccountType" IS 'Workspace.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text; the platform''s usage has no tags.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."Tags" IS 'JSON object as text, empty: a row is of a workspace, and tags are of its projects, deployments and sandboxes.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';

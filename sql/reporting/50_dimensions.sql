@@ -72,6 +72,17 @@ COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Grain: {title} (key: sou
 
 -- end
 
+-- each tagged dimension
+CREATE OR REPLACE VIEW reporting_detail.dim_{dimension}_tag AS
+SELECT src.slug AS source_id, usage.shown_id(w.external_id) AS workspace_id, usage.shown_id(t.external_id) AS {id_column}, t.tag_key, t.tag_value,
+       t.valid_from, coalesce(t.valid_to, '9999-12-31') AS valid_to, t.valid_to IS NULL AS is_current
+FROM usage.resource_tag t
+JOIN usage.entity w ON w.entity_id = t.workspace_id
+JOIN usage.source src USING (source_id)
+WHERE t.dimension = '{dimension}';
+COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Grain: {title} x key of a tag x value in time (key: source_id, workspace_id, {id_column}, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and {id_column}, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+
+-- end
 -- Names in time. Of each name the first and the last bucket are known: each is valid until the day of its last one, from where another
 -- one ended before; of several that ended on one day, the last one. So each day has exactly one name, whatever names overlap. A name that
 -- came back counts as valid since the other one ended.

@@ -57,6 +57,11 @@ BEGIN
         ('valid_from', $$First UTC day of this name; 1900-01-01 for the first name that is known.$$, 'dim_name'),
         ('valid_to', $$UTC day on which the next name begins: not included; 9999-12-31 for the current name.$$, 'dim_name'),
         ('is_current', $$Whether it is the name of now.$$, 'dim_name'),
+        ('tag_key', $$Key of a tag, such as Application. Choose one: a resource has a row for each of its keys.$$, ''),
+        ('tag_value', $$Value of the tag; several that the platform tells of one key are one text, with commas.$$, ''),
+        ('valid_from', $$First UTC day of this value, as of the nightly readings; 1900-01-01 for what the first day of readings found.$$, 'tag'),
+        ('valid_to', $$UTC day on which it was found changed or gone: not included; 9999-12-31 for a current one.$$, 'tag'),
+        ('is_current', $$Whether it was there when the tags were read last.$$, 'tag'),
         ('first_seen_at', $$Start of the earliest bucket that named it.$$, ''),
         ('last_seen_at', $$Start of the latest bucket that named it.$$, ''),
         ('is_deleted', $$Whether the platform lists it as deleted. Its past usage stays.$$, ''),
@@ -280,7 +285,7 @@ BEGIN
         ('SubAccountId', $$The platform's id of the workspace.$$, ''),
         ('SubAccountName', $$Name of the workspace on the day of the charge.$$, ''),
         ('SubAccountType', $$Workspace.$$, ''),
-        ('Tags', $$JSON object as text; the platform's usage has no tags.$$, ''),
+        ('Tags', $$JSON object as text, empty: a row is of a workspace, and tags are of its projects, deployments and sandboxes.$$, ''),
         ('x_SourceId', $$Slug of the source, the platform organization that usage is read from: default with a single source.$$, ''),
         ('x_UsageDate', $$UTC day of the charge, for filters and joins with the other views.$$, ''),
         ('x_IsFinal', $$Whether the traces of the day are final. False: provisional, the estimate may still change.$$, ''),
@@ -365,6 +370,7 @@ BEGIN
       words.of = '' OR words.of = regexp_replace(c.relname, '_masked$', '')
       OR (words.of = 'masked' AND c.relname LIKE '%\_masked')
       OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
+      OR (words.of = 'tag' AND c.relname LIKE 'dim\_%\_tag')
       OR (words.of = 'monthly' AND c.relname LIKE 'fct\_usage\_%\_monthly%' AND c.relname NOT LIKE '%\_by\_tier\_%')
       OR (words.of = 'by_tier' AND c.relname LIKE '%\_by\_tier\_%')
       OR (words.of = 'deployment' AND c.relname LIKE 'fct\_deployment\_usage\_%')

@@ -39,6 +39,11 @@ FROM {{ source('usage_detail', 'dim_deployment') }}
 GROUP BY source_id, deployment_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_deployment_tag' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_deployment_tag') }}
+GROUP BY source_id, workspace_id, deployment_id, tag_key, valid_from
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_name' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_name') }}
 GROUP BY source_id, group_by, dimension_id, valid_from
@@ -54,6 +59,11 @@ FROM {{ source('usage', 'dim_project') }}
 GROUP BY source_id, project_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'dim_project_tag' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_project_tag') }}
+GROUP BY source_id, workspace_id, project_id, tag_key, valid_from
+HAVING count(*) > 1
+UNION ALL
 SELECT 'dim_run_rule' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_run_rule') }}
 GROUP BY source_id, run_rule_id
@@ -62,6 +72,11 @@ UNION ALL
 SELECT 'dim_sandbox' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'dim_sandbox') }}
 GROUP BY source_id, sandbox_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'dim_sandbox_tag' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'dim_sandbox_tag') }}
+GROUP BY source_id, workspace_id, sandbox_id, tag_key, valid_from
 HAVING count(*) > 1
 UNION ALL
 SELECT 'dim_user' AS view_name, count(*) AS rows_of_one_key

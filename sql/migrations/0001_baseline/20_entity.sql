@@ -45,8 +45,27 @@ CREATE TABLE usage.workspace (
   used_before timestamptz,
   is_deleted boolean NOT NULL DEFAULT false,
   -- Since when it is gone from the listing without being deleted: an alarm, not a deletion.
-  unlisted_since timestamptz
+  unlisted_since timestamptz,
+  -- UTC day on which the tags of its resources were read first; null: never.
+  tags_since date
 );
+
+-- Tags of resources, by the platform's ids: a resource need not have usage. Those of the first day on which a workspace was read count
+-- for all time before it. A resource has one value of a key at a time; several that the platform tells are one text.
+CREATE TABLE usage.resource_tag (
+  workspace_id integer NOT NULL CONSTRAINT resource_tag_workspace_id_fkey REFERENCES usage.workspace ON DELETE CASCADE,
+  dimension text NOT NULL,
+  external_id text NOT NULL,
+  tag_key text NOT NULL,
+  tag_value text NOT NULL,
+  valid_from date NOT NULL,
+  -- Not included. Null: it was there when the tags were read last.
+  valid_to date,
+  CONSTRAINT resource_tag_pkey PRIMARY KEY (workspace_id, dimension, external_id, tag_key, valid_from),
+  CONSTRAINT resource_tag_dimension_known CHECK (dimension IN ('project', 'deployment', 'sandbox')),
+  CONSTRAINT resource_tag_order CHECK (valid_to > valid_from)
+);
+CREATE UNIQUE INDEX resource_tag_current ON usage.resource_tag (workspace_id, dimension, external_id, tag_key) WHERE valid_to IS NULL;
 
 -- What only rules that run evaluators have, as the newest answer tells it: the evaluator, and the project or dataset that it looks at.
 CREATE TABLE usage.run_rule (

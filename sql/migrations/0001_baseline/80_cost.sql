@@ -219,7 +219,7 @@ CREATE TABLE usage.bill_part (
   refusal text,
   asked_at timestamptz NOT NULL,
   CONSTRAINT bill_part_pkey PRIMARY KEY (source_id, part),
-  CONSTRAINT bill_part_known CHECK (part IN ('provider_totals', 'usage_limits', 'billing_period'))
+  CONSTRAINT bill_part_known CHECK (part IN ('provider_totals', 'usage_limits', 'billing_period', 'resource_tags'))
 );
 
 -- Limits of usage that the platform enforces, as they were read last. A whole answer replaces them.

@@ -225,6 +225,7 @@ const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   provider_totals: "the billing provider's totals",
   usage_limits: "usage limits",
   billing_period: "the billing period",
+  resource_tags: "tags of resources",
 };
 
 /** What of the bill is read. Usage does not need it, so a refusal is no fault. */

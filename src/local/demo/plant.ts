@@ -288,6 +288,7 @@ export async function startBilled({ closed }: Pick<Story, "closed">, port = 0): 
     hosting: "cloud",
     sandboxes: "on",
     evaluators: "on",
+    tags: "on",
   });
   const { bill, organisation } = standin;
   const start = DateTime.fromISO(closed, { zone: "utc" });

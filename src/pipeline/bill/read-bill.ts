@@ -19,7 +19,14 @@ import type { OnProgress } from "../extract/sequentially.ts";
 import { refetchDays } from "../proof/control.ts";
 import { isKeyRefused } from "../source/ask.ts";
 import { type OpenSource, statesOf } from "../source/source.ts";
-import { askBill, type ReadPart, readBillingPeriod, readUsageLimits, refusalOf } from "./read-terms.ts";
+import {
+  askBill,
+  type ReadPart,
+  readBillingPeriod,
+  readResourceTags,
+  readUsageLimits,
+  refusalOf,
+} from "./read-terms.ts";
 
 interface FailedPart {
   readonly part: BillPart;
@@ -32,11 +39,13 @@ export interface ReadBill {
   readonly provider: ProviderResult | undefined;
   readonly limits: ReadPart | undefined;
   readonly period: ReadPart | undefined;
+  readonly tags: ReadPart | undefined;
   readonly failed: readonly FailedPart[];
 }
 
 /**
- * Reads the organization's bill: compares its totals with months of stored traces, and keeps usage limits and the billing period.
+ * Reads the organization's bill: compares its totals with months of stored traces, and keeps usage limits, the billing period
+ * and the tags of resources.
  * Each part stands for itself. `isPatient`: what the server refused is left alone for a day.
  */
 export async function readBill(
@@ -60,6 +69,7 @@ export async function readBill(
   return {
     period: await read("billing_period", () => readBillingPeriod(source)),
     limits: await read("usage_limits", () => readUsageLimits(source)),
+    tags: await read("resource_tags", () => readResourceTags(source)),
     provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
     failed,
   };

@@ -6,6 +6,7 @@ import {
   noteBillPart,
   type StoredLimit,
 } from "../../store/bill/bill-terms.ts";
+import { keepWorkspaceTags } from "../../store/catalog/resource-tags.ts";
 import { askAside } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
 
@@ -82,6 +83,39 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   if (endsAt === null) return { read: 0, refusal: null };
   await keepBillingPeriod(store.db, { sourceId, endsAt, ...plan });
   return { read: 1, refusal: null };
+}
+
+/**
+ * Reads the tags of each workspace's resources. What is no tag of a resource is left out and said. A workspace of which alone they are
+ * refused keeps what it had.
+ */
+export async function readResourceTags(source: OpenSource): Promise<ReadPart> {
+  const { billing, sourceId, signal, store, workspaces, log } = source;
+  let read = 0;
+  let refusal: string | null = null;
+  let isAnswered = false;
+  for (const { workspaceId } of workspaces) {
+    const asked = await askBill(source, () => billing.workspaceTags({ workspaceId, signal }));
+    if ("refusal" in asked) {
+      if (isAnswered) continue;
+      // A plan without tags has them for no workspace.
+      refusal = asked.refusal;
+      break;
+    }
+    isAnswered = true;
+    const { refused } = asked.answer;
+    if (refused.length > 0) {
+      const about = { code: "tag_refused", workspaceId, refused: refused.length };
+      log.warn(
+        about,
+        `What is no tag of a resource was left out, such as ${refused[0]}. No tag of the workspace was taken away.`,
+      );
+    }
+    await keepWorkspaceTags(store, { sourceId, workspaceId, ...asked.answer });
+    read += asked.answer.tags.length;
+  }
+  await noteBillPart(store.db, { sourceId, part: "resource_tags", refusal });
+  return { read, refusal };
 }
 
 /** What a part of the bill answered, or why the server does not show it to this key. */

@@ -26,6 +26,7 @@ import {
 } from "./organization.ts";
 import { providerUsage } from "./provider.ts";
 import { sandboxUsage } from "./sandboxes.ts";
+import { workspaceTags } from "./tags.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */
@@ -68,6 +69,7 @@ export function createBillingClient(http: PlatformHttp) {
     workspaceLimits: (asked: Parameters<typeof workspaceLimits>[1]) => workspaceLimits(http, asked),
     workspaceRejection: (asked: Parameters<typeof workspaceRejection>[1]) => workspaceRejection(http, asked),
     billingPeriod: (io: Asking = {}) => billingPeriod(http, io),
+    workspaceTags: (asked: Parameters<typeof workspaceTags>[1]) => workspaceTags(http, asked),
     close: () => http.close(),
   };
 }

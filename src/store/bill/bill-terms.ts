@@ -50,7 +50,7 @@ export async function keepBillingPeriod(
 }
 
 /** What of the organisation's bill is read beside usage, each by itself: a key may read some of it. */
-const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period"] as const;
+const BILL_PARTS = ["provider_totals", "usage_limits", "billing_period", "resource_tags"] as const;
 export type BillPart = (typeof BILL_PARTS)[number];
 
 export interface LearnedBillPart {

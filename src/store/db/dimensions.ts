@@ -66,6 +66,11 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
       measure,
       unit: `0.${"1".padStart(MEASURE_DIGITS[measure], "0")}`,
     })),
+  "tagged dimension": () =>
+    (["project", "deployment", "sandbox"] as const).map((dimension) => {
+      const { id, title } = DIMENSIONS[dimension];
+      return { dimension, title, id_column: id };
+    }),
   "meter by workspace": () =>
     METERS.filter((meter) => METER[meter].isByWorkspace).map(placeholdersByWorkspace),
 };

@@ -503,6 +503,16 @@ export interface ReconciliationDifference {
   stored_traces: number | null;
 }
 
+export interface ResourceTag {
+  dimension: string;
+  external_id: string;
+  tag_key: string;
+  tag_value: string;
+  valid_from: string;
+  valid_to: string | null;
+  workspace_id: number;
+}
+
 export interface Restatement {
   bucket_start: Timestamp;
   fetch_number: number;
@@ -624,6 +634,7 @@ export interface Workspace {
   is_deleted: Generated<boolean>;
   readable_at: Timestamp | null;
   readable_since: Timestamp | null;
+  tags_since: string | null;
   unlisted_since: Timestamp | null;
   used_before: Timestamp | null;
 }
@@ -671,6 +682,7 @@ export interface DB {
   provider_total: ProviderTotal;
   reconciled: Reconciled;
   reconciliation_difference: ReconciliationDifference;
+  resource_tag: ResourceTag;
   restatement: Restatement;
   run: Run;
   run_rule: RunRule;

@@ -16,6 +16,7 @@ const WHOLE = `
   INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
     VALUES (1, 'One', '2026-01-05Z', '2026-01-05Z', 1);
   INSERT INTO usage.workspace (entity_id) VALUES (1);
+  INSERT INTO usage.resource_tag VALUES (1, 'project', 'p1', 'Application', 'chat', '2026-01-01', NULL);
   INSERT INTO usage.run_rule (entity_id, fetch_number) VALUES (1, 1);
   INSERT INTO usage.scope (source_id, group_by, workspace_id, stride) VALUES (1, 'project', 1, 'day');
   INSERT INTO usage.series (scope_id, entity_id) VALUES (1, 2);
@@ -177,6 +178,11 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   entity_dimension_known: copyOf("entity", { entity_id: "9", dimension: "'planet'" }),
   entity_external_id_length: copyOf("entity", { entity_id: "9", external_id: "repeat('é', 501)" }),
   entity_name_entity_id_fkey: copyOf("entity_name", { entity_id: "9" }),
+  resource_tag_pkey: copyOf("resource_tag", { valid_to: "'2026-02-01'" }),
+  resource_tag_workspace_id_fkey: copyOf("resource_tag", { workspace_id: "9" }),
+  resource_tag_dimension_known: copyOf("resource_tag", { dimension: "'user'" }),
+  resource_tag_order: copyOf("resource_tag", { tag_key: "'b'", valid_to: "'2026-01-01'" }),
+  resource_tag_current: copyOf("resource_tag", { valid_from: "'2026-02-01'" }),
   run_rule_pkey: copyOf("run_rule", { fetch_number: "2" }),
   run_rule_entity_id_fkey: copyOf("run_rule", { entity_id: "9" }),
   entity_name_identity: copyOf("entity_name", { fetch_number: "9" }),

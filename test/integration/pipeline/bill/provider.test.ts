@@ -280,9 +280,9 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   });
   expect((await look()).own).toEqual(["longlived differs", "traces equal"]);
   const provider = await check(bench);
-  expect(describeBill("default", { provider, limits: undefined, period: undefined, failed: [] })).toMatch(
-    /month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /,
-  );
+  expect(
+    describeBill("default", { provider, limits: undefined, period: undefined, tags: undefined, failed: [] }),
+  ).toMatch(/month +workspace +tier +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended /);
   expect(
     await bench.sql(
       "SELECT kind, trace_tier, (other_amount - stored_amount)::bigint AS more FROM reporting_detail.usage_reconciliation",

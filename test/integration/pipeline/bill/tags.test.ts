@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
+import type { Bench } from "../../../support/source.ts";
+import { setup } from "../../../support/source.ts";
+
+/** Tags of resources, from the platform's answer to the views, against the stand-in's own. */
+
+const setupTags = (options: Parameters<typeof setup>[0] = {}) =>
+  setup({ days: 3, workspaces: [0, 1], ...options, standin: { tags: "on", ...options.standin } });
+const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
+
+const TYPES = { projects: "project", deployments: "deployment", sandboxes: "sandbox" } as const;
+
+/** `workspace resource key value`. */
+function inStandin({ standin, workspaceIds }: Bench, type: keyof typeof TYPES): string[] {
+  return workspaceIds
+    .flatMap((workspaceId) =>
+      standin.tags
+        .of(workspaceId)
+        .flatMap(({ key, value, resources }) =>
+          resources
+            .filter((one) => one.type === type)
+            .map(({ id }) => `${workspaceId} ${id} ${key} ${value}`),
+        ),
+    )
+    .sort();
+}
+
+async function inViews({ sql }: Bench, type: keyof typeof TYPES): Promise<string[]> {
+  const rows = await sql<{ line: string }>(
+    `SELECT concat_ws(' ', workspace_id, ${TYPES[type]}_id, tag_key, tag_value) AS line
+     FROM reporting_detail.dim_${TYPES[type]}_tag WHERE is_current`,
+  );
+  return rows.map(({ line }) => line).sort();
+}
+
+test("tags are those of the platform, and usage by a tag adds up to all usage", async () => {
+  const bench = await setupTags();
+  await bench.sync();
+  expect((await read(bench)).tags).toMatchObject({ refusal: null });
+  for (const type of ["projects", "deployments", "sandboxes"] as const) {
+    expect(inStandin(bench, type).length, type).toBeGreaterThan(0);
+    expect(await inViews(bench, type), type).toEqual(inStandin(bench, type));
+  }
+  const [sums] = await bench.sql<{ all: number; tagged: number; values: number }>(`
+    SELECT (SELECT sum(traces) FROM reporting.fct_usage_project_daily)::integer AS all, sum(traces)::integer AS tagged,
+           count(DISTINCT t.tag_value)::integer AS values
+    FROM reporting.fct_usage_project_daily f
+    LEFT JOIN reporting_detail.dim_project_tag t
+      ON (t.source_id, t.workspace_id, t.project_id) = (f.source_id, f.workspace_id, f.project_id) AND t.tag_key = 'Application'
+     AND f.usage_date >= t.valid_from AND f.usage_date < t.valid_to`);
+  expect(sums?.tagged).toBe(sums?.all);
+  expect(sums?.values).toBeGreaterThan(1);
+
+  // What changes is seen with the next reading.
+  const [project] = bench.standin.tags.of(bench.workspaceIds[0] ?? "")[0]?.resources ?? [];
+  bench.standin.tags.remove(project?.taggingId ?? "");
+  bench.standin.tags.set({ resourceId: project?.id ?? "", key: "Team", value: "growth" });
+  await read(bench);
+  for (const type of ["projects", "deployments", "sandboxes"] as const)
+    expect(await inViews(bench, type), type).toEqual(inStandin(bench, type));
+});
+
+test("what is no tag of a resource is left out, and nothing else is lost", async () => {
+  const bench = await setupTags({ workspaces: [0] });
+  await bench.sync();
+  await read(bench);
+  const before = await inViews(bench, "projects");
+  bench.standin.faults.script({
+    fault: { kind: "tags", wrong: "no-key" },
+    match: { path: "/taggings" },
+    times: 1,
+  });
+  expect(await read(bench)).toMatchObject({ tags: { refusal: null }, failed: [] });
+  expect(bench.standin.faults.inspect().fired).toBe(1);
+  expect(await inViews(bench, "projects")).toEqual(before);
+
+  // A resource that is not known here is kept: it may have usage later.
+  bench.standin.faults.script({
+    ...{ fault: { kind: "tags", wrong: "unknown-resource" }, match: { path: "/taggings" }, times: 1 },
+  });
+  await read(bench);
+  expect((await inViews(bench, "projects")).filter((line) => !before.includes(line))).toHaveLength(1);
+  await read(bench);
+  expect(await inViews(bench, "projects")).toEqual(before);
+});
+
+test("a plan without tags is asked once and told so; one workspace that is refused keeps its tags", async () => {
+  const without = await setupTags({ standin: { tags: "off" } });
+  await without.sync();
+  expect(await read(without)).toMatchObject({ tags: { read: 0 }, failed: [] });
+  expect((await read(without)).tags?.refusal).toContain("Resource tags are not available");
+  expect(without.standin.requests.recent.filter(({ url }) => url.includes("/taggings"))).toHaveLength(2);
+
+  const bench = await setupTags();
+  await bench.sync();
+  await read(bench);
+  const before = await inViews(bench, "projects");
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 403 },
+    match: { path: "/taggings" },
+    ...{ skip: 1, times: 1 },
+  });
+  expect((await read(bench)).tags).toMatchObject({ refusal: null });
+  expect(await inViews(bench, "projects")).toEqual(before);
+});
