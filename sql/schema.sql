@@ -2438,6 +2438,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- VIEW usage.bill_cell (
 --   source_id smallint,
+--   workspace_entity_id integer,
 --   meter text,
 --   expected datemultirange,
 --   loaded datemultirange,

@@ -3,13 +3,13 @@
 -- Days of each meter by workspace, which the bill is made of. Where the server counts a meter not at all, or not yet, nothing is
 -- expected of it.
 CREATE OR REPLACE VIEW usage.bill_cell AS
-SELECT c.source_id, c.meter, c.expected, c.loaded, c.final, coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved
+SELECT c.source_id, c.workspace_entity_id, c.meter, c.expected, c.loaded, c.final, coalesce(p.compared + p.totalled - p.differing, '{}') * c.final AS proved
 FROM (
-  SELECT source_id, 'traces' AS meter, day_scope_id, expected, loaded, final
+  SELECT source_id, workspace_entity_id, 'traces' AS meter, day_scope_id, expected, loaded, final
   FROM usage.trace_cell
   WHERE group_by = 'workspace'
   UNION ALL
-  SELECT source_id, meter, day_scope_id, expected - not_available, loaded, final
+  SELECT source_id, workspace_entity_id, meter, day_scope_id, expected - not_available, loaded, final
   FROM usage.day_cell
   WHERE group_by = 'workspace' AND meter NOT IN ('traces', 'shortlived')
 ) c

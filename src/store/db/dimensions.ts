@@ -35,6 +35,14 @@ export const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
   evaluators: "evaluator_spend",
 };
 
+/** The schema of a fact, as sql/reporting places it: a newcomer needs few of them. */
+export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
+  const isCore =
+    /^fct_(usage_[a-z_]+|cost_(workspace|project)|deployment_usage_deployment)_daily$/.test(view) &&
+    !view.includes("_by_tier_");
+  return isCore ? "reporting" : "reporting_detail";
+}
+
 /** What the views of meters that are asked for by workspace show, as their comments say it. */
 const ABOUT: Readonly<Partial<Record<Meter, string>>> = {
   sandboxes: "compute and storage units of sandboxes and snapshots",

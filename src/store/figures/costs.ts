@@ -1,16 +1,15 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
-import { ADJUSTED, dividedByIds, NONE, type OfDay, placedBy, UNLOADED } from "./divided-costs.ts";
-import { monthOf, nameOf, type UsageCells } from "./records.ts";
+import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
+import { monthOf, type UsageCells } from "./records.ts";
 
 export interface CostLine {
   /**
-   * `none`: traces without an id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
+   * `none`: what has no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
    * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones.
    */
   readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest";
-  readonly key: number | null;
   readonly id: string | null;
   readonly name: string | null;
   /** How many ids it stands for; of a bucket of the rest they are not counted. */
@@ -19,8 +18,6 @@ export interface CostLine {
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
   readonly cost: string;
-  /** Of the range before; null of a bucket. Only their sum means something where a dimension divides the costs of workspaces. */
-  readonly costBefore: string | null;
   /** Whether all of it stays as it is until a restatement or other prices. */
   readonly isFinal: boolean;
 }
@@ -35,72 +32,70 @@ export async function currenciesOf(db: Database, sourceId: number): Promise<stri
   return rows.map(({ currency }) => currency);
 }
 
+interface CostRange extends Days {
+  readonly currency: string;
+}
+
 /**
- * What the ids cost in one currency, the most first, for the range and for each of its buckets. All lines of a range add up to
- * the sum of `fct_cost_..._daily`, and so to that of the workspaces, to the last digit.
+ * What the ids cost in one currency, the most first, for the range and for each of its buckets: all that is priced, whatever it counts.
+ * The lines of a range add up to the sum of `fct_cost_..._daily`, which they are read from, and so to that of the workspaces.
  */
 export async function usageCosts(
   db: Database,
   of: UsageCells,
-  given: {
-    range: Days;
-    /** Right before the range. */
-    before: Days;
-    per: "day" | "month";
-    currency: string;
-    top: number;
-    masked: boolean;
-  },
+  { per, top, masked, ...range }: CostRange & { per: "day" | "month"; top: number; masked: boolean },
 ): Promise<CostLine[]> {
-  const { range, before, per, currency, top, masked } = given;
-  const isBefore = (day: RawBuilder<unknown>) => sql`${day} < ${range.from}::date`;
-  const bucket = (day: RawBuilder<unknown>) => (per === "day" ? day : monthOf(day));
+  const { id, name } = DIMENSIONS[of.by];
+  const view = `fct_cost_${of.by}_daily`;
+  const shownName =
+    of.by === "user" && masked
+      ? sql`case when ${sql.ref(name ?? "")} is not null then 'user ' || ${sql.ref(id)} end`
+      : name === undefined
+        ? sql`null::text`
+        : sql.ref(name);
   const { rows } = await sql<CostLine>`
-    with charge as materialized (
-      select workspace_id as workspace_key, usage_date as day, day_traces as traces, day_traces_now as traces_now, day_cost as cost,
-             day_unit_price as unit_price, is_closed, is_final
-      from usage.charge
-      where source_id = ${of.sourceId} and usage_date >= ${before.from}::date and usage_date < ${range.to}::date
-        and currency = ${currency} and measure = 'traces' and is_booked and day_traces is not null
-        and ${of.workspaceId === null ? sql`true` : sql`workspace_id = ${of.workspaceId}`}
+    with cost as materialized (
+      select case when ${sql.ref(id)} is null then 'unloaded' when ${sql.ref(id)} = '(none)' then 'none'
+                  when ${sql.ref(id)} = '(adjustment)' then 'adjustment' else 'id' end as kind,
+             ${sql.ref(id)} as id, ${shownName} as name, ${per === "day" ? sql`usage_date` : monthOf(sql`usage_date`)} as bucket,
+             estimated_cost as cost, is_final
+      from ${sql.id(coreSchemaOf(view), view)}
+      where ${isOf(of, range)}
     ),
-    ${of.by === "workspace" ? wholeByWorkspace(bucket, isBefore) : dividedByIds({ of, range, bucket, isBefore, top })},
+    placed as materialized (
+      select id, row_number() over (order by sum(cost) desc, id collate "C") as place from cost where kind = 'id' group by id
+    ),
     line as (
-      select case when p.key = ${NONE} then 'none' when p.key = ${UNLOADED} then 'unloaded' when p.key = ${ADJUSTED} then 'adjustment'
-                  when t.place <= ${top} and t.cost is not null then 'id' else 'rest' end as kind,
-             case when t.place <= ${top} and t.cost is not null then t.place end as place, p.*
-      from part p left join placed t using (key)
-    ),
-    folded as (
-      select kind, place, case when kind = 'id' then min(key) end as key, bucket, grouping(bucket) = 1 as is_whole,
-             count(distinct key) filter (where key > 0 and not is_before)::integer as ids,
-             coalesce(sum(cost) filter (where not is_before), 0) as cost, coalesce(sum(cost) filter (where is_before), 0) as cost_before,
-             coalesce(bool_and(is_final) filter (where not is_before), true) as is_final
-      from line
-      group by grouping sets ((kind, place), (kind, place, bucket))
+      select case when p.place > ${top} then 'rest' else c.kind end as kind, case when p.place <= ${top} then p.place end as place,
+             p.place as any_place, c.id, c.name, c.bucket, c.cost, c.is_final
+      from cost c left join placed p on p.id = c.id and c.kind = 'id'
     )
-    select f.kind, f.key, usage.shown_id(e.external_id) as id, ${nameOf(of, masked)} as name, f.ids,
-           to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.cost)::text as cost,
-           case when f.is_whole then trim_scale(f.cost_before)::text end as "costBefore", f.is_final as "isFinal"
-    from folded f
-    left join usage.entity e on e.entity_id = f.key
-    left join lateral (
-      select n.name from usage.entity_name n where n.entity_id = f.key
-      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
-    ) n on true
-    where f.is_whole or f.bucket is not null
-    order by f.is_whole desc, array_position('{id,none,unloaded,adjustment,rest}', f.kind), f.place, f.bucket
+    select kind, case when place is not null then min(id) end as id, case when place is not null then max(name) end as name,
+           count(distinct any_place)::integer as ids, to_char(bucket, 'YYYY-MM-DD') as bucket, trim_scale(sum(cost))::text as cost,
+           bool_and(is_final) as "isFinal"
+    from line
+    group by grouping sets ((kind, place), (kind, place, bucket))
+    order by grouping(bucket) desc, array_position('{id,none,unloaded,adjustment,rest}', kind), place, bucket
   `.execute(db);
   return rows;
 }
 
-/** CTEs `part` and `placed`, as `dividedByIds` gives them. */
-function wholeByWorkspace(bucket: OfDay, isBefore: OfDay): RawBuilder<unknown> {
-  return sql`
-    part as materialized (
-      select workspace_key as key, case when not ${isBefore(sql`day`)} then ${bucket(sql`day`)} end as bucket,
-             ${isBefore(sql`day`)} as is_before, sum(cost) as cost, bool_and(is_final) as is_final
-      from charge group by 1, 2, 3
-    ),
-    placed as (${placedBy(sql`select key, sum(cost) filter (where not is_before) as cost from part group by key`)})`;
+/** What each workspace costs, by its id. */
+export async function workspaceCosts(
+  db: Database,
+  of: UsageCells,
+  range: CostRange,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; cost: string }>`
+    select workspace_id as id, trim_scale(sum(estimated_cost))::text as cost from reporting.fct_cost_workspace_daily
+    where ${isOf(of, range)} group by 1
+  `.execute(db);
+  return new Map(rows.map(({ id, cost }) => [id, cost]));
+}
+
+/** A condition on a view of costs. */
+function isOf({ source, workspaceId }: UsageCells, { from, to, currency }: CostRange): RawBuilder<unknown> {
+  const workspace = sql`(select usage.shown_id(external_id) from usage.entity where entity_id = ${workspaceId})`;
+  return sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date and currency = ${currency}
+    and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspace}`}`;
 }

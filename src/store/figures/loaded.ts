@@ -67,6 +67,31 @@ export async function loadedMeterDays(
   return rows;
 }
 
+/** Days of all that is priced, of each workspace: those on which every such meter is loaded that is expected there. */
+export async function loadedForCosts(
+  db: Database,
+  { sourceId, workspaceId }: UsageCells,
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
+  const all = (days: RawBuilder<unknown>) =>
+    sql`usage.time_of(range_intersect_agg(case when c.meter = 'traces' then ${days} else ${days} + ('{(,)}' - c.expected) end)) * t.span`;
+  const { rows } = await sql<LoadedWorkspace>`
+    with priced as materialized (
+      select distinct unnest(usage.meters_of_measure(meter)) as meter from usage.priced_meter
+    )
+    select w.entity_id as key, w.workspace_id as "workspaceId", w.workspace_name as name, ${intervalsOf(all(sql`c.loaded`))} as loaded,
+           ${intervalsOf(all(sql`c.final`))} as final, ${intervalsOf(all(sql`c.proved`))} as proved, false as "byHours"
+    from usage.bill_cell c
+    join usage.shown_workspace w on w.entity_id = c.workspace_entity_id
+    cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
+    where c.source_id = ${sourceId} and (c.meter = 'traces' or c.meter in (select meter from priced))
+      and ${workspaceId === null ? sql`true` : sql`c.workspace_entity_id = ${workspaceId}`}
+    group by w.entity_id, w.workspace_id, w.workspace_name, t.span
+    order by w.workspace_id collate "C"
+  `.execute(db);
+  return rows;
+}
+
 /** Hours, as the views of hours show them. */
 export async function loadedHours(db: Database, of: UsageCells, days: Days): Promise<LoadedWorkspace[]> {
   const { rows } = await loadedHoursIn(of, days).execute(db);

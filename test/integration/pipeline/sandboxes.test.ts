@@ -4,6 +4,7 @@ import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
+import { usageCosts } from "../../../src/store/figures/costs.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
@@ -186,6 +187,21 @@ test("compute and storage units are charged to the last digit, by workspace, san
   for (const [where, text] of Object.entries(costs)) {
     const [row] = await bench.sql<{ cost: string }>(text);
     expect(amountOf(row?.cost ?? ""), where).toBe(expected);
+  }
+  // What the pages show reads the same views, for every dimension.
+  const [{ sourceId = 0 } = {}] = await bench.sql<{ sourceId: number }>(
+    'SELECT source_id AS "sourceId" FROM usage.source',
+  );
+  for (const by of ["workspace", "user"] as const) {
+    const lines = await usageCosts(
+      bench.store.db,
+      { sourceId, source: "default", by, workspaceId: null },
+      { from: "2020-01-01", to: "2100-01-01", per: "month", currency: "USD", top: 1, masked: true },
+    );
+    const shown = lines
+      .filter(({ bucket }) => bucket === null)
+      .reduce((sum, { cost }) => sum + amountOf(cost), 0n);
+    expect(shown, by).toBe(expected);
   }
   const units = await bench.sql<{ differs: string }>(
     `SELECT "SkuId" AS differs FROM reporting_detail.focus_1_4_cost_and_usage WHERE "ContractedCost" <> "ContractedUnitPrice" * "PricingQuantity"`,

@@ -1,6 +1,6 @@
 import { amountText } from "../../../domain/usage/amount.ts";
 import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
-import { DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
+import { coreSchemaOf, DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
 import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
 import { type Html, html, twin } from "../parts.ts";
@@ -122,9 +122,10 @@ function sqlOf(
   const time = timeOf({ measure, per });
   const zone = time === "usage_hour" ? "timestamptz " : "date ";
   const end = time === "usage_hour" ? " 00:00Z" : "";
+  const view = viewOf({ by, measure, per, masked });
   return [
     `SELECT ${columns}, sum(${column}) AS ${column}`,
-    `FROM ${inSchema(viewOf({ by, measure, per, masked }))}`,
+    `FROM ${coreSchemaOf(view)}.${view}`,
     `WHERE source_id = ${quoted(source.slug)}`,
     `  AND ${time} >= ${zone}'${range.from}${end}' AND ${time} < ${zone}'${range.to}${end}'`,
     ...(workspace === undefined ? [] : [`  AND workspace_id = ${quoted(workspace.id)}`]),
@@ -155,14 +156,6 @@ function viewOf({ by, measure, per, masked }: Which & { by: GroupBy; masked: boo
   const kind = measure === "cost" ? "cost" : (USAGE_VIEWS[meter] ?? "usage");
   const dimension = viewDimension({ by, measure });
   return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
-}
-
-/** As sql/reporting places it. */
-function inSchema(view: string): string {
-  const isCore =
-    /^fct_(usage_[a-z_]+|cost_(workspace|project)|deployment_usage_deployment)_daily$/.test(view) &&
-    !view.includes("_by_tier_");
-  return `${isCore ? "reporting" : "reporting_detail"}.${view}`;
 }
 
 function viewDimension({ by, measure }: { by: GroupBy; measure: Question["measure"] }) {

@@ -6,11 +6,12 @@ import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
-import { usageCosts } from "../../../store/figures/costs.ts";
+import { usageCosts, workspaceCosts } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
   loadedDays,
+  loadedForCosts,
   loadedHours,
   loadedMeterDays,
 } from "../../../store/figures/loaded.ts";
@@ -66,7 +67,6 @@ export interface Report {
 
 interface Sum {
   readonly kind: Line["kind"];
-  readonly key: number | null;
   readonly id: string | null;
   readonly name: string | null;
   readonly ids: number;
@@ -96,14 +96,14 @@ export async function reportOf(
   // What lies before the data start is not known, so nothing is compared with it.
   const before = earlier.from < source.dataStart ? { from: range.from, to: range.from } : earlier;
   const span = { from: before.from, to: range.to };
-  // What traces cost follows from the usage by workspace; a dimension divides it.
-  const whole = measure === "cost" ? { ...of, by: "workspace" as const } : of;
-  const parts = await loadedOf(db, whole, { per, span });
+  // Costs follow from the usage by workspace of all that is priced; a dimension divides them.
+  const parts = await (measure === "cost" ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
   const time = new LoadedTime(parts, { now, per });
   // Costs are final as their workspace's are. Divided, they are proved where the dimension that divides them is too.
-  const dividing = whole === of ? time : new LoadedTime(await loadedOf(db, of, { per, span }), { now, per });
+  const dividing =
+    measure === "cost" ? new LoadedTime(await loadedOf(db, of, { per, span }), { now, per }) : time;
   const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
-  const { sums, open } = measure === "cost" ? await costsOf(db, of, asked) : await tracesOf(db, of, asked);
+  const { sums, open, allBefore } = await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
   const buckets = bucketsOf(range, per);
   const unpriced =
     measure === "cost"
@@ -115,21 +115,20 @@ export async function reportOf(
   );
   const total: Sum = {
     kind: "total",
-    key: null,
     id: null,
     name: null,
     ids: sums.reduce((all, { ids }) => all + ids, 0),
     amount: sumOf(sums.map(({ amount }) => amount)),
-    before: sumOf(sums.map((one) => one.before)),
+    before: allBefore ?? sumOf(sums.map((one) => one.before)),
     byBucket: new Map(
       buckets.map(({ at }) => [at, sumOf(sums.map(({ byBucket }) => byBucket.get(at) ?? 0n))]),
     ),
   };
-  const ofWorkspace = new Map(parts.map((part) => [part.key, new LoadedTime([part], { now, per })]));
+  const ofWorkspace = new Map(parts.map((part) => [part.workspaceId, new LoadedTime([part], { now, per })]));
   // Where the dimension is not loaded, the cost of its ids stands in a line of its own.
   const unloaded = sums.find(({ kind }) => kind === "unloaded");
   const lineOf = (sum: Sum): Line => {
-    const own = (by === "workspace" && sum.key !== null && ofWorkspace.get(sum.key)) || time;
+    const own = (by === "workspace" && sum.id !== null && ofWorkspace.get(sum.id)) || time;
     const isDivided = sum.kind === "id" || sum.kind === "none" || sum.kind === "rest";
     // Which ids used what has no price is known of workspaces only.
     const uncosted =
@@ -189,7 +188,7 @@ export async function reportOf(
       .map((part) => ({
         workspaceId: part.workspaceId,
         name: part.name,
-        missing: ofWorkspace.get(part.key)?.missingIn(intervalOf(range)) ?? [],
+        missing: ofWorkspace.get(part.workspaceId)?.missingIn(intervalOf(range)) ?? [],
       }))
       .filter(({ missing }) => missing.length > 0),
     provisional: time.provisionalIn(intervalOf(range)),
@@ -213,6 +212,8 @@ interface Sums {
   readonly sums: Sum[];
   /** Buckets whose figures are not final, although their days may be. */
   readonly open: ReadonlySet<string>;
+  /** Of the range before; default: the sum of the lines. */
+  readonly allBefore?: Amount;
 }
 
 async function tracesOf(
@@ -253,19 +254,22 @@ async function tracesOf(
 async function costsOf(db: Database, of: UsageCells, { question, before, masked }: Asked): Promise<Sums> {
   const { range, per, currency } = question;
   if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
-  const rows = await usageCosts(db, of, { range, before, per, currency, top: TOP, masked });
-  const lines = Map.groupBy(rows, ({ kind, key }) => `${kind} ${key}`);
-  const sums = [...lines.values()].flatMap((of): Sum[] => {
-    const whole = of.find(({ bucket }) => bucket === null);
+  const rows = await usageCosts(db, of, { ...range, per, currency, top: TOP, masked });
+  const early = await workspaceCosts(db, of, { ...before, currency });
+  const lines = Map.groupBy(rows, ({ kind, id }) => `${kind} ${id}`);
+  const sums = [...lines.values()].flatMap((own): Sum[] => {
+    const whole = own.find(({ bucket }) => bucket === null);
     if (whole === undefined) return [];
-    const byBucket = of.flatMap(({ bucket, cost }) =>
+    const byBucket = own.flatMap(({ bucket, cost }) =>
       bucket === null ? [] : [[bucket, amountOf(cost)] as const],
     );
     const amount = amountOf(whole.cost);
-    return [{ ...whole, amount, before: amountOf(whole.costBefore ?? "0"), byBucket: new Map(byBucket) }];
+    // What an id of another dimension cost before is not read: dividing that takes as long again.
+    const costBefore = of.by === "workspace" ? (early.get(whole.id ?? "") ?? "0") : "0";
+    return [{ ...whole, amount, before: amountOf(costBefore), byBucket: new Map(byBucket) }];
   });
   const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
-  return { sums, open: new Set(open) };
+  return { sums, open: new Set(open), allBefore: sumOf([...early.values()].map(amountOf)) };
 }
 
 /** UTC midnights of the days, epoch milliseconds. */

@@ -322,8 +322,7 @@ test("a month without a price closes without costs only if asked, and has none a
         bench.store.db,
         { sourceId, source: "default", by: "project", workspaceId: null },
         {
-          range: { from: from ?? "", to: to ?? "" },
-          before: { from: from ?? "", to: from ?? "" },
+          ...{ from: from ?? "", to: to ?? "" },
           ...{ per: "month", currency, top: 5, masked: false },
         },
       ),
