@@ -1026,7 +1026,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity numeric(26,6)
+--   quantity numeric(26,6),
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting.fct_cost_workspace_daily (
@@ -1045,7 +1046,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity numeric(26,6)
+--   quantity numeric(26,6),
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting.fct_deployment_usage_deployment_daily (
@@ -1372,7 +1374,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity numeric(26,6)
+--   quantity numeric(26,6),
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting_detail.fct_cost_deployment_daily (
@@ -1389,7 +1392,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   estimated_cost numeric(38,10),
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting_detail.fct_cost_sandbox_daily (
@@ -1423,7 +1427,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity numeric(26,6)
+--   quantity numeric(26,6),
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting_detail.fct_cost_user_daily_masked (
@@ -1441,7 +1446,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   measure text,
---   quantity numeric(26,6)
+--   quantity numeric(26,6),
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting_detail.fct_deployment_usage_api_key_daily (
@@ -1725,7 +1731,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   adjustment_cost numeric(38,10),
 --   current_cost numeric(38,10),
 --   closed_at timestamp with time zone,
---   measure text
+--   measure text,
+--   is_invoiced boolean
 -- )
 
 -- VIEW reporting_detail.fct_sandbox_usage_sandbox_daily (
@@ -3028,7 +3035,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   measure text,
 --   usage_date date,
---   entity_id integer,
+--   dimension_id text,
+--   dimension_name text,
 --   quantity numeric,
 --   status text
 -- )
@@ -3364,6 +3372,7 @@ COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figu
 COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting.fct_cost_project_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.usage_date IS 'UTC day.';
@@ -3381,6 +3390,7 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_final IS 'Whether the fi
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
@@ -3566,7 +3576,7 @@ COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x 
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';
@@ -3658,6 +3668,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_final IS 'Whether t
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.usage_date IS 'UTC day.';
@@ -3673,6 +3684,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.estimated_cost IS '
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.usage_date IS 'UTC day.';
@@ -3703,6 +3715,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_final IS 'Whether the 
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_cost_user_daily_masked IS 'Grain: UTC day x workspace x user x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, user_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices. Without e-mail addresses: the id names a user.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.usage_date IS 'UTC day.';
@@ -3719,6 +3732,7 @@ COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_final IS 'Wheth
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_user_daily_masked.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3969,6 +3983,7 @@ COMMENT ON COLUMN reporting_detail.fct_month_close_cost.adjustment_cost IS 'What
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.current_cost IS 'Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.closed_at IS 'When the month was closed.';
 COMMENT ON COLUMN reporting_detail.fct_month_close_cost.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_month_close_cost.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_sandbox_usage_sandbox_daily IS 'Grain: UTC day x workspace x sandbox (key: source_id, usage_date, workspace_id, sandbox_id), days with usage: compute and storage units of sandboxes and snapshots. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_sandbox_usage_sandbox_daily.usage_date IS 'UTC day.';

@@ -24,7 +24,8 @@ RETURN CASE WHEN unit_price IS NOT NULL THEN unit_price * quantity ELSE round(wh
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
 SELECT w.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
        c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces::bigint END AS traces, c.cost AS estimated_cost,
-       c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces::numeric(26, 6) AS quantity
+       c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces::numeric(26, 6) AS quantity,
+       NOT usage.is_on_no_invoice(c.measure, c.usage_date) AS is_invoiced
 FROM usage.charge c
 JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
 WHERE c.is_booked;
@@ -63,42 +64,52 @@ two_tiers AS MATERIALIZED (
   JOIN usage.day_state o ON o.scope_id = c.scope_id
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
-SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter,
-       CASE s.measure WHEN 'traces' THEN c.meter ELSE s.measure END AS measure, r.bucket_start AS usage_date,
-       s.entity_id, usage.amount_of(s.measure, r.traces) AS quantity,
-       CASE WHEN c.loaded @> r.bucket_start THEN usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
+-- What is not asked for is computed in the outer list alone: of a union all columns are computed, and these take longer than the records.
+SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, usage.shown_id(u.external_id) AS dimension_id,
+       (
+         -- Looked up: a join with labelled_entity would sort the names of everybody.
+         SELECT n.name FROM usage.entity_name n WHERE n.entity_id = u.entity_id
+         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+       ) AS dimension_name, u.quantity,
+       CASE WHEN u.known_status IS NOT NULL THEN u.known_status
+            WHEN u.loaded @> u.usage_date THEN usage.day_status(u.usage_date, u.final, '{}', u.failed, '{}', u.unverified)
             ELSE 'missing' END AS status
-FROM own c
-JOIN usage.series s USING (scope_id)
-JOIN usage.dated_record r USING (series_id)
-JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-WHERE r.traces > 0
-UNION ALL
-SELECT c.group_by, c.workspace_id, 'traces', 'traces', c.day, s.entity_id, r.traces, c.status
-FROM of_hours c
-JOIN usage.series s USING (scope_id)
-JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
-CROSS JOIN LATERAL (SELECT usage.traces_of_hours(ARRAY[s.series_id], c.day) AS traces OFFSET 0) r
-WHERE r.traces > 0
-UNION ALL
--- Short-lived traces: all less the long-lived ones. Without a figure where there are more of these.
-SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, l.traces,
-       usage.day_status(r.bucket_start, c.final, '{}', c.failed, '{}', c.unverified)
-FROM two_tiers c
-JOIN usage.series s USING (scope_id)
-JOIN usage.dated_record r USING (series_id)
-JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
--- Looked up, not joined: a filter on the day would reach one side of a join only.
-CROSS JOIN LATERAL (
-  SELECT r.traces - coalesce((
-    SELECT l.traces
-    FROM usage.series x
-    JOIN usage.dated_record l USING (series_id)
-    WHERE x.scope_id = c.longlived_scope_id AND x.entity_id = s.entity_id AND l.bucket_start = r.bucket_start
-  ), 0) AS traces
-  OFFSET 0
-) l
-WHERE coalesce(c.loaded @> r.bucket_start, false) AND l.traces > 0;
+FROM (
+  SELECT c.group_by, c.workspace_id AS workspace_entity_id, c.meter, CASE s.measure WHEN 'traces' THEN c.meter ELSE s.measure END AS measure,
+         r.bucket_start AS usage_date, s.entity_id, e.external_id, usage.amount_of(s.measure, r.traces) AS quantity, NULL AS known_status,
+         c.loaded, c.final, c.failed, c.unverified
+  FROM own c
+  JOIN usage.series s USING (scope_id)
+  JOIN usage.dated_record r USING (series_id)
+  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+  WHERE r.traces > 0
+  UNION ALL
+  SELECT c.group_by, c.workspace_id, 'traces', 'traces', c.day, s.entity_id, e.external_id, r.traces, c.status, NULL, NULL, NULL, NULL
+  FROM of_hours c
+  JOIN usage.series s USING (scope_id)
+  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+  CROSS JOIN LATERAL (SELECT usage.traces_of_hours(ARRAY[s.series_id], c.day) AS traces OFFSET 0) r
+  WHERE r.traces > 0
+  UNION ALL
+  -- Short-lived traces: all less the long-lived ones. Without a figure where there are more of these.
+  SELECT c.group_by, c.workspace_id, 'shortlived', 'shortlived', r.bucket_start, s.entity_id, e.external_id, l.traces, NULL, c.loaded,
+         c.final, c.failed, c.unverified
+  FROM two_tiers c
+  JOIN usage.series s USING (scope_id)
+  JOIN usage.dated_record r USING (series_id)
+  JOIN usage.entity e ON e.entity_id = s.entity_id AND e.external_id <> ''
+  -- Looked up, not joined: a filter on the day would reach one side of a join only.
+  CROSS JOIN LATERAL (
+    SELECT r.traces - coalesce((
+      SELECT l.traces
+      FROM usage.series x
+      JOIN usage.dated_record l USING (series_id)
+      WHERE x.scope_id = c.longlived_scope_id AND x.entity_id = s.entity_id AND l.bucket_start = r.bucket_start
+    ), 0) AS traces
+    OFFSET 0
+  ) l
+  WHERE coalesce(c.loaded @> r.bucket_start, false) AND l.traces > 0
+) u;
 
 -- The days of each cell of what is priced, loaded or not. A function: it is planned and run once for a question, and readers may not
 -- read the tables.
@@ -129,11 +140,10 @@ SELECT w.slug, d.usage_date, w.workspace_id, w.workspace_name, d.dimension_id, d
        CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END AS coverage_status
 FROM (
   -- At one price.
-  SELECT u.workspace_entity_id, u.usage_date, e.dimension_id, e.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
+  SELECT u.workspace_entity_id, u.usage_date, u.dimension_id, u.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
          c.day_unit_price * u.quantity AS cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
   FROM usage.priced_usage u
   JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-  JOIN usage.labelled_entity e USING (entity_id)
   WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_unit_price IS NOT NULL
   UNION ALL
   -- At the average of the day. There are few such days: only these are read.
@@ -141,14 +151,13 @@ FROM (
          usage.cost_up_to(counted, NULL, whole, whole_cost) - usage.cost_up_to(counted - quantity, NULL, whole, whole_cost), is_closed,
          is_certain, coverage_status, status
   FROM (
-    SELECT u.workspace_entity_id, u.usage_date, e.dimension_id, e.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
+    SELECT u.workspace_entity_id, u.usage_date, u.dimension_id, u.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
            sum(u.quantity) OVER (
-             PARTITION BY u.workspace_entity_id, u.usage_date, c.sku ORDER BY e.dimension_id COLLATE "C"
+             PARTITION BY u.workspace_entity_id, u.usage_date, c.sku ORDER BY u.dimension_id COLLATE "C"
            ) AS counted,
            c.day_traces AS whole, c.day_cost AS whole_cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
     FROM usage.priced_usage u
     JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-    JOIN usage.labelled_entity e USING (entity_id)
     WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_traces IS NOT NULL AND c.day_unit_price IS NULL
       AND u.usage_date = ANY (ARRAY(
         SELECT DISTINCT a.usage_date FROM usage.charge a WHERE a.day_traces IS NOT NULL AND a.day_unit_price IS NULL
@@ -198,7 +207,8 @@ JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id;
 CREATE OR REPLACE VIEW {schema_of_project}.fct_cost_{dimension}_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
        CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
-       d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity
+       d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity,
+       NOT usage.is_on_no_invoice(d.measure, d.usage_date) AS is_invoiced
 FROM (
   SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
          is_closed, is_final, coverage_status
@@ -219,7 +229,8 @@ COMMENT ON VIEW {schema_of_project}.fct_cost_{dimension}_daily IS 'Grain: UTC da
 -- end
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_deployment_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS deployment_id, dimension_name AS deployment_name, sku,
-       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
+       measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status,
+       NOT usage.is_on_no_invoice(measure, usage_date) AS is_invoiced
 FROM usage.divided_cost_project
 WHERE meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';

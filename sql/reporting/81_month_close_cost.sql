@@ -3,7 +3,8 @@ CREATE OR REPLACE VIEW reporting_detail.fct_month_close_cost AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, p.sku,
        p.unit_price, p.currency, sum(p.closed_traces)::numeric(26, 6) AS closed_traces, sum(p.closed_cost)::numeric(38, 10) AS closed_cost,
        (sum(p.current_cost) - sum(p.closed_cost))::numeric(38, 10) AS adjustment_cost,
-       sum(p.current_cost)::numeric(38, 10) AS current_cost, m.closed_at, p.measure
+       sum(p.current_cost)::numeric(38, 10) AS current_cost, m.closed_at, p.measure,
+       NOT usage.is_on_no_invoice(p.measure, m.month_start) AS is_invoiced
 FROM (
   SELECT k.close_id, k.workspace_id, k.sku, k.unit_price, k.currency, k.traces AS closed_traces, k.cost AS closed_cost,
          0 AS current_cost, k.measure

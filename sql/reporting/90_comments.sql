@@ -186,6 +186,7 @@ BEGIN
         ('is_valid_today', $$Whether the price is valid on the current UTC day.$$, ''),
         ('imported_at', $$When the price was imported.$$, ''),
         -- The bill of a month.
+        ('is_invoiced', $$Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.$$, ''),
         ('line_number', $$Place of the line on the bill of its month, from 1. It may change while the month is open.$$, ''),
         ('service', $$What the platform offers: traces, deployments, sandboxes or evaluators.$$, ''),
         ('line', $$charge: usage of the month at a price. estimate: the same of deployments by runs or uptime from October 2026 on, which no invoice counts. correction: what changed in corrected_month after it was closed. unpriced: usage without a price. inconsistent: short-lived traces of days on which more long-lived traces than traces are counted. not_loaded: days that are not loaded. not_reported: what is charged and the platform's API does not tell. not_charged: usage that is charged by other units, of which this line tells no cost. not_invoiced: what evaluators spent, computed by the platform from model prices. Only the first three have a cost.$$, ''),

@@ -126,6 +126,15 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   expect((await bench.bill("2026-10"))[1]).toBe(
     "estimate | deployments | agent_runs | runs | 0.1 | USD | - | 2 | 0.2 | final",
   );
+  for (const view of ["reporting.fct_cost_workspace_daily", "reporting_detail.fct_cost_deployment_daily"]) {
+    const marks = await bench.owner.query(
+      `SELECT DISTINCT to_char(usage_date, 'YYYY-MM') AS month, is_invoiced FROM ${view} ORDER BY 1`,
+    );
+    expect(marks.rows, view).toEqual([
+      { month: "2026-03", is_invoiced: "t" },
+      { month: "2026-10", is_invoiced: "f" },
+    ]);
+  }
   const { rows } = await bench.owner.query<{ text: string }>(
     `SELECT "ChargeDescription" AS text FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY "x_BillingMonth"`,
   );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { notesOf } from "../../src/cli/commands/files/prices.ts";
 import { describeCosts } from "../../src/domain/bill/price.ts";
-import { listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
+import { endingPrices, listPrices, unpricedUsage } from "../../src/store/bill/prices.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -73,6 +73,24 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(await read()).toEqual([]);
   expect(describeCosts(await costs())).toBe("Every loaded day with usage has a price.");
   expect(await notes()).toEqual([]);
+});
+
+test("prices that end soon or ended are named by what they count; one that goes on, or that no invoice counts any more, is not", async () => {
+  const bench = await setupSource();
+  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const ending = () => endingPrices(bench.store.db, { sourceId: bench.sourceId, withinDays: 31 });
+  await enterPrices(bench.store, [
+    { unitPrice: "1", sku: "gone", measure: "longlived", to: "2026-04-01" },
+    { unitPrice: "1", sku: "lcu", measure: "lcu", to: day(20) },
+    { unitPrice: "1", sku: "lsu", measure: "lsu", to: day(40) },
+    { unitPrice: "1", sku: "runs", measure: "agent_runs", to: "2026-10-01" },
+    { unitPrice: "1", to: day(20) },
+    { unitPrice: "2", from: day(20) },
+  ]);
+  expect(await ending()).toEqual([
+    { measure: "lcu", lastDay: day(19) },
+    { measure: "longlived", lastDay: "2026-03-31" },
+  ]);
 });
 
 test("in a month of closed costs, what was closed without a price stays without one, and what was closed with one is priced", async () => {

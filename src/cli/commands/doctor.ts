@@ -9,7 +9,7 @@ import { counted } from "../../printable.ts";
 import { listSources, type SourceStatus, sourceStatuses } from "../../store/activity/overview.ts";
 import { type BillPart, billPartsOf, type LearnedBillPart } from "../../store/bill/bill-terms.ts";
 import { checkCharges } from "../../store/bill/charges.ts";
-import { unpricedUsage } from "../../store/bill/prices.ts";
+import { endingPrices, unpricedMeasures, unpricedUsage } from "../../store/bill/prices.ts";
 import { capabilitiesOf, type LearnedCapability } from "../../store/catalog/server-capabilities.ts";
 import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../store/catalog/source-meters.ts";
 import { noteRefusal } from "../../store/catalog/sources.ts";
@@ -202,6 +202,20 @@ async function checkStored(
   const message = describeCosts(costs);
   if (costs.days === 0) notes.pass("costs", message);
   else notes.warn("costs", { code: "usage_unpriced", message, next: PRICE_IT });
+  if (costs.prices === 0) return;
+  const measures = await unpricedMeasures(db, source.slug);
+  if (measures.length > 0)
+    notes.warn("costs", {
+      code: "usage_unpriced",
+      message: `Used this month or last, without a price: ${measures.join(", ")}.`,
+      next: `${PRICE_IT} \`usage-etl bill\` names what has none.`,
+    });
+  for (const { measure, lastDay } of await endingPrices(db, { sourceId, withinDays: ENDING_DAYS }))
+    notes.warn("costs", {
+      code: "prices_end",
+      message: `The prices of ${measure} end: ${lastDay} is their last day.`,
+      next: "Import later ones with `usage-etl prices import FILE`, or usage after that day has no cost.",
+    });
 }
 
 /** Whether a source gives a part of the bill beside traces of all tiers. */
@@ -234,6 +248,9 @@ function describeBillPart({ part, refusal, askedAt }: LearnedBillPart): string {
   if (refusal === null) return `${BILL_WORDS[part]}: read, last on ${when}`;
   return `${BILL_WORDS[part]}: not read; the server refused this key on ${when} and is asked again daily (${refusal})`;
 }
+
+/** Prices that end within so many days are warned of. */
+const ENDING_DAYS = 31;
 
 const PRICE_IT = "Import prices that are valid on these days with `usage-etl prices import FILE`.";
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { TieredPrice, UnpricedUsage } from "../../domain/bill/price.ts";
+import type { PricedMeasure, TieredPrice, UnpricedUsage } from "../../domain/bill/price.ts";
 import type { Database } from "../db/database.ts";
 
 interface StoredPrice extends TieredPrice {
@@ -204,6 +204,33 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
     order by 1, 2 nulls first, 3 nulls first, 4
   `.execute(db);
   return rows;
+}
+
+/** What has prices for a source, and none from a day on that is near or past. What no invoice has may end. */
+export async function endingPrices(
+  db: Database,
+  { sourceId, withinDays }: { sourceId: number; withinDays: number },
+): Promise<{ measure: PricedMeasure; lastDay: string }[]> {
+  const { rows } = await sql<{ measure: PricedMeasure; lastDay: string }>`
+    select measure, (upper(days) - 1)::text as "lastDay"
+    from (
+      select measure, range_merge(range_agg(days)) as days from usage.measured_price where source_id = ${sourceId} group by measure
+    ) m
+    where upper(days) <= (now() at time zone 'UTC')::date + ${withinDays}::integer and not usage.is_on_no_invoice(measure, upper(days))
+    order by 1
+  `.execute(db);
+  return rows;
+}
+
+/** What else than traces a source used this month or last, and no price covers. */
+export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
+  const { rows } = await sql<{ measure: string }>`
+    select distinct measure from reporting.usage_bill_monthly
+    where source_id = ${source} and line = 'unpriced' and service <> 'traces'
+      and month_start >= (date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date
+    order by 1
+  `.execute(db);
+  return rows.map(({ measure }) => measure);
 }
 
 /** The UTC day (ISO) from which on the platform charges deployments by units that it does not report. */

@@ -18,8 +18,6 @@ export interface CostLine {
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
   readonly cost: string;
-  /** Whether all of it stays as it is until a restatement or other prices. */
-  readonly isFinal: boolean;
 }
 
 /** Currencies of prices, and of charges that a close kept. */
@@ -45,20 +43,13 @@ export async function usageCosts(
   of: UsageCells,
   { per, top, masked, ...range }: CostRange & { per: "day" | "month"; top: number; masked: boolean },
 ): Promise<CostLine[]> {
-  const { id, name } = DIMENSIONS[of.by];
+  const { id } = DIMENSIONS[of.by];
   const view = `fct_cost_${of.by}_daily`;
-  const shownName =
-    of.by === "user" && masked
-      ? sql`case when ${sql.ref(name ?? "")} is not null then 'user ' || ${sql.ref(id)} end`
-      : name === undefined
-        ? sql`null::text`
-        : sql.ref(name);
   const { rows } = await sql<CostLine>`
     with cost as materialized (
       select case when ${sql.ref(id)} is null then 'unloaded' when ${sql.ref(id)} = '(none)' then 'none'
                   when ${sql.ref(id)} = '(adjustment)' then 'adjustment' else 'id' end as kind,
-             ${sql.ref(id)} as id, ${shownName} as name, ${per === "day" ? sql`usage_date` : monthOf(sql`usage_date`)} as bucket,
-             estimated_cost as cost, is_final
+             ${sql.ref(id)} as id, ${bucketOf(per)} as bucket, estimated_cost as cost
       from ${sql.id(coreSchemaOf(view), view)}
       where ${isOf(of, range)}
     ),
@@ -67,15 +58,24 @@ export async function usageCosts(
     ),
     line as (
       select case when p.place > ${top} then 'rest' else c.kind end as kind, case when p.place <= ${top} then p.place end as place,
-             p.place as any_place, c.id, c.name, c.bucket, c.cost, c.is_final
+             p.place as any_place, c.id, c.bucket, c.cost
       from cost c left join placed p on p.id = c.id and c.kind = 'id'
+    ),
+    folded as (
+      select kind, place, case when place is not null then min(id) end as id, count(distinct any_place)::integer as ids,
+             grouping(bucket) as is_whole, bucket, sum(cost) as cost
+      from line
+      group by grouping sets ((kind, place), (kind, place, bucket))
     )
-    select kind, case when place is not null then min(id) end as id, case when place is not null then max(name) end as name,
-           count(distinct any_place)::integer as ids, to_char(bucket, 'YYYY-MM-DD') as bucket, trim_scale(sum(cost))::text as cost,
-           bool_and(is_final) as "isFinal"
-    from line
-    group by grouping sets ((kind, place), (kind, place, bucket))
-    order by grouping(bucket) desc, array_position('{id,none,unloaded,adjustment,rest}', kind), place, bucket
+    select f.kind, f.id, ${of.by === "user" && masked ? sql`case when n.name is not null then 'user ' || f.id end` : sql`n.name`} as name,
+           f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.cost)::text as cost
+    from folded f
+    -- Those of the first ids alone.
+    left join (
+      select dimension_id as id, dimension_name as name from usage.labelled_entity
+      where source_id = ${of.sourceId} and dimension = ${of.by} and dimension_id in (select id from placed where place <= ${top})
+    ) n using (id)
+    order by f.is_whole desc, array_position('{id,none,unloaded,adjustment,rest}', f.kind), f.place, f.bucket
   `.execute(db);
   return rows;
 }
@@ -91,6 +91,23 @@ export async function workspaceCosts(
     where ${isOf(of, range)} group by 1
   `.execute(db);
   return new Map(rows.map(({ id, cost }) => [id, cost]));
+}
+
+/** The buckets in which a workspace's cost may still change without a restatement or other prices. */
+export async function openCosts(
+  db: Database,
+  of: UsageCells,
+  { per, ...range }: CostRange & { per: "day" | "month" },
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ bucket: string }>`
+    select distinct to_char(${bucketOf(per)}, 'YYYY-MM-DD') as bucket from reporting.fct_cost_workspace_daily
+    where ${isOf(of, range)} and not is_final
+  `.execute(db);
+  return new Set(rows.map(({ bucket }) => bucket));
+}
+
+function bucketOf(per: "day" | "month"): RawBuilder<unknown> {
+  return per === "day" ? sql`usage_date` : monthOf(sql`usage_date`);
 }
 
 /** A condition on a view of costs. */

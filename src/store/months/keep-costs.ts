@@ -6,6 +6,8 @@ import type { Database } from "../db/database.ts";
 export interface Cost {
   readonly currency: string;
   readonly cost: string;
+  /** The part of it that no invoice has: deployments by runs or uptime since October 2026. */
+  readonly notInvoiced: string;
 }
 
 /**
@@ -21,8 +23,10 @@ export async function keepCosts(db: Database, closeId: number): Promise<Cost[]> 
   await storeDueCharges(db);
   await keepCharges(db, closeId);
   const { rows } = await sql<Cost>`
-    select currency, trim_scale(sum(cost))::text as cost from usage.closed_cost where close_id = ${closeId}
-    group by currency order by currency
+    select k.currency, trim_scale(sum(k.cost))::text as cost,
+           trim_scale(coalesce(sum(k.cost) filter (where usage.is_on_no_invoice(k.measure, m.month_start)), 0))::text as "notInvoiced"
+    from usage.closed_cost k join usage.month_close m using (close_id) where close_id = ${closeId}
+    group by k.currency order by k.currency
   `.execute(db);
   return rows;
 }

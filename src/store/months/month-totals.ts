@@ -9,7 +9,7 @@ export interface Kept {
   /** Digest of all totals. */
   readonly totals: string;
   /** Estimated costs by currency. None without prices. */
-  readonly costs: readonly Cost[];
+  readonly costs: readonly Pick<Cost, "currency" | "cost">[];
   /** Digest of all findings. */
   readonly findings: string;
 }

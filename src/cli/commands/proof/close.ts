@@ -184,7 +184,12 @@ function describeClosed(what: string, result: { traces: number; totals: number; 
 
 function costsText(costs: readonly Cost[]): string {
   if (costs.length === 0) return "without costs";
-  return `estimated costs: ${costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ")}`;
+  const texts = costs.map(({ cost, currency, notInvoiced }) => {
+    const part =
+      notInvoiced === "0" ? "" : ` (${notInvoiced} of it on no invoice: deployments by runs or uptime)`;
+    return `${cost} ${currency}${part}`;
+  });
+  return `estimated costs: ${texts.join(", ")}`;
 }
 
 function withoutText({ without }: { without: readonly string[] }): string {

@@ -6,7 +6,7 @@ import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
-import { usageCosts, workspaceCosts } from "../../../store/figures/costs.ts";
+import { openCosts, usageCosts, workspaceCosts } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
@@ -268,8 +268,8 @@ async function costsOf(db: Database, of: UsageCells, { question, before, masked 
     const costBefore = of.by === "workspace" ? (early.get(whole.id ?? "") ?? "0") : "0";
     return [{ ...whole, amount, before: amountOf(costBefore), byBucket: new Map(byBucket) }];
   });
-  const open = rows.flatMap(({ bucket, isFinal }) => (bucket === null || isFinal ? [] : [bucket]));
-  return { sums, open: new Set(open), allBefore: sumOf([...early.values()].map(amountOf)) };
+  const open = await openCosts(db, of, { ...range, per, currency });
+  return { sums, open, allBefore: sumOf([...early.values()].map(amountOf)) };
 }
 
 /** UTC midnights of the days, epoch milliseconds. */

@@ -4,7 +4,7 @@ import { type PlannedScope, planTasks } from "../../../../src/domain/planning/pl
 import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { METERS, type Meter } from "../../../../src/domain/usage/meter.ts";
+import { METER, METERS, type Meter } from "../../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../../src/domain/usage/record.ts";
 import { times } from "../../../support/drawn.ts";
 import { searchBest } from "./exhaustive.ts";
@@ -63,10 +63,10 @@ test("with several kinds and tiers, each scope is asked for in the windows of th
           return own;
         });
         const names = tasks.map(({ meter, groupBy, window, members }) => {
-          const isShared = groupBy === "workspace" && meter !== "sandboxes";
+          const isShared = groupBy === "workspace" && !METER[meter].isByWorkspace;
           return `${meter} ${groupBy} ${window.start} ${window.end} ${isShared ? "" : members[0]?.workspaceId}`;
         });
-        // Workspaces that miss the same time share a request, but for sandboxes: so no window of a meter is asked for twice.
+        // Workspaces that miss the same time share a request, but for meters by workspace: so no window of a meter is asked for twice.
         expect(new Set(names).size).toBe(names.length);
       },
     ),
