@@ -53,7 +53,15 @@ function createLimits() {
     /** `unnamed`: whose the limits are that name no workspace. */
     add(limits: readonly WireLimit[], unnamed: string): void {
       for (const { workspaceId = unnamed, limitType, value } of limits) {
-        kept.set(keyOf(workspaceId, limitType), { workspaceId, limitType, value, isRejecting: false });
+        const before = kept.get(keyOf(workspaceId, limitType))?.value ?? null;
+        // Several of one name, such as one for each of two projects: the lowest is reached first.
+        const lowest = before !== null && (value === null || before < value) ? before : value;
+        kept.set(keyOf(workspaceId, limitType), {
+          workspaceId,
+          limitType,
+          value: lowest,
+          isRejecting: false,
+        });
       }
     },
     reject(

@@ -25,6 +25,7 @@ test("limits for each project stand beside that of their workspace, and nothing 
   bench.standin.bill.limits.push(
     { ...limit, value: 500, scope: "workspace" },
     { ...limit, value: 7, scope: "project" },
+    { ...limit, value: 9, scope: "project" },
   );
   expect(await read(bench)).toMatchObject({ limits: { refusal: null }, failed: [] });
   const found = (await uses(bench)).map(({ limitType, value, traces }) => [

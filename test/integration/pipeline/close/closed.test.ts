@@ -350,7 +350,12 @@ test("a month without a price closes without costs only if asked, and has none a
 
   const cost = booked() / 2;
   expect(await withCosts()).toMatchObject({
-    ...{ state: "costs_closed", costs: [{ currency: "USD", cost: String(cost), notInvoiced: "0" }], accepted: 0, without: [] },
+    ...{
+      state: "costs_closed",
+      costs: [{ currency: "USD", cost: String(cost), notInvoiced: "0" }],
+      accepted: 0,
+      without: [],
+    },
   });
   const closed = { workspace: cost, project: cost, [`focus ${from}`]: cost, close: cost, page: cost };
   expect(await costs()).toEqual(closed);
