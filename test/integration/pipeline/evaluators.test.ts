@@ -4,6 +4,7 @@ import type { EvaluatorDay } from "../../../src/local/standin/engine/evaluators.
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
 import { enterPrices } from "../../support/charges.ts";
+import { setupPages, textOf } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Evaluator spend from the platform's weeks to the bill, against the stand-in's own ledger. */
@@ -179,6 +180,15 @@ test("the bill names the spend, with no cost: no invoice has it, and it changes 
     `SELECT DISTINCT "ServiceName" FROM reporting_detail.focus_1_4_cost_and_usage`,
   );
   expect(focus).toHaveLength(1);
+
+  const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: bench.workspaceIds.join() } });
+  for (const by of ["workspace", "project"] as const)
+    expect(textOf((await pages.get(`/usage?measure=spend_usd&by=${by}`)).text)).toContain(
+      "No invoice has it",
+    );
+  expect(textOf((await pages.get("/usage?measure=evaluated_traces")).text)).not.toContain(
+    "No invoice has it",
+  );
 });
 
 test("a server without evaluators is asked once; one whose address is the other documented one is read", async () => {

@@ -47,6 +47,9 @@ export function addUsage(web: Web): void {
   });
 }
 
+const NO_INVOICE =
+  "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
+
 async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
@@ -68,6 +71,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       : [];
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
+      ${measure === "spend_usd" ? notice("info", NO_INVOICE) : ""}
       ${claims(report)}
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
