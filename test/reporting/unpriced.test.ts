@@ -86,6 +86,8 @@ test("prices that end soon or ended are named by what they count; one that goes 
     { unitPrice: "1", sku: "runs", measure: "agent_runs", to: "2026-10-01" },
     { unitPrice: "1", to: day(20) },
     { unitPrice: "2", from: day(20) },
+    // One workspace goes on, and the other one ends.
+    { unitPrice: "3", sku: "gone", measure: "longlived", from: "2026-04-01", workspace: WORKSPACE },
   ]);
   expect(await ending()).toEqual([
     { measure: "lcu", lastDay: day(19) },

@@ -213,7 +213,7 @@ async function checkStored(
   for (const { measure, lastDay } of await endingPrices(db, { sourceId, withinDays: ENDING_DAYS }))
     notes.warn("costs", {
       code: "prices_end",
-      message: `The prices of ${measure} end: ${lastDay} is their last day.`,
+      message: `The prices of ${measure} end, in one workspace at least: ${lastDay} is their last day there.`,
       next: "Import later ones with `usage-etl prices import FILE`, or usage after that day has no cost.",
     });
 }

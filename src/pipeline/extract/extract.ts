@@ -6,7 +6,6 @@ import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
-import { learnRunRules } from "../../store/catalog/run-rules.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import type { StoredTask } from "../../store/work/tasks.ts";
@@ -147,12 +146,11 @@ async function loadTask(
           stamp,
           scopeIds: scopeIdsOf(task),
           answer,
+          rules,
           settleAfterMs: settings.settleAfterMs,
           isRepair,
           confirms,
         });
-        if (groupBy === "project")
-          await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
         const { records } = answer;
         // The measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;

@@ -92,7 +92,10 @@ interface Period {
   readonly start: number;
 }
 
-/** What each rule of a workspace spent in seven days. A server may have the address under another path. */
+/** Clients of servers that answer under the second address alone. */
+const otherAddress = new WeakSet<PlatformHttp>();
+
+/** What each rule of a workspace spent in seven days. */
 async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise<Group[]> {
   const query = new URLSearchParams({
     period_start: toWireTime(period.start).slice(0, 10),
@@ -108,12 +111,15 @@ async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise
       throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
     }
   };
+  if (otherAddress.has(http)) return send(PATHS[1]);
   try {
     return await send(PATHS[0]);
   } catch (error) {
     if (!(error instanceof PlatformError) || error.status !== 404) throw error;
     const again = () => send(PATHS[1]);
-    return io.sendMore === undefined ? again() : io.sendMore(again);
+    const groups = await (io.sendMore === undefined ? again() : io.sendMore(again));
+    otherAddress.add(http);
+    return groups;
   }
 }
 

@@ -206,18 +206,19 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   return rows;
 }
 
-/** What has prices for a source, and none from a day on that is near or past. What no invoice has may end. */
+/** What has prices for a workspace of a source, and none from a day on that is near or past: the first such day. What no invoice has may end. */
 export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
 ): Promise<{ measure: PricedMeasure; lastDay: string }[]> {
   const { rows } = await sql<{ measure: PricedMeasure; lastDay: string }>`
-    select measure, (upper(days) - 1)::text as "lastDay"
+    select measure, (min(upper(days)) - 1)::text as "lastDay"
     from (
-      select measure, range_merge(range_agg(days)) as days from usage.measured_price where source_id = ${sourceId} group by measure
+      select measure, range_merge(range_agg(days)) as days from usage.measured_price
+      where source_id = ${sourceId} group by measure, workspace_entity_id
     ) m
     where upper(days) <= (now() at time zone 'UTC')::date + ${withinDays}::integer and not usage.is_on_no_invoice(measure, upper(days))
-    order by 1
+    group by measure order by 1
   `.execute(db);
   return rows;
 }

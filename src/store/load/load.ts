@@ -4,8 +4,10 @@ import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
+import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
+import { learnRunRules } from "../catalog/run-rules.ts";
 import { multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
@@ -43,6 +45,8 @@ export interface Load {
   readonly scopeIds: readonly number[];
   /** The client has proven it whole and without a flaw. */
   readonly answer: AnswerCollector;
+  /** Of evaluators: what it tells of the rules. */
+  readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;
   /** A repair: digests are not believed, so all is compared with what is stored. */
   readonly isRepair?: boolean | undefined;
@@ -83,7 +87,7 @@ const NOTHING = {
  * and nothing changes, unless a first fetch already found the same.
  */
 export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> {
-  const { sourceId, meter, groupBy, answer, scopeIds, stamp } = load;
+  const { sourceId, meter, groupBy, answer, rules = [], scopeIds, stamp } = load;
   const seriesOf = await learnKeys(store, {
     sourceId,
     dimension: dimensionOf(meter, groupBy),
@@ -91,6 +95,8 @@ export async function loadAnswer(store: Store, load: Load): Promise<LoadResult> 
     keys: answer.keys,
     fetchNumber: stamp.fetchNumber,
   });
+  // Before the load: a window that is final is not asked for again.
+  if (groupBy === "project") await learnRunRules(store, { sourceId, rules, fetchNumber: stamp.fetchNumber });
   await store.statement((db) => noteNamedAccess(db, load));
   let earlier: LoadResult | undefined;
   return store.transaction(async (transaction) => {

@@ -109,6 +109,19 @@ test("each rule is known with its evaluator, what it looks at, and its limit", a
   expect(rows.length).toBeGreaterThan(2);
 });
 
+test("no spend is stored whose rule is not: a final day is not asked for again", async () => {
+  const bench = await setupEvaluators({ workspaces: [0] });
+  await bench.sql("ALTER TABLE usage.run_rule ADD CONSTRAINT refused CHECK (evaluator_id IS NULL)");
+  await expect(bench.sync(ALL)).rejects.toThrow("refused");
+  expect(await inViews(bench, "run_rule")).toEqual([]);
+  await bench.sql("ALTER TABLE usage.run_rule DROP CONSTRAINT refused");
+  await bench.passTime();
+  await bench.sync(ALL);
+  expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
+  const unknown = await bench.sql("SELECT FROM reporting_detail.dim_run_rule WHERE evaluator_id IS NULL");
+  expect(unknown).toEqual([]);
+});
+
 test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice"] as const)(
   "what cannot be (%s) is refused; nothing is doubled, and all is loaded afterwards",
   async (wrong) => {
@@ -203,8 +216,9 @@ test("a server without evaluators is asked once; one whose address is the other 
   const other = await setupEvaluators();
   other.standin.faults.script({ fault: { kind: "status", status: 404 }, match: { path: PATH }, times: 1 });
   await other.sync(ALL);
-  expect(other.standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/platform"))).toHaveLength(
-    1,
-  );
+  // Once it is known, no request is made twice.
+  const addresses = other.standin.requests.recent.map(({ url }) => url).filter((url) => url.includes(PATH));
+  expect(addresses.filter((url) => !url.startsWith("/api/"))).toHaveLength(1);
+  expect(addresses.length).toBeGreaterThan(2);
   expect(await inViews(other, "run_rule")).toEqual(inLedger(other, "run_rule"));
 });
