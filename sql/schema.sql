@@ -412,13 +412,14 @@ CREATE TABLE usage.hourly_record (
 CREATE TABLE usage.late_change (
   source_id smallint NOT NULL,
   observed_on date NOT NULL,
+  trace_tier text NOT NULL,
   group_by text NOT NULL,
   stride text NOT NULL,
   was_final boolean NOT NULL,
   age_hours integer NOT NULL,
   changes bigint NOT NULL,
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_final, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours),
   CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );
@@ -2266,6 +2267,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- VIEW reporting_detail.usage_late_change (
 --   source_id text,
 --   observed_on date,
+--   trace_tier text,
 --   group_by text,
 --   stride text,
 --   was_final boolean,
@@ -4452,9 +4454,10 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_daily.is_reconciled IS 'Whethe
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
-COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over dimensions or strides.';
+COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.observed_on IS 'UTC day on which the change was found.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_late_change.was_final IS 'Whether the count was final when it changed.';

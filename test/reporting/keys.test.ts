@@ -84,8 +84,9 @@ const OTHERS = `
     FROM usage.workspace, unnest('{project,deployment,sandbox}'::text[]) dimension, unnest('{one,"(none)"}'::text[]) id,
          unnest('{a,b}'::text[]) key, unnest('{2026-01-01,2026-02-01}'::date[], '{2026-02-01,NULL}'::date[]) t (since, until);
   INSERT INTO usage.late_change
-    SELECT source_id, '2026-03-02', 'project', 'day', final, age, 1, 1
-    FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age;
+    SELECT source_id, '2026-03-02', tier, 'project', 'day', final, age, 1, 1
+    FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age,
+         unnest('{all,longlived}'::text[]) tier;
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
     SELECT scope_id, v.kind, '2026-03-01Z', e, external_id, 'platform_disagrees', 1
     FROM usage.trace_scope, unnest('{"",(none),one}'::text[]) external_id, (VALUES ('stride_total', '2026-03-08Z'::timestamptz), ('stride_total', '2026-03-02Z'), ('grouping_total', '2026-03-02Z')) v (kind, e)

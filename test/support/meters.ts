@@ -12,8 +12,26 @@ import type { Figures } from "./tables.ts";
 export const EVERYTHING = { settings: { meters: ["traces", "longlived", "deployments"] } } as const;
 export const LOADED = EVERYTHING.settings.meters;
 
-/** A server that counts all of it. Deployment usage begins with the traces. */
+/** A server that counts all of it. Deployment usage begins with the traces, and no trace changes its tier after three days. */
 export async function setupMeters(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
+  const bench = await setupUnwatched(options);
+  await bench.open(EVERYTHING);
+  await seeLateChanges(bench, 72);
+  return bench;
+}
+
+/** As if it was watched for two months how late tiers change: the last change came at this age. */
+export async function seeLateChanges({ sql }: Pick<Bench, "sql">, ageHours: number): Promise<void> {
+  await sql(
+    `INSERT INTO usage.late_change (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours, changes, traces_moved)
+     SELECT source_id, (now() AT TIME ZONE 'UTC')::date - 60, tier, 'workspace', 'day', false, $1, 20, 20
+     FROM usage.source, unnest('{longlived,shortlived}'::text[]) tier`,
+    [ageHours],
+  );
+}
+
+/** The same, but nothing was seen yet of how late tiers change. */
+export async function setupUnwatched(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
   const { days = 6 } = options;
   const deploymentStart = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
   const standin = { contract: "day-granular", deploymentStart, ...options.standin } as const;

@@ -162,7 +162,7 @@ describe("the SQL of the dashboard", () => {
         SELECT scope_id, 'p1', '${FROM}', 'traces_differ', 1 FROM usage.trace_scope LIMIT 1;
       INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number, restated_at)
         SELECT series_id, '2026-03-02Z', 6, 7, 1, '2026-03-05Z' FROM usage.series LIMIT 1;
-      INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
+      INSERT INTO usage.late_change SELECT source_id, '2026-03-05', 'all', 'workspace', 'day', true, 72, 1, 1 FROM usage.source;
       ${CLOSE_MARCH}`);
     await client.query("SET ROLE usage_reader");
     const rows = new Map<string, number>();

@@ -375,7 +375,7 @@ HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_late_change' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'usage_late_change') }}
-GROUP BY source_id, observed_on, group_by, stride, was_final, age_hours
+GROUP BY source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_limit' AS view_name, count(*) AS rows_of_one_key

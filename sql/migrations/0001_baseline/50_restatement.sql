@@ -14,11 +14,12 @@ CREATE TABLE usage.restatement (
 );
 CREATE INDEX restatement_time ON usage.restatement (restated_at);
 
--- How late counts changed: changes found by an answer whose predecessor came after the bucket's end already, by their age at
+-- How late counts of traces changed: changes found by an answer whose predecessor came after the bucket's end already, by their age at
 -- most. Before they are final, counts leave no other history.
 CREATE TABLE usage.late_change (
   source_id smallint NOT NULL CONSTRAINT late_change_source_id_fkey REFERENCES usage.source,
   observed_on date NOT NULL,
+  trace_tier text NOT NULL,
   group_by text NOT NULL,
   stride text NOT NULL,
   was_final boolean NOT NULL,
@@ -27,7 +28,7 @@ CREATE TABLE usage.late_change (
   changes bigint NOT NULL,
   -- Sum of the differences without their signs.
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, group_by, stride, was_final, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours),
   CONSTRAINT late_change_age_range CHECK (age_hours > 0)
 );
 

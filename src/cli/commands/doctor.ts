@@ -30,7 +30,12 @@ import { checkDisk, checkFilesPlace } from "../checks/files.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
 import { checkClock, checkPostgres, checkReplica } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
-import { describeFinality, describeListedOnly, finalityOf } from "../report/status-report.ts";
+import {
+  describeFinality,
+  describeListedOnly,
+  describeTierFinality,
+  finalityOf,
+} from "../report/status-report.ts";
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -190,6 +195,10 @@ async function checkStored(
   const finality = await finalityOf(db, { sourceId, settleAfterMs });
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);
   notes.pass("finality", advice);
+  for (const meter of ["longlived", "shortlived"] as const) {
+    if (config.meters.includes(meter) && learned.get(meter)?.isAvailable === true)
+      notes.pass("finality", await describeTierFinality(db, { sourceId, meter, settleAfterMs }));
+  }
   if (changed !== undefined) notes.warn("finality", { code: "final_changed", message: changed, next: "" });
   const unread = (await lostWorkspaces(db)).filter((one) => one.source === source.slug && one.isUnread);
   for (const { workspaceId } of unread) {

@@ -2,8 +2,15 @@ import { describeDuration } from "../../clock.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
-import { type Finality, judgeFinality } from "../../domain/proof/lateness.ts";
+import {
+  type Finality,
+  isTierWatched,
+  judgeFinality,
+  LOOK_BACK_DAYS,
+  tierSettleAfterMs,
+} from "../../domain/proof/lateness.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
+import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
@@ -200,13 +207,11 @@ function describeFailures({ state, code, parts, due, notAsked, nextRetry }: Show
     .join(" ");
 }
 
-const LOOK_BACK_DAYS = 90;
-
 export async function finalityOf(
   db: Database,
   { sourceId, settleAfterMs }: { sourceId: number; settleAfterMs: number },
 ): Promise<Finality> {
-  return judgeFinality(await latenessOf(db, { sourceId, days: LOOK_BACK_DAYS }), settleAfterMs);
+  return judgeFinality(await latenessOf(db, { sourceId }), settleAfterMs);
 }
 
 /** One or two lines: how late counts change, and whether `USAGE_SETTLE_AFTER` is long enough. */
@@ -225,6 +230,19 @@ export function describeFinality(finality: Finality, settleAfterMs: number): str
     advice[verdict],
     `WARNING: ${finalChanges} final counts by workspace and day changed. reporting_detail.usage_restatement lists them.`,
   ];
+}
+
+/** When a day's count of one retention tier is final, and why then. */
+export async function describeTierFinality(
+  db: Database,
+  { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },
+): Promise<string> {
+  const seen = await latenessOf(db, { sourceId, meter });
+  const days = tierSettleAfterMs(seen, settleAfterMs) / DAY_MS;
+  const why = isTierWatched(seen)
+    ? `No change of the last ${LOOK_BACK_DAYS} days came later.`
+    : "Too few late changes were seen to say that it is so earlier: a trace may change its tier until then.";
+  return `${METER_NAME[meter]}: a day is final ${days} days after its end. ${why}`;
 }
 
 /** Workspaces that a person is shown by name. A large customer may have a thousand. */

@@ -1,6 +1,7 @@
+import { tierSettleAfterMs } from "../proof/lateness.ts";
 import { shortInstant } from "../time/days.ts";
 import { DAY_MS } from "../time/stride.ts";
-import { METER_NAME, METERS, type Meter, meterFlags } from "../usage/meter.ts";
+import { METER, METER_NAME, METERS, type Meter, meterFlags } from "../usage/meter.ts";
 import type { GroupBy } from "../usage/record.ts";
 import type { CalendarMonth } from "./month.ts";
 
@@ -101,8 +102,14 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
     } else if (hasOwn("missing")) say("load", `Load what is missing${of}: \`${load}\``, load);
     if (hasOwn("provisional")) {
       const last = Math.max(...own.filter(({ reason }) => reason === "provisional").map(({ day }) => day));
-      const final = shortInstant(last + DAY_MS + settleAfterMs);
-      const text = `Wait until ${final} (USAGE_SETTLE_AFTER), and load again what is provisional${of}: \`${load}\``;
+      const isTier = METER[meter].tier !== METER.traces.tier;
+      const final = shortInstant(
+        last + DAY_MS + (isTier ? tierSettleAfterMs([], settleAfterMs) : settleAfterMs),
+      );
+      const until = isTier
+        ? `${final} at the latest, since traces may change their tier`
+        : `${final} (USAGE_SETTLE_AFTER)`;
+      const text = `Wait until ${until}, and load again what is provisional${of}: \`${load}\``;
       say("wait", text, load);
     }
   }

@@ -8,6 +8,8 @@ export interface LatenessClass {
   readonly changes: number;
   /** Sum of the absolute differences. */
   readonly tracesMoved: number;
+  /** Days since the first of them was found. */
+  readonly sinceDays: number;
 }
 
 export interface Finality {
@@ -28,7 +30,7 @@ const ENOUGH_CHANGES = 20;
 
 /** Derives from the ages of late changes when counts are final. */
 export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {
-  const sum = (of: (one: LatenessClass) => number) => classes.reduce((total, one) => total + of(one), 0);
+  const sum = (of: (one: LatenessClass) => number) => sumOf(classes, of);
   const seen = {
     changes: sum((one) => one.changes),
     tracesMoved: sum((one) => one.tracesMoved),
@@ -49,4 +51,32 @@ export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: 
   // Twice the time needed is cheap. More delays final figures without need.
   const verdict = settleDays < adviseDays ? "raise" : settleDays > 2 * adviseDays + 1 ? "lower" : "enough";
   return { ...seen, nearlyAllWithinHours: within, adviseDays, verdict };
+}
+
+/** How far back late changes are looked at. */
+export const LOOK_BACK_DAYS = 90;
+/** A trace is kept for 14 days unless it is long-lived, and then cannot become it any more (docs/platform.md). */
+const TIERS_MOVE_FOR_MS = 15 * DAY_MS;
+/** Late changes must have been watched for so long before they say how late the last one comes. */
+const WATCHED_DAYS = 30;
+
+/**
+ * How long after its end a day's count of one retention tier is final, in milliseconds: no late change was seen at a greater age, in
+ * at least `WATCHED_DAYS`. Until then, and at most, as long as a trace can change its tier.
+ */
+export function tierSettleAfterMs(classes: readonly LatenessClass[], settleAfterMs: number): number {
+  const longest = Math.max(settleAfterMs, TIERS_MOVE_FOR_MS);
+  if (!isTierWatched(classes)) return longest;
+  const lastMs = Math.max(...classes.map(({ ageHours }) => ageHours)) * HOUR_MS;
+  return Math.min(Math.max(lastMs, settleAfterMs), longest);
+}
+
+/** Whether enough late changes of a tier were seen to say when the last one comes. */
+export function isTierWatched(classes: readonly LatenessClass[]): boolean {
+  const isLong = classes.some(({ sinceDays }) => sinceDays >= WATCHED_DAYS);
+  return isLong && sumOf(classes, (one) => one.changes) >= ENOUGH_CHANGES;
+}
+
+function sumOf(classes: readonly LatenessClass[], of: (one: LatenessClass) => number): number {
+  return classes.reduce((total, one) => total + of(one), 0);
 }

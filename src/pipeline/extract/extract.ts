@@ -11,7 +11,7 @@ import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts
 import type { StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
-import type { OpenSource } from "../source/source.ts";
+import { type OpenSource, settleAfterIn } from "../source/source.ts";
 import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
 
 export const NO_ROWS = {
@@ -136,6 +136,7 @@ async function loadTask(
       async ({ stamp }) => {
         // Where nothing may be split any more, a bound would only refuse what can be loaded.
         const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
+        const settleAfterMs = await settleAfterIn(source, meter);
         const { answer, flaw, rules } = await collectAnswer(source, task, { admit, mostKeys });
         if (flaw !== undefined) return { outcome: "refused", code: flaw.code, result: { stamp, flaw } };
         const loaded = await loadAnswer(store, {
@@ -147,7 +148,7 @@ async function loadTask(
           scopeIds: scopeIdsOf(task),
           answer,
           rules,
-          settleAfterMs: settings.settleAfterMs,
+          settleAfterMs,
           isRepair,
           confirms,
         });

@@ -17,7 +17,7 @@ import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { type OpenSource, statesOf } from "../source/source.ts";
+import { type OpenSource, settleAfterIn, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";
 import { checkGroupings, checkStrides, checkTiers } from "./control-totals.ts";
 
@@ -64,14 +64,15 @@ export async function checkTotals(
   onProgress?: OnProgress,
 ): Promise<TotalsResult> {
   const { sourceId, store, workspaces } = source;
-  const end = floorToGrid((await storeNow(store.db)) - source.settings.settleAfterMs, DAY_MS);
+  const now = await storeNow(store.db);
   await endUnread(store.db, { sourceId, workspaceIds: workspaces.map((one) => one.workspaceId) });
-  const { checks, tierDays } = await checkMeters(source, { reach, end }, onProgress);
+  const { checks, tierDays } = await checkMeters(source, { reach, now }, onProgress);
   // Of all time, and what no total has healed.
   const miscounted = await doubtChanged(store, sourceId);
   if (miscounted > 0) source.log.warn({ code: "records_changed", months: miscounted }, "records");
 
   // From here on, what the tables say after the work.
+  const end = floorToGrid(now - source.settings.settleAfterMs, DAY_MS);
   const final = { start: Math.min(source.dataStart, ...source.meters.values()), end };
   const all = final.start < end ? await knownFindings(store.db, { sourceId, range: final }) : [];
   const findings = all.filter((one) => {
@@ -127,14 +128,14 @@ interface MeterCheck {
 /** Checks traces and whatever else is loaded. `tierDays`: undefined where tiers are not loaded. */
 async function checkMeters(
   source: OpenSource,
-  { reach, end }: { reach: Reach; end: number },
+  { reach, now }: { reach: Reach; now: number },
   onProgress?: OnProgress,
 ): Promise<{ checks: MeterCheck[]; tierDays: number | undefined }> {
   const loaded = await loadedMeters(source.store.db, source.sourceId);
   const checks: MeterCheck[] = [];
   for (const meter of METERS) {
     if (meter !== "traces" && !loaded.includes(meter)) continue;
-    const context = await contextOf(source, { meter, reach, end });
+    const context = await contextOf(source, { meter, reach, now });
     if (context === undefined) continue;
     const { compared, ...strides } = await checkStrides(context, onProgress);
     checks.push({ context, parts: [strides, await checkGroupings(context)], compared });
@@ -151,10 +152,11 @@ async function checkMeters(
 /** Undefined: nothing of the meter is final, or the server does not count it. */
 async function contextOf(
   source: OpenSource,
-  { meter, reach, end }: { meter: Meter; reach: Reach; end: number },
+  { meter, reach, now }: { meter: Meter; reach: Reach; now: number },
 ): Promise<CheckContext | undefined> {
   const dataStart = source.meters.get(meter);
   if (dataStart === undefined) return undefined;
+  const end = floorToGrid(now - (await settleAfterIn(source, meter)), DAY_MS);
   const final = { start: dataStart, end };
   const range = rangeOfReach(reach, final);
   if (range.start >= range.end) return undefined;

@@ -17,7 +17,7 @@ import {
 import { type RunResult, runInline } from "../extract/run-inline.ts";
 import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, queryOf } from "../source/ask.ts";
-import { type OpenSource, statesOf } from "../source/source.ts";
+import { type OpenSource, settleAfterIn, statesOf } from "../source/source.ts";
 
 /** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
 export interface StrideResult extends ComparedTasks {
@@ -86,6 +86,7 @@ export async function reconcileParts(
   const { first: differences, open, platformDisagrees } = left;
   const now = await storeNow(store.db);
   const after = await statesOf(source, stride, groupings, meter);
+  const settleAfterMs = await settleAfterIn(source, meter);
   return {
     meter,
     stride,
@@ -98,13 +99,17 @@ export async function reconcileParts(
     open,
     platformDisagrees,
     ...(again === undefined ? {} : { repaired: again.repaired }),
-    notCompared: notCompared({ ...source, dataStart: startOf(source, meter) }, after, {
-      stride,
-      partsOf,
-      now,
-      isAvailable,
-      isKept: isKept(source, { meter, stride }),
-    }),
+    notCompared: notCompared(
+      { settings: { ...source.settings, settleAfterMs }, dataStart: startOf(source, meter) },
+      after,
+      {
+        stride,
+        partsOf,
+        now,
+        isAvailable,
+        isKept: isKept(source, { meter, stride }),
+      },
+    ),
   };
 }
 
@@ -234,7 +239,13 @@ export interface NotCompared {
 
 /** What is not final of the ended time that was asked about, as the store knows it now. */
 export function notCompared(
-  { settings, dataStart }: Pick<OpenSource, "settings" | "dataStart">,
+  {
+    settings,
+    dataStart,
+  }: {
+    readonly settings: Pick<OpenSource["settings"], "hourlyForMs" | "settleAfterMs">;
+    readonly dataStart: number;
+  },
   states: readonly ScopeState[],
   asked: {
     stride: Stride;

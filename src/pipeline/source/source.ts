@@ -7,6 +7,7 @@ import { ensureScopes, type ScopeState, scopeStates } from "../../store/catalog/
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { StoredWorkspace } from "../../store/catalog/workspaces.ts";
 import type { Store } from "../../store/db/database.ts";
+import { settleAfterOf } from "../../store/proof/lateness.ts";
 import type { RetryDeps } from "./retries.ts";
 
 /** What a use case needs from outside, for one source. */
@@ -98,4 +99,12 @@ export async function statesOf(
   const all = await scopeStates(store.db, { sourceId, meter, groupings, strides: [stride] });
   const ids = new Set(workspaces.map((one) => one.workspaceId));
   return all.filter((state) => ids.has(state.workspaceId));
+}
+
+/** How long after its end a day of the meter is final, in milliseconds. */
+export function settleAfterIn(
+  { sourceId, store, settings }: Pick<OpenSource, "sourceId" | "store" | "settings">,
+  meter: Meter,
+): Promise<number> {
+  return settleAfterOf(store.db, { sourceId, meter, settleAfterMs: settings.settleAfterMs });
 }

@@ -163,7 +163,7 @@ const PARTS = {
       select l.observed_on::timestamp at time zone 'UTC' as at, l.source_id, s.slug, sum(l.changes) as changes,
              sum(l.traces_moved) as moved
       from usage.late_change l join usage.source s using (source_id)
-      where ${ofSource(wanted)} and not l.was_final and l.group_by = 'workspace' and l.stride = 'day'
+      where ${ofSource(wanted)} and not l.was_final and l.trace_tier = 'all' and l.group_by = 'workspace' and l.stride = 'day'
         and l.observed_on <= (${(wanted.before ?? NEWEST)[0]}::timestamptz at time zone 'UTC')::date
       group by l.observed_on, l.source_id, s.slug
     ) l

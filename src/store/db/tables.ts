@@ -349,6 +349,7 @@ export interface LateChange {
   observed_on: string;
   source_id: number;
   stride: string;
+  trace_tier: string;
   traces_moved: number;
   was_final: boolean;
 }

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { keepMonthsOf } from "./month-totals.ts";
@@ -187,7 +188,7 @@ const AGE_CLASSES_HOURS: readonly number[] = [
   ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
 ];
 
-/** The late changes of one age class, separately for final and provisional buckets. */
+/** The late changes of traces of one age class, separately for final and provisional buckets. */
 export interface LateChange {
   readonly was_final: boolean;
   readonly age_hours: number;
@@ -212,7 +213,7 @@ export async function findLateChanges(
            count(*) as changes, sum(abs(coalesce(c.new_traces, 0) - coalesce(c.old_traces, 0)))::bigint as traces_moved
     from ${changeOf(table)} c
     join usage.series s on s.series_id = c.series_id
-    join usage.trace_scope p on p.scope_id = s.scope_id and p.stride in ('hour', 'day')
+    join usage.scope p on p.scope_id = s.scope_id and p.kind = 'traces' and p.stride in ('hour', 'day')
     join usage.coverage v on v.scope_id = s.scope_id
       and ${startOf(table)} >= v.period_start and ${startOf(table)} < v.period_end
     cross join lateral (
@@ -227,6 +228,7 @@ export async function findLateChanges(
 
 interface CountedLoad {
   readonly sourceId: number;
+  readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly stamp: FetchStamp;
@@ -235,18 +237,19 @@ interface CountedLoad {
 /** Adds to the distribution of ages, in key order, so that concurrent loads never wait for each other in a circle. */
 export async function countLateChanges(
   db: Database,
-  { sourceId, groupBy, window, stamp }: CountedLoad,
+  { sourceId, meter, groupBy, window, stamp }: CountedLoad,
   late: readonly LateChange[],
 ): Promise<void> {
   if (late.length === 0) return;
   await sql`
     insert into usage.late_change as l
-      (source_id, observed_on, group_by, stride, was_final, age_hours, changes, traces_moved)
-    select ${sourceId}, (${new Date(stamp.fetchedAt)}::timestamptz at time zone 'UTC')::date, ${groupBy}, ${window.stride}, n.*
+      (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours, changes, traces_moved)
+    select ${sourceId}, (${new Date(stamp.fetchedAt)}::timestamptz at time zone 'UTC')::date, ${METER[meter].tier}, ${groupBy},
+           ${window.stride}, n.*
     from json_to_recordset(${JSON.stringify(late)}::json)
       n (was_final boolean, age_hours integer, changes bigint, traces_moved bigint)
     order by n.was_final, n.age_hours
-    on conflict (source_id, observed_on, group_by, stride, was_final, age_hours) do update
+    on conflict (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours) do update
     set changes = l.changes + excluded.changes, traces_moved = l.traces_moved + excluded.traces_moved
   `.execute(db);
 }

@@ -1,20 +1,30 @@
 import { sql } from "kysely";
-import type { LatenessClass } from "../../domain/proof/lateness.ts";
+import { type LatenessClass, LOOK_BACK_DAYS, tierSettleAfterMs } from "../../domain/proof/lateness.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { Database } from "../db/database.ts";
 
-/** Late changes of a source's days by age, found in the last `days` days. Reads the workspaces: each trace once. */
+/** Late changes of a source's days by age. Reads the workspaces: each trace once. */
 export async function latenessOf(
   db: Database,
-  { sourceId, days }: { sourceId: number; days: number },
+  { sourceId, meter = "traces" }: { sourceId: number; meter?: Meter },
 ): Promise<LatenessClass[]> {
   const { rows } = await sql<LatenessClass>`
     select age_hours as "ageHours", was_final as "wasFinal", sum(changes)::bigint as changes,
-           sum(traces_moved)::bigint as "tracesMoved"
+           sum(traces_moved)::bigint as "tracesMoved", (now() at time zone 'UTC')::date - min(observed_on) as "sinceDays"
     from usage.late_change
-    where source_id = ${sourceId} and group_by = 'workspace' and stride = 'day'
-      and observed_on > (now() at time zone 'UTC')::date - ${days}::integer
+    where source_id = ${sourceId} and trace_tier = ${METER[meter].tier} and group_by = 'workspace' and stride = 'day'
+      and observed_on > (now() at time zone 'UTC')::date - ${LOOK_BACK_DAYS}::integer
     group by 1, 2
     order by 1, 2
   `.execute(db);
   return rows;
+}
+
+/** How long after its end a day of the meter is final, in milliseconds. A trace may change its tier when all else is settled. */
+export async function settleAfterOf(
+  db: Database,
+  { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },
+): Promise<number> {
+  if (METER[meter].tier === METER.traces.tier) return settleAfterMs;
+  return tierSettleAfterMs(await latenessOf(db, { sourceId, meter }), settleAfterMs);
 }

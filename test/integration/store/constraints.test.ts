@@ -31,7 +31,7 @@ const WHOLE = `
     VALUES (1, '2026-01-05Z', 1, 2, 1);
   INSERT INTO usage.became_final VALUES (1, '2026-01-05Z', '2026-01-07Z', now());
   INSERT INTO usage.withdrawal VALUES (1, '2026-01-05Z', '2026-01-07Z', true, now(), now());
-  INSERT INTO usage.late_change VALUES (1, '2026-01-05', 'project', 'day', true, 24, 1, 1);
+  INSERT INTO usage.late_change VALUES (1, '2026-01-05', 'all', 'project', 'day', true, 24, 1, 1);
   INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
     VALUES (1, 'stride_total', '2026-01-05Z', '2026-01-06Z', 'p1', 'platform_disagrees', 1);
   INSERT INTO usage.control_check

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { judgeFinality, type LatenessClass } from "../../../src/domain/proof/lateness.ts";
+import { judgeFinality, type LatenessClass, tierSettleAfterMs } from "../../../src/domain/proof/lateness.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 
-const late = (ageHours: number, tracesMoved: number, wasFinal = false): LatenessClass => ({
+const late = (ageHours: number, tracesMoved: number, wasFinal = false, sinceDays = 80): LatenessClass => ({
   ageHours,
   wasFinal,
   changes: 10,
   tracesMoved,
+  sinceDays,
 });
 
 test.each([
@@ -29,4 +30,19 @@ test("few changes give no advice, and none divides by zero", () => {
 
 test("changes of final counts are counted", () => {
   expect(judgeFinality([late(1, 1000), late(744, 1, true)], 3 * DAY_MS).finalChanges).toBe(10);
+});
+
+test.each([
+  ["nothing was seen: as long as a trace can change its tier", [], 3, 15],
+  ["every change within two days: the setting", [late(1, 900), late(48, 100)], 3, 3],
+  ["one trace after six days: seven", [late(1, 900_000), late(168, 1)], 3, 7],
+  ["a final count that changed counts too", [late(1, 900), late(120, 1, true)], 3, 5],
+  ["later than a trace can change its tier", [late(1, 900), late(744, 1)], 3, 15],
+  ["too few changes", [late(24, 5)], 3, 15],
+  ["not watched for long", [late(1, 900, false, 29), late(48, 100, false, 3)], 3, 15],
+  ["watched since one of them", [late(1, 900, false, 30), late(96, 100, false, 3)], 3, 4],
+  ["a longer setting", [late(1, 900), late(48, 100)], 20, 20],
+  ["a longer setting, and nothing seen", [], 20, 20],
+])("a tier settles: %s", (_, classes, settleDays, days) => {
+  expect(tierSettleAfterMs(classes, settleDays * DAY_MS)).toBe(days * DAY_MS);
 });

@@ -60,6 +60,14 @@ describe("the steps", () => {
     });
   });
 
+  test("wait for a tier until a trace cannot change it any more", () => {
+    const step = stepsFor([open({ reason: "provisional", day: day(30), meter: "longlived" })])[0];
+    expect(step).toMatchObject({ kind: "wait" });
+    expect(step?.text).toContain(
+      "Wait until 2026-04-15 at the latest, since traces may change their tier, and load again what is provisional of long-lived traces: ",
+    );
+  });
+
   test("wait for the last provisional day to become final", () => {
     const days = [
       open({ reason: "provisional", day: day(30) }),
