@@ -4457,7 +4457,7 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_daily.proved_at IS 'The later 
 COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.observed_on IS 'UTC day on which the change was found.';
-COMMENT ON COLUMN reporting_detail.usage_late_change.trace_tier IS 'Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.';
+COMMENT ON COLUMN reporting_detail.usage_late_change.trace_tier IS 'Retention tier that was asked for: all, longlived or shortlived.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.stride IS 'Size of the time bucket: hour, day, week (7 days), month (30 days) or year (365 days).';
 COMMENT ON COLUMN reporting_detail.usage_late_change.was_final IS 'Whether the count was final when it changed.';

@@ -207,6 +207,7 @@ BEGIN
         ('kind', $$Compared with the CSV export: missing_in_store, missing_in_export, traces_differ, bucket_end_differs, name_differs. Checked against totals: stride_total (days against a window of weeks, months or years), grouping_total (a dimension against the workspace), provider_total (a calendar month against the billing provider, a second system).$$, ''),
         ('usage_kind', $$Kind of usage: traces, langsmith_deployments (the platform's words), sandboxes or evaluators.$$, ''),
         ('trace_tier', $$Retention tier of the traces: all, longlived or shortlived.$$, 'usage_reconciliation'),
+        ('trace_tier', $$Retention tier that was asked for: all, longlived or shortlived.$$, 'usage_late_change'),
         ('measure', $$What the amounts count: traces, or for deployments nodes_executed, agent_runs or agent_uptime_seconds (a raw sum over replicas), or for sandboxes lcu or lsu, or for evaluators spend_usd or evaluated_traces.$$, 'usage_reconciliation'),
         ('stored_amount', $$Stored amount of the measure; null: no record. Of a tier_total: the stored traces of all tiers less the long-lived ones. Does not add up.$$, ''),
         ('other_amount', $$Amount in the CSV export, or the total that the stored days should add up to; null: no record. Does not add up.$$, ''),
