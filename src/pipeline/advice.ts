@@ -271,7 +271,7 @@ function onNothing({ nextSync, trust: { leftOutDays } }: Situation): Advice {
   const leftOut =
     leftOutDays === 0
       ? ""
-      : ` but ${leftOutDays.toLocaleString("en-US")} days x workspaces x dimensions that closed months leave out`;
+      : ` but ${leftOutDays.toLocaleString("en-US")} daily figures that closed months leave out`;
   return advice("good", `Nothing: every day that has ended is loaded${leftOut}.${next}`, undefined);
 }
 
@@ -292,8 +292,8 @@ function nextMonth(month: string): string {
 
 function described(days: number, what?: string): string {
   const of = what === undefined ? "" : ` of ${what}`;
-  const many = days === 1 ? `day x workspace x dimension${of} is` : `days x workspaces x dimensions${of} are`;
-  return `${days.toLocaleString("en-US")} ended ${many}`;
+  const many = days === 1 ? `daily figure${of} is` : `daily figures${of} are`;
+  return `${days.toLocaleString("en-US")} ${many}`;
 }
 
 function dayAfter(day: string | null): string {

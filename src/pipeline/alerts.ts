@@ -126,7 +126,7 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
     found(
       "provider_total",
       providerTotals,
-      `${counted(providerTotals.count, "total")} of the billing provider (months x workspaces) ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting_detail.usage_reconciliation.`,
+      `${counted(providerTotals.count, "monthly total")} of the billing provider ${isNo("stored sum", providerTotals.count)}, after a second request. See reporting_detail.usage_reconciliation.`,
       "the billing provider's totals are the stored sums again",
     ),
     {

@@ -178,7 +178,7 @@ async function checkYear(workspaces: number): Promise<string> {
     if (stream !== undefined) standin.ledger.change({ ...stream, at: today - 100 * DAY_MS }, 5);
     await measure("check after one restatement", check);
     return `Control totals of a year, ${workspaces} workspaces, all groupings\n${table(
-      ["what", "requests", "days x scopes proved", "restated", "seconds"],
+      ["what", "requests", "daily figures proved", "restated", "seconds"],
       lines,
     )}`;
   } finally {

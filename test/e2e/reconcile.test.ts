@@ -17,7 +17,7 @@ test("reconcile and totals say what they compared, and exit by what is left in t
   expect(clean).toMatch(
     /^hour: [\d,]+ records compared with the export in \d+ windows, 0 differences left$/m,
   );
-  expect(clean).toMatch(/^not compared: stride day, 12 days x scopes: provisional$/m);
+  expect(clean).toMatch(/^not compared: stride day, 12 daily figures: provisional$/m);
 
   // A count moves within its day: days agree, hours do not.
   const sender = senderOn(made.standin, 0, made.dataStart + DAY_MS);
@@ -42,7 +42,7 @@ test("reconcile and totals say what they compared, and exit by what is left in t
      WHERE s.scope_id = c.scope_id AND s.stride = 'day' AND s.group_by = 'user'`,
   );
   expect(await text(["--stride", "day"], 3)).toMatch(
-    /^not compared: stride day, 5 days x scopes: not loaded;/m,
+    /^not compared: stride day, 5 daily figures: not loaded;/m,
   );
   const totals = await run(["totals", "--json"], env);
   expect([totals.code, document(totals)]).toMatchObject([3, [{ daysNotFinal: 5, daysDisproved: 0 }]]);

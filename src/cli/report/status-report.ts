@@ -43,7 +43,7 @@ export type ShownStatus = SourceStatus &
     readonly hasRedis: boolean;
     readonly hasSchedules: boolean;
     readonly redis: { readonly code: string; readonly message: string } | null;
-    /** Days x workspaces x dimensions that are over, by stride. */
+    /** Daily figures that are over, by stride. */
     readonly days: readonly OpenDays[];
     readonly costs: UnpricedUsage;
     readonly limits: readonly LimitUse[];
@@ -167,7 +167,7 @@ function describeProved({ provedUntil, dataStart }: ShownStatus): string {
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
   const counts = { missing, failed, unverified, "not final": provisional, final };
   const parts = Object.entries(counts).map(([name, days]) => `${count(days)} ${name}`);
-  return `${parts.join(", ")} (ended days x workspaces x dimensions${stride === "day" ? "" : ", by hour"})`;
+  return `${parts.join(", ")} (daily figures${stride === "day" ? "" : ", by hour"})`;
 }
 
 /** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */

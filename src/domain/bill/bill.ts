@@ -25,7 +25,7 @@ export interface BillLine {
   readonly quantity: string | null;
   /** Null: not known, which is not zero. */
   readonly cost: string | null;
-  /** Days x workspaces that have ended; null: none has, or no workspace is known. */
+  /** Workspace days that have ended; null: none has, or no workspace is known. */
   readonly daysExpected: number | null;
   readonly daysLoaded: number | null;
   readonly isFinal: boolean;
@@ -66,7 +66,7 @@ export function lineState(one: BillLine): string {
     if (daysExpected === null || daysLoaded === null)
       return "not known: no day of it has ended, or no workspace is known";
     const missing = (daysExpected - daysLoaded).toLocaleString("en-US");
-    return `${missing} of ${daysExpected.toLocaleString("en-US")} days x workspaces are not loaded`;
+    return `${missing} of ${daysExpected.toLocaleString("en-US")} workspace days are not loaded`;
   }
   if (line === "unpriced") return sku === null ? "no price" : `no price of ${sku} on these days`;
   if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
@@ -105,11 +105,15 @@ export function describeTotal(
   return totals.length === 0 ? "Total: not known." : `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
 }
 
+/** Whether the line is charged, or may be, and what it costs is not known. What evaluators spent is on no bill. */
+export function isWithoutCost({ service, line, cost }: BillLine): boolean {
+  return cost === null && service !== "evaluators" && line !== "not_charged";
+}
+
 /** What may be claimed of the total of a bill that has one. What evaluators spent is on none. */
 export function totalState(all: readonly BillLine[]): string {
   const lines = all.filter(({ service }) => service !== "evaluators");
-  if (!lines.every(({ line, cost }) => cost !== null || line === "not_charged"))
-    return "without the lines that have no cost";
+  if (lines.some(isWithoutCost)) return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
   if (lines.every(({ isClosed }) => isClosed)) return "closed";
   if (!lines.every(({ isFinal }) => isFinal)) return "may still change";

@@ -41,7 +41,7 @@ export function rangeSentence(lines: readonly RangeLine[]): {
   return { sentence: `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:`, open };
 }
 
-const UNIT = "buckets x workspaces x dimensions";
+const UNIT = "figures by workspace and dimension";
 
 /** Such as `by day 444 final and 36 provisional; long-lived traces by day 444 final`. */
 function describeLoaded(all: readonly RangeLine[]): string {

@@ -10,7 +10,7 @@ export interface OpenPoint {
   readonly reason: OpenReason;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** Days x workspaces. */
+  /** Workspace days. */
   readonly days: number;
   /** The first and the last of the days: UTC midnights, epoch milliseconds. */
   readonly first: number;

@@ -7,6 +7,11 @@ export interface CalendarMonth {
   readonly end: string;
 }
 
+/** Such as `March 2026`. */
+export function monthTitle({ start }: CalendarMonth): string {
+  return new Date(start).toLocaleDateString("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
+}
+
 /** Undefined if the text is no month. */
 export function monthNamed(text: string): CalendarMonth | undefined {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];

@@ -12,7 +12,7 @@ export interface KnownUsage {
   readonly state: OtherState;
   /** What the server answered where it does not count it; else null. */
   readonly evidence: string | null;
-  /** Days x workspaces x dimensions that are final, and those that were compared with a whole export. */
+  /** Daily figures that are final, and those that were compared with a whole export. */
   readonly finalDays: number;
   readonly reconciledDays: number;
   /** Differences that are left, from the export or from a total. */
@@ -36,7 +36,7 @@ export function describeOtherUsage(known: readonly KnownUsage[]): string {
       const isLoaded = state === "checked" || finalDays + reconciledDays + differences > 0;
       const left = differences === 0 ? "no difference" : `${count(differences)} DIFFERENT`;
       const figures = isLoaded
-        ? `; days x scopes: ${count(finalDays)} final, ${count(reconciledDays)} reconciled; ${left}`
+        ? `; daily figures: ${count(finalDays)} final, ${count(reconciledDays)} reconciled; ${left}`
         : "";
       return `${METER_NAME[meter]}: ${OTHER_STATES[state]}${why}${figures}.`;
     })

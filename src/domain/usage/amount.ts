@@ -4,6 +4,7 @@ import { MEASURE_DIGITS, type Measure } from "./meter.ts";
 export type Amount = bigint;
 
 const DIGITS = 10;
+const CENT = 10n ** BigInt(DIGITS - 2);
 
 /** Of a plain decimal with at most ten digits after the point, or of a whole number. */
 export function amountOf(value: string | number): Amount {
@@ -55,6 +56,16 @@ export function amountText(amount: Amount): string {
 export function amountShown(amount: Amount): string {
   const [whole = "", fraction] = amountText(amount).split(".");
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === undefined ? "" : `.${fraction}`);
+}
+
+/** Rounded to cents, half away from zero, with thousands separators: `1,234.50`. Less than half a cent of something is no zero. */
+export function centsShown(amount: Amount): string {
+  const size = amount < 0n ? -amount : amount;
+  const cents = (size + CENT / 2n) / CENT;
+  if (cents === 0n && amount !== 0n) return amountShown(amount);
+  const text = String(cents).padStart(3, "0");
+  const whole = text.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${amount < 0n ? "-" : ""}${whole}.${text.slice(-2)}`;
 }
 
 /** Near enough to draw it. */

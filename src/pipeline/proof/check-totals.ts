@@ -42,7 +42,7 @@ export interface TotalsResult extends Omit<MeterTotals, "meter"> {
   readonly others: readonly MeterTotals[];
   /** Their `daysNotFinal`, added up. */
   readonly othersNotFinal: number;
-  /** Days x workspaces on which long-lived and short-lived traces were added up and compared with all. Undefined: tiers are not loaded. */
+  /** Workspace days on which long-lived and short-lived traces were added up and compared with all. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
   /** Months x scopes, of all time, whose records were changed by others than loads. Their time is provisional again. */
   readonly miscounted: number;

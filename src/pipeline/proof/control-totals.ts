@@ -113,7 +113,7 @@ interface Pair extends TierPair {
 /**
  * Checks that long-lived and short-lived traces add up to all, by workspace: the short-lived ones are asked for as totals in the
  * coarsest windows that fit. Days that do not add up are fetched again on both sides. What stays is kept as `tier_total`, and days
- * with more long-lived traces than traces as `tier_exceeds` alone. `days`: days x workspaces whose tiers were added up.
+ * with more long-lived traces than traces as `tier_exceeds` alone. `days`: workspace days whose tiers were added up.
  */
 export async function checkTiers(
   traces: CheckContext,

@@ -223,7 +223,7 @@ async function compareTask(
   });
 }
 
-/** Parts of a range that were not compared, because they are not final: hours x scopes for hours, else days x scopes. */
+/** Parts of a range that were not compared, because they are not final: hourly or daily figures. */
 export interface NotCompared {
   /** May still change, or too young to be final. */
   readonly provisional: number;

@@ -150,7 +150,7 @@ function registerStored(registry: Registry): (stored: Stored | undefined, isUp: 
     lost: gauge("lost_workspaces", "Workspaces that the key lost access to."),
     withdrawn: gauge(
       "withdrawn_zeros",
-      "Zeros (days x dimensions) that were withdrawn since access to their workspace was lost, and are not loaded again.",
+      "Zeros (daily figures) that were withdrawn since access to their workspace was lost, and are not loaded again.",
     ),
     fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
     probeDifference: gauge(

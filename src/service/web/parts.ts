@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { z } from "zod";
 import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/coverage-grid.ts";
+import { type Amount, amountShown, centsShown } from "../../domain/usage/amount.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
@@ -23,6 +24,14 @@ export function name(text: string): Html {
   return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
 }
 
+const LONG_ID = 12;
+
+/** The beginning of an id that stands beside its name. */
+export function shortId(id: string): string {
+  const whole = printableLine(id);
+  return whole.length <= LONG_ID ? whole : `${[...whole].slice(0, 8).join("")}…`;
+}
+
 /** The same where markup cannot stand, such as in a list to choose from. */
 export function plainName(text: string): string {
   const whole = printableLine(text);
@@ -43,6 +52,23 @@ export function count(value: number | null, missing = "not known"): Html {
   return value === null
     ? html`<span class="none" title="${missing}">–<span class="visually-hidden"> ${missing}</span></span>`
     : html`<span class="number">${value.toLocaleString("en-US", { maximumFractionDigits: 9 })}</span>`;
+}
+
+/** A sum of money in cents, with every digit as its title. */
+export function money(amount: Amount): Html {
+  const [short, exact] = [centsShown(amount), amountShown(amount)];
+  return html`<span class="number" title="${exact}">${short}</span>`;
+}
+
+/** A share or a change, to a tenth. */
+export function percent(value: number | null, { signed = false } = {}): string {
+  if (value === null) return "–";
+  const shown = Math.abs(value).toLocaleString("en-US", {
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+  });
+  const sign = value < 0 ? "−" : signed && value > 0 ? "+" : "";
+  return `${sign}${shown} %`;
 }
 
 /** A change of a number of traces. */

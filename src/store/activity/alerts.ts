@@ -38,7 +38,7 @@ export interface AlertFacts {
   /** Seconds since the last load; without any load, since the source was registered. */
   readonly quietSeconds: number;
   readonly isRefused: boolean;
-  /** Workspaces that the key lost, by the platform's ids, and their zeros that were withdrawn: days x dimensions. */
+  /** Workspaces that the key lost, by the platform's ids, and their zeros that were withdrawn: daily figures. */
   readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
   readonly withdrawnZeros: number;
   readonly unpriced: UnpricedUsage;

@@ -3,7 +3,7 @@ import type { Database, Store } from "../db/database.ts";
 import { lockScopes } from "./scopes.ts";
 import { endOf, withdrawZeros } from "./withdraw-zeros.ts";
 
-/** A workspace that the key has lost, and how many of its zeros were withdrawn: days x dimensions. */
+/** A workspace that the key has lost, and how many of its zeros were withdrawn: daily figures. */
 export interface LostWorkspace {
   /** The platform's id. */
   readonly workspaceId: string;

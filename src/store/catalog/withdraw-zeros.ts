@@ -24,7 +24,7 @@ const MESSAGE =
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.
  *
  * Their proof by the export and by totals goes with them. `usage.withdrawal` keeps what was withdrawn, with its entry in the
- * log of final days: as-of queries still show what was final until then. Returns the number of zeros by workspace: days x dimensions of
+ * log of final days: as-of queries still show what was final until then. Returns the number of zeros by workspace: daily figures of
  * traces of all tiers.
  */
 export async function withdrawZeros(

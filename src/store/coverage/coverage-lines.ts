@@ -11,7 +11,7 @@ export interface CoverageLine {
   readonly groupBy: string;
   readonly stride: string;
   readonly status: string;
-  /** Days x workspaces. */
+  /** Workspace days. */
   readonly days: number;
   /** Those of them that have ended: today may still be loaded. */
   readonly endedDays: number;
@@ -19,7 +19,7 @@ export interface CoverageLine {
   readonly lastDay: string;
 }
 
-/** Days x workspaces by status, by default of traces of all tiers; of every day by itself if asked. */
+/** Workspace days by status, by default of traces of all tiers; of every day by itself if asked. */
 export async function coverageLines(
   db: Database,
   given: { source?: string; range?: Interval | undefined; byDay?: boolean; meter?: Meter } = {},
@@ -53,7 +53,7 @@ function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
   return sql`datemultirange(daterange(${day(range.start)}::date, ${day(range.end - 1)}::date, '[]'))`;
 }
 
-/** Ended days x workspaces x dimensions of one stride, of traces of all tiers. */
+/** Daily figures of one stride, of traces of all tiers. */
 export interface OpenDays {
   readonly stride: string;
   readonly final: number;

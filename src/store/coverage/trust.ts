@@ -23,7 +23,7 @@ export interface SourceTrust {
    * usage keeps it open, so it can be closed.
    */
   readonly reconciledUntil: string;
-  /** Ended days x workspaces x dimensions that are missing, failed or unverified, and the first and last such day. */
+  /** Daily figures that are missing, failed or unverified, and the first and last such day. */
   readonly openDays: number;
   readonly firstOpen: string | null;
   readonly lastOpen: string | null;
@@ -34,7 +34,7 @@ export interface SourceTrust {
   /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
   /**
-   * Ended days x workspaces x dimensions of each other meter that is kept, which are missing, failed or unverified and that no close
+   * daily figures of each other meter that is kept, which are missing, failed or unverified and that no close
    * left out: those that no fetch task asks for, with their first and last day, and the others.
    */
   readonly otherGaps: readonly {

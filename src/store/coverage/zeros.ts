@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-/** Zeros are counted as days x dimensions. */
+/** Zeros are counted as daily figures. */
 
 export interface LostWorkspace {
   /** Slug. */

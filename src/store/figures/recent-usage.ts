@@ -11,7 +11,7 @@ interface RecentDay {
 }
 
 /** The calendar month under way; each figure is null where a day that it needs is not loaded. */
-export interface MonthToDate {
+interface MonthToDate {
   readonly source: string;
   /** Such as 2026-03. */
   readonly month: string;
@@ -26,17 +26,42 @@ export interface MonthToDate {
   readonly runRate: number | null;
 }
 
+/** The calendar month before the one under way. */
+interface LastMonth {
+  readonly source: string;
+  /** Such as 2026-02. */
+  readonly month: string;
+  /** Null where a day is not loaded. */
+  readonly traces: number | null;
+  readonly isFinal: boolean;
+  readonly isClosed: boolean;
+}
+
+/** What the usage of a month costs at imported prices, as far as it has one. */
+interface MonthCost {
+  readonly source: string;
+  readonly month: string;
+  readonly currency: string;
+  /** An exact decimal. */
+  readonly cost: string;
+}
+
 /** Usage of all sources lately: one statement, so that days and months are of one instant, and planned once. */
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
   /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
+  /** From `reporting_detail.fct_usage_workspace_monthly`. */
+  readonly before: readonly LastMonth[];
+  /** Of both months, from the charges that the bill is made of. */
+  readonly costs: readonly MonthCost[];
 }
 
 export async function recentUsage(db: Database, days: number): Promise<RecentUsage> {
   const whole = (column: string) =>
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
+  const lastMonth = sql`(date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date`;
   const { rows } = await sql<RecentUsage>`
     select (
       select coalesce(json_agg(d order by d.source, d.date), '[]') from (
@@ -53,7 +78,24 @@ export async function recentUsage(db: Database, days: number): Promise<RecentUsa
                ${whole("previous_same_days_traces")} as before, ${whole("run_rate_traces")} as "runRate"
         from reporting_detail.usage_month_to_date group by 1, 2
       ) m
-    ) as months
+    ) as months, (
+      select coalesce(json_agg(b), '[]') from (
+        select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
+               bool_and(is_final) as "isFinal",
+               exists (
+                 select from usage.month_close c join usage.source s using (source_id)
+                 where s.slug = m.source_id and c.month_start = m.month_start
+               ) as "isClosed"
+        from reporting_detail.fct_usage_workspace_monthly m
+        where month_start = ${lastMonth} group by source_id, month_start
+      ) b
+    ) as before, (
+      select coalesce(json_agg(c order by c.source, c.currency), '[]') from (
+        select s.slug as source, to_char(c.month_start, 'YYYY-MM') as month, c.currency, sum(c.cost)::text as cost
+        from usage.charge c join usage.source s using (source_id)
+        where c.is_booked and c.month_start >= ${lastMonth} group by 1, 2, 3
+      ) c
+    ) as costs
   `.execute(db);
   return rows[0] as RecentUsage;
 }

@@ -12,7 +12,7 @@ export interface ClosedMonth {
   readonly costsClosedAt: string | null;
   /** Who closed it. Null where no record says, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
-  /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
+  /** In daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
   readonly settleAfterSeconds: number;

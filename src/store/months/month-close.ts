@@ -40,7 +40,7 @@ export type CloseResult =
     };
 
 interface ClosedWith {
-  /** Days x dimensions x workspaces that were closed although the platform contradicts itself on them. */
+  /** In daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   /** The workspaces that were left out. */
   readonly without: readonly string[];

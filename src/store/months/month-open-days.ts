@@ -71,7 +71,7 @@ export interface MonthCheck {
   readonly required: readonly RequiredWorkspace[];
   /** What keeps the month open. */
   readonly open: readonly OpenDay[];
-  /** Days x dimensions x workspaces that are open, but accepted. */
+  /** In daily figures that are open, but accepted. */
   readonly accepted: number;
 }
 

@@ -49,7 +49,7 @@ export async function checkLoad(
   expect([explained, sorted(said)]).toEqual([explained, sorted(shown)]);
 }
 
-/** Days x workspaces x dimensions by status, from the view; `empty` and `ok` are final. */
+/** Daily figures by status, from the view; `empty` and `ok` are final. */
 async function statuses(
   { bench, env }: World,
   { from, to, stride, dimensions }: Requested,
@@ -70,7 +70,7 @@ async function statuses(
   return counts;
 }
 
-/** Days x workspaces x dimensions by the status of their hours, from a day on. */
+/** Daily figures by the status of their hours, from a day on. */
 async function hourStatuses({ bench, env }: World, from: string): Promise<Map<string, number>> {
   const rows = await bench.sql<{ status: string; days: number }>(
     `SELECT CASE WHEN status IN ('ok', 'empty') THEN 'final' ELSE status END AS status, count(*)::integer AS days

@@ -158,9 +158,7 @@ test("a month that the billing provider counts differently sends an alert, of ea
   await differ("all", "platform_disagrees");
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "provider_total", state: "firing", count: 1 }]);
-  expect(heard[0]?.text).toContain(
-    "1 total of the billing provider (months x workspaces) is not the stored sum",
-  );
+  expect(heard[0]?.text).toContain("1 monthly total of the billing provider is not the stored sum");
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await differ("longlived", "platform_disagrees");
   expect(await raise()).toEqual({ told: 1, cleared: 0 });

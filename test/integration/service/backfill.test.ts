@@ -103,7 +103,7 @@ test("a backfill of time that a sync is loading ends when all of it is loaded, a
   const { code, said } = await backfill(bench, "show", String(id));
   expect(code).toBe(0);
   expect(said).toMatchObject({ total: entered, done: entered, failed: 0, waiting: 0 });
-  // Days x workspaces of each dimension, by the tables and by the view.
+  // Workspace days of each dimension, by the tables and by the view.
   const workspaces = await bench.count("SELECT count(*) FROM usage.workspace");
   for (const groupBy of ["workspace", "project", "user", "api_key"]) {
     const lines = said.range.filter((line) => line.groupBy === groupBy);

@@ -82,9 +82,7 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   const months = await textOf(pages, "/coverage");
   expect(months).toContain("Show 4 dimensions");
   expect(months).toContain('aria-label="Screens"');
-  expect(cellsOf(months, `data-workspace="${A}"`).at(-1)).toMatch(
-    /^missing \d+ of \d+ days x dimensions, final/,
-  );
+  expect(cellsOf(months, `data-workspace="${A}"`).at(-1)).toMatch(/^missing \d+ of \d+ daily figures, final/);
   const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
   expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));
   expect(

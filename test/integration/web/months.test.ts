@@ -1,5 +1,6 @@
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
+import { monthAt, monthTitle } from "../../../src/domain/months/month.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
@@ -35,7 +36,7 @@ beforeEach(async () => {
 const load = (range: { start: number; end: number } = month) =>
   bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
 
-/** Rows of the check list: what is open, dimension, days x workspaces. */
+/** Rows of the check list: what is open, dimension, workspace days. */
 const listed = (html: string) =>
   [...html.matchAll(/<tr><th scope="row"><span class="status [^>]*>(.*?)<\/tr>/gs)].map(([, row = ""]) => {
     const text = textOf(row.replace(/<span aria-hidden="true">.<\/span>/, ""));
@@ -50,11 +51,11 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   await load({ start: month.start, end: month.end - DAY_MS });
   const open = await pages.get(path);
   expect(open.status).toBe(200);
-  expect(textOf(open.text)).toContain(`${month.name} is open: 24 days x dimensions x workspaces keep it so.`);
+  expect(textOf(open.text)).toContain(`${month.name} is open: 24 daily figures keep it so.`);
   expect(open.text).not.toContain(`href="${path}/close`);
   // What is not loaded, and what has no price, is on the bill.
   expect(textOf(open.text)).toMatch(
-    /Bill .* Traces [\d,]+ – – no price Traces – – – 2 of 6 days x workspaces are not loaded .*Total: not known\./,
+    /Bill .* Traces [\d,]+ – – no price Traces – – – 2 of 6 workspace days are not loaded .*Total: not known\./,
   );
   const printed = await usageEtl(["close", month.name], {
     ...{
@@ -258,11 +259,12 @@ test("a month begins with its traces, what may be claimed of them and the change
     return row?.traces ?? 0;
   };
   const dayText = (at: number) => new Date(at).toISOString().slice(0, 10);
-  const shown = (number: number) => number.toLocaleString("en-US", { maximumFractionDigits: 10 });
+  const shown = (number: number, digits = 0) =>
+    number.toLocaleString("en-US", { minimumFractionDigits: digits });
   const traces = await sumOf(month.start, month.end);
   const ended = textOf((await pages.get(`/months/${month.name}`)).text);
   expect(ended).toContain(`Traces ${shown(traces)} ● final and proved`);
-  expect(ended).toContain(`Estimated cost, USD ${shown(traces / 2)} ● final and proved`);
+  expect(ended).toContain(`Estimated cost, USD ${shown(traces / 2, 2)} ● final and proved`);
   const name = dayText(bench.now).slice(0, 7);
   const soFar = await sumOf(Date.parse(`${name}-01`), bench.today + DAY_MS);
   const running = await pages.get(`/months/${name}`);
@@ -271,8 +273,8 @@ test("a month begins with its traces, what may be claimed of them and the change
   expect(textOf(running.text)).toContain(`${name} is under way. It can be closed once`);
   expect(running.text).not.toContain("/close");
   const list = textOf((await pages.get("/months")).text);
-  expect(list).toContain(`${month.name} ${shown(traces)} ● final and proved`);
-  expect(list).toContain(`${name} ${shown(soFar)} so far ◔ under way`);
+  expect(list).toContain(`${monthTitle(monthAt(month.start))} ${shown(traces)} ● final and proved`);
+  expect(list).toContain(`${monthTitle(monthAt(bench.now))} ${shown(soFar)} so far ◔ under way`);
 });
 
 test("a month of which one day is known is read by the day, whatever hours are loaded", async () => {

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { setupPages } from "../../support/pages.ts";
+import { monthAt, monthBefore, monthTitle } from "../../../src/domain/months/month.ts";
+import { dayOf } from "../../../src/domain/time/days.ts";
+import { HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { amountOf, centsShown } from "../../../src/domain/usage/amount.ts";
+import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { setupPages, textOf } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
 test("the overview says what is trusted, and what to do now with the command for it", async () => {
@@ -19,4 +24,49 @@ test("the overview says what is trusted, and what to do now with the command for
   const gap = await pages.get("/");
   const [, command = ""] = /<code>([^<]*backfill --from [^<]*)<\/code>/.exec(gap.text) ?? [];
   expect(command).toContain(`--from ${new Date(bench.dataStart).toISOString().slice(0, 10)}`);
+});
+
+test("the overview begins with the months: traces, what they cost, and what may be claimed of them", async () => {
+  const bench = await setup({ days: 70, hourlyForMs: HOUR_MS });
+  const { sql, store } = bench;
+  await bench.sync();
+  const pages = await setupPages(bench);
+  const price = {
+    ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
+    ...{ unitPrice: "0.0123", currency: "USD", validFrom: dayOf(bench.dataStart), fromQuantity: 0 },
+  };
+  await importPrices(store, { file: "prices", lines: [{ where: "line 1", price }], replace: true });
+  const months = [monthAt(bench.now), monthBefore(monthAt(bench.now))];
+  const text = textOf((await pages.get("/")).text);
+  for (const [n, month] of months.entries()) {
+    const [row] = await sql<{ traces: number; cost: string }>(
+      `SELECT (SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $1 AND usage_date < $2)::integer AS traces,
+              (SELECT sum(estimated_cost) FROM reporting.usage_bill_monthly WHERE month_start = $1)::text AS cost`,
+      [month.start, month.end],
+    );
+    const traces = row?.traces.toLocaleString("en-US");
+    const [, state, shown] =
+      new RegExp(`${monthTitle(month)} , (.*?) ([\\d,]+ traces about .*?) USD`).exec(text) ?? [];
+    expect(state).toMatch(n === 0 ? /^so far$/ : /^(final|may still change)$/);
+    expect(shown).toBe(`${traces} traces about ${centsShown(amountOf(row?.cost ?? ""))}`);
+  }
+  // A day of it is not loaded: no sum, and the cost is a part of it.
+  await sql(
+    "DELETE FROM usage.coverage WHERE period_start <= $1 AND scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'workspace')",
+    [months[1]?.start],
+  );
+  const gap = textOf((await pages.get("/")).text);
+  expect(gap).toMatch(/, may still change not known: a day is not loaded at least [\d,.]+ USD/);
+});
+
+test("beside others, a source that is well takes one line, after those that are not", async () => {
+  const bench = await setup();
+  const pages = await setupPages(bench);
+  await bench.sync();
+  await bench.reconcile();
+  await bench.sql(`
+    INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
+    SELECT 'another', 'http://another.test', data_start, 24, '' FROM usage.source`);
+  const { text } = await pages.get("/");
+  expect(text).toContain('<details id="details-default">');
 });

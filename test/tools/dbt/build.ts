@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { MODELS, type Rendered, render, TARGET } from "./package.ts";
 
-/** Days x workspaces that a run wrote, by incremental model, each as `date workspace`. */
+/** Workspace days that a run wrote, by incremental model, each as `date workspace`. */
 export type Written = ReadonlyMap<string, readonly string[]>;
 
 /** Builds all models as dbt-postgres does, each after those that it refers to. Returns what the incremental ones wrote. */

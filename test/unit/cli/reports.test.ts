@@ -17,7 +17,7 @@ const line = (status: LoadStatus, stride: RangeLine["stride"] = "day"): RangeLin
 
 test("the statement says what is loaded, what the server does not answer, and what is left to load", () => {
   expect(describeRange([line("final"), line("provisional")])).toBe(
-    "All of it is loaded: by day 2 final and 2 provisional (buckets x workspaces x dimensions).",
+    "All of it is loaded: by day 2 final and 2 provisional (figures by workspace and dimension).",
   );
   expect(describeRange([line("final"), line("not_available", "hour")])).toMatch(
     /^All that the server answers is loaded: by day 2 final [\s\S]*Not available:\n[\s\S]*hour/,
@@ -60,13 +60,13 @@ test("coverage is summed up: a row a dimension, a column a status that occurs, a
     { ...covered("user", "missing", 1, "2026-03-08"), stride: "hour" },
   ];
   expect(trimmed(describeCoverage(lines, false))).toEqual([
-    "default, by day, 2026-03-01 to 2026-03-08: days x workspaces",
+    "default, by day, 2026-03-01 to 2026-03-08: workspace days",
     "dimension     ok  provisional  failed",
     "workspace  1,204            2       0",
     "user       1,201            0       3",
     "failed: user, between 2026-03-02 and 2026-03-05; --days shows each",
     "",
-    "default, by hour, 2026-03-08 to 2026-03-08: days x workspaces",
+    "default, by hour, 2026-03-08 to 2026-03-08: workspace days",
     "dimension  missing",
     "user             1",
     "missing: user, on 2026-03-08",
@@ -80,7 +80,7 @@ test("with --days each day has a row for each dimension", () => {
     covered("workspace", "failed", 2, "2026-03-02"),
   ];
   expect(trimmed(describeCoverage(lines, true))).toEqual([
-    "default, by day, 2026-03-01 to 2026-03-02: days x workspaces",
+    "default, by day, 2026-03-01 to 2026-03-02: workspace days",
     "day         dimension  ok  failed  not available",
     "2026-03-01  workspace   1       0              1",
     "2026-03-02  workspace   0       2              0",

@@ -48,7 +48,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "days that a close left out",
     { trust: LEFT_OUT },
-    "Nothing: every day that has ended is loaded but 8 days x workspaces x dimensions that closed months leave out.",
+    "Nothing: every day that has ended is loaded but 8 daily figures that closed months leave out.",
     undefined,
   ],
   [
@@ -80,13 +80,13 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "days that are being loaded",
     { openDifferences: 1, trust: LOADING },
-    "3 ended days x workspaces x dimensions are being loaded. Wait for them.",
+    "3 daily figures are being loaded. Wait for them.",
     "usage-etl status",
   ],
   [
     "a gap",
     { openDifferences: 1, trust: GAP },
-    "2 ended days x workspaces x dimensions are not loaded, from 2026-04-03 to 2026-04-04. Load them. 1 more is being loaded.",
+    "2 daily figures are not loaded, from 2026-04-03 to 2026-04-04. Load them. 1 more is being loaded.",
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
   [

@@ -50,7 +50,7 @@ async function run(session: Session, options: CoverageOptions): Promise<number> 
 /** From the best to the worst. */
 const STATUSES = ["ok", "empty", "provisional", "unverified", "missing", "failed", "not_available"];
 
-/** A table for each source and stride: days x workspaces of each dimension, or of each day and dimension, by status. */
+/** A table for each source and stride: workspace days of each dimension, or of each day and dimension, by status. */
 export function describeCoverage(
   lines: readonly CoverageLine[],
   byDay: boolean,
@@ -85,11 +85,9 @@ function describeGroup(name: string, lines: readonly CoverageLine[], byDay: bool
     ...STATUSES.map((status) => status.replace("_", " ")),
   ];
   const gaps = byDay ? [] : lines.filter(({ status }) => GAPS.includes(status)).map(describeGap);
-  return [
-    `${name}, ${first} to ${last}: days x workspaces`,
-    table(...withoutZeros(head, cells)),
-    ...gaps,
-  ].join("\n");
+  return [`${name}, ${first} to ${last}: workspace days`, table(...withoutZeros(head, cells)), ...gaps].join(
+    "\n",
+  );
 }
 
 function describeGap({ status, groupBy, firstDay, lastDay }: CoverageLine): string {

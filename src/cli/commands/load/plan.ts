@@ -195,7 +195,7 @@ function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
     dimension: "groupBy",
     stride: "stride",
     is: ({ status }) => status.replace("_", " "),
-    "buckets x\nworkspaces": "buckets",
+    figures: "buckets",
     from: ({ first }) => instant(first),
     to: ({ end }) => instant(end),
   });
@@ -207,7 +207,7 @@ function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: P
   const sent = tasks.length - notSent;
   const lines = leftOut.map(
     ({ reason, first, end, buckets }) =>
-      `${counted(buckets, "bucket")} x workspaces x dimensions, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
+      `${counted(buckets, "figure")} by workspace and dimension, ${instant(first)} to ${instant(end)}: ${LEFT_OUT[reason]}.`,
   );
   for (const { meter, requests } of beside) {
     const what = `${METER_NAME[meter]} of that time in ${counted(requests, "request")}`;

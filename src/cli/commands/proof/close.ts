@@ -235,7 +235,7 @@ function listOpen(what: string, open: readonly OpenDay[], steps: readonly string
       usage: hasOthers && (({ meter }) => METER_NAME[meter]),
       dimension: "groupBy",
       "what is open": ({ reason }) => OPEN_WORDS[reason],
-      "days x\nworkspaces": "days",
+      "workspace\ndays": "days",
       first: ({ first }) => instant(first),
       last: ({ last }) => instant(last),
     }),

@@ -158,9 +158,9 @@ function ofMeter(meter: Meter): string {
 }
 
 function describeNotCompared({ meter, stride, notCompared }: StrideResult): string[] {
-  const unit = stride === "hour" ? "hours" : "days";
+  const unit = stride === "hour" ? "hourly figures" : "daily figures";
   return WHY_NOT.filter(([key]) => notCompared[key] > 0).map(
     ([key, why]) =>
-      `not compared: ${ofMeter(meter)}stride ${stride}, ${count(notCompared[key])} ${unit} x scopes: ${why}`,
+      `not compared: ${ofMeter(meter)}stride ${stride}, ${count(notCompared[key])} ${unit}: ${why}`,
   );
 }

@@ -65,19 +65,19 @@ export function describeTotals(result: TotalsResult): string {
     `${Math.max(0, of.daysWaiting - of.daysNotFinal)} wait for a window that fits.`;
   const hasOthers = findings.some(({ meter }) => meter !== "traces");
   return linesOf(
-    `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} days x scopes. ` +
+    `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} daily figures. ` +
       `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
     result.miscounted > 0 &&
-      `In ${count(result.miscounted)} months x scopes the records are not those that were loaded: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
+      `In ${count(result.miscounted)} monthly totals of a workspace and dimension the records are not those that were loaded: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
     result.daysDisproved > 0 &&
-      `Not proved: ${result.daysDisproved} days x scopes in which a difference is left.`,
+      `Not proved: ${result.daysDisproved} daily figures in which a difference is left.`,
     others.flatMap((one) => [
-      `${METER_NAME[one.meter]}: ${count(one.daysProved)} days x scopes proved. ${waiting(one)}`,
+      `${METER_NAME[one.meter]}: ${count(one.daysProved)} daily figures proved. ${waiting(one)}`,
       one.daysDisproved > 0 &&
-        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} days x scopes in which a difference is left.`,
+        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} daily figures in which a difference is left.`,
     ]),
     tierDays !== undefined &&
-      `Long-lived and short-lived traces were added up and compared with all on ${count(tierDays)} days x workspaces.`,
+      `Long-lived and short-lived traces were added up and compared with all on ${count(tierDays)} workspace days.`,
     findings.length > 0 &&
       tableOf(findings.slice(0, SHOWN), {
         usage: hasOthers && ((one) => numberName(one.meter, one.measure)),
@@ -100,10 +100,10 @@ export function describeTotals(result: TotalsResult): string {
     }),
     unverified > 0 && `not checked: ${unverified} windows of workspaces whose access is not proven`,
     daysNotFinal > 0 &&
-      `not checked: ${daysNotFinal} days x scopes that are not loaded and final; \`usage-etl coverage\` shows them`,
+      `not checked: ${daysNotFinal} daily figures that are not loaded and final; \`usage-etl coverage\` shows them`,
     others.map(
       ({ meter, daysNotFinal: left }) =>
-        left > 0 && `not checked: ${METER_NAME[meter]}, ${left} days x scopes that are not loaded and final`,
+        left > 0 && `not checked: ${METER_NAME[meter]}, ${left} daily figures that are not loaded and final`,
     ),
   );
 }
@@ -179,7 +179,7 @@ function describeProvider(source: string, provider: ProviderResult): string {
     (outcome) => totals.filter((one) => one.outcome === outcome).length,
   );
   return linesOf(
-    `${source}: ${requests} requests compared ${equal + differ} totals (months x workspaces x meters). ` +
+    `${source}: ${requests} requests compared ${equal + differ} monthly totals by workspace. ` +
       `${equal} are equal, ${findings.length} differ. ${restated} counts restated.`,
     findings.length > 0 && [
       tableOf(findings.slice(0, SHOWN), {

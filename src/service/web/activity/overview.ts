@@ -1,13 +1,15 @@
 import { describeDuration } from "../../../clock.ts";
+import { type CalendarMonth, monthNamed, monthTitle } from "../../../domain/months/month.ts";
 import { describeOtherDifferences } from "../../../domain/proof/difference.ts";
 import { addDays } from "../../../domain/time/days.ts";
+import { amountOf } from "../../../domain/usage/amount.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
-import { type MonthToDate, recentUsage } from "../../../store/figures/recent-usage.ts";
+import { recentUsage } from "../../../store/figures/recent-usage.ts";
 import { timeChart } from "../chart.ts";
-import { count, type Html, html, instant, notice, prose, twin } from "../parts.ts";
+import { address, count, type Html, html, instant, money, notice, percent, prose, twin } from "../parts.ts";
 import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 
@@ -36,10 +38,11 @@ async function overview(context: Asked): Promise<Html> {
   const reports = await reportOnSources(db, { config, now, queues: asAdvised });
   const queues = await looking;
   const known = new Set(reports.map(({ status }) => status.source));
+  const inOrder = reports.toSorted((a, b) => Number(needsSomebody(b)) - Number(needsSomebody(a)));
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
   return html`${queues.unseen === null ? "" : notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
-    ${reports.map((report) => card(report, { recent, now }))}`;
+    ${inOrder.map((report) => section(report, { recent, now, isAlone: reports.length === 1 }))}`;
 }
 
 /** It waits for its first sync, as each source does at first. */
@@ -51,39 +54,120 @@ function notContacted(slug: string, { sources }: QueuesSeen): Html {
 
 type RecentUsage = Awaited<ReturnType<typeof recentUsage>>;
 
-function card(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
-  const { status, trust, progress, lastSync, nextSync, alerts, advice } = report;
+/** Beside others, a source that is well takes one line. */
+function section(report: SourceReport, given: { recent: RecentUsage; now: number; isAlone: boolean }): Html {
+  const { source } = report.status;
+  const card = sourceCard(report, given);
+  if (given.isAlone || needsSomebody(report)) {
+    return html`<section class="source" aria-labelledby="source-${source}"><h2 id="source-${source}">${source}</h2>${card}</section>`;
+  }
+  const month = given.recent.months.find((one) => one.source === source);
+  const traces =
+    month === undefined ? "" : html` ${count(month.traces, "a day is not loaded")} traces so far this month.`;
+  return html`<section class="source" aria-labelledby="source-${source}"><details id="details-${source}">
+    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}</span></summary>${card}</details></section>`;
+}
+
+function needsSomebody({ advice, alerts }: SourceReport): boolean {
+  return alerts.length > 0 || advice.kind === "warn" || advice.kind === "bad";
+}
+
+function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
+  const { status, trust, alerts, advice } = report;
   const { source } = status;
-  const where = `source=${encodeURIComponent(source)}`;
   const days = recent.days.filter((one) => one.source === source);
-  const month = recent.months.find((one) => one.source === source);
   const points = days.map(({ date, traces, isFinal }) => ({ at: date, value: traces, isFinal }));
   const label = `Traces by day of source ${source}`;
-  return html`<section class="source" aria-labelledby="source-${source}">
-    <h2 id="source-${source}">Source ${source}</h2>
-    <p class="trust">${trusted(trust)}</p>
+  return html`<p class="trust">${trusted(trust)}</p>
     ${notice(
       advice.kind,
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${alerts.map(({ kind, message }) => notice("warn", html`<p>Alert <code>${kind}</code>: ${prose(message)}</p>`))}
+    ${alerts.map((one) => notice("warn", alertShown(one, source)))}
+    <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days</h3>
     ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : timeChart({ points, unit: "traces", width: 900, height: 160, label })}
-    <p><a href="/usage?${where}">Usage and costs</a></p>
-    <dl class="facts">
-      ${month === undefined ? "" : monthFacts(month)}
-      <div><dt>Not loaded</dt><dd><a href="/coverage?${where}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} ended days x workspaces x dimensions`}</a></dd></div>
-      <div><dt>Differences</dt><dd><a href="/differences?${where}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
+    <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
+    ${loading(report, now)}`;
+}
+
+/** The month under way, its forecast, and the month before: traces, what may be claimed of them, and their cost. */
+function monthFigures({ months, before, costs }: RecentUsage, source: string): Html[] {
+  const current = months.find((one) => one.source === source);
+  const last = before.find((one) => one.source === source);
+  const fact = (month: string, state: string, traces: number | null, more: Html | string = "") => {
+    const about = traces === null ? "at least" : "about";
+    const cost = costs
+      .filter((one) => one.source === source && one.month === month)
+      .map((one) => html`<br>${about} ${money(amountOf(one.cost))} ${one.currency}, at imported prices`);
+    const sum =
+      traces === null
+        ? html`not known: a day is not loaded`
+        : html`<strong class="headline">${count(traces)}</strong> traces`;
+    return html`<div><dt><a href="${address(`/months/${month}`, { source })}">${titleOf(month)}</a>, ${state}</dt>
+      <dd>${sum}${cost}${more}</dd></div>`;
+  };
+  const facts: Html[] = [];
+  if (current !== undefined) {
+    const { month, traces, provisional, days, ended, before: sameDays, runRate } = current;
+    const open =
+      (provisional ?? 0) === 0 ? "" : html`<br><small>${count(provisional)} traces may still change</small>`;
+    const change = changeShown(ended, sameDays);
+    const since =
+      change === null
+        ? ""
+        : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
+    facts.push(fact(month, "so far", traces, html`${open}${since}`));
+    if (runRate !== null)
+      facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
+        <dd><strong class="headline">${count(runRate)}</strong> traces<br><small>if it goes on as on its final days</small></dd></div>`);
+  }
+  if (last !== undefined) {
+    const state = last.isClosed ? "closed" : last.isFinal ? "final" : "may still change";
+    facts.push(fact(last.month, state, last.traces));
+  }
+  return facts;
+}
+
+function titleOf(month: string): string {
+  return monthTitle(monthNamed(month) as CalendarMonth);
+}
+
+function changeShown(now: number | null, before: number | null): string | null {
+  return now === null || before === null || before === 0
+    ? null
+    : percent((100 * (now - before)) / before, { signed: true });
+}
+
+const DIFFERENCES_OF: Readonly<Record<string, string>> = {
+  difference: "export",
+  provider_total: "total",
+  final_changed: "restatement",
+};
+
+/** An alert's message ends with the view that has more, for those who have no page. */
+function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {
+  const says = DIFFERENCES_OF[kind];
+  const link =
+    says === undefined ? "" : html` <a href="${address("/differences", { source, says })}">Show them</a>`;
+  return html`<p>${prose(message.replace(/ See reporting_detail\.\w+\./, ""))}${link}</p>`;
+}
+
+/** How the loading goes, folded away where all is well. */
+function loading(report: SourceReport, now: number): Html {
+  const { status, trust, progress, lastSync, nextSync } = report;
+  const { source } = status;
+  return html`<details id="loading-${source}"><summary>Loading and comparing</summary><dl class="facts">
+      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} days, counted for each workspace and dimension`}</a></dd></div>
+      <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${describeBudget(report.budget)}</dd></div>
       <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued</dd></div>
       <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
       <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
       <div><dt>Compared</dt><dd>with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}</dd></div>
-    </dl>
-    ${twin(`usage-etl status`)}
-  </section>`;
+    </dl>${twin(`usage-etl status`)}</details>`;
 }
 
 /** The statement that people rely on. Both ends are exclusive in the data and inclusive here. */
@@ -97,16 +181,6 @@ function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
       ? "nothing of it is proved yet from the data start on"
       : html`<strong>final and proved until ${addDays(provedUntil, -1)}</strong>`;
   return html`Final until ${addDays(finalUntil, -1)}, ${proved}.`;
-}
-
-function monthFacts(given: MonthToDate): Html {
-  const { month, traces, provisional, days, ended, before, runRate } = given;
-  const missing = "a day is not loaded";
-  const share =
-    provisional === null || provisional === 0 ? "" : html`, of it ${count(provisional)} provisional`;
-  return html`<div><dt>Traces in ${month}, today included</dt><dd>${count(traces, missing)}${share}</dd></div>
-    <div><dt>Month to date (${days} days), and the same days of last month</dt><dd>${count(ended, missing)}; ${count(before, missing)}</dd></div>
-    <div><dt>Traces in the whole month, at the rate of its final days</dt><dd>${count(runRate, missing)}</dd></div>`;
 }
 
 function failures(groups: SourceStatus["failures"]): Html {

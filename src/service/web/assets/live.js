@@ -54,6 +54,8 @@ function noteAsNow({ lastEventId }) {
 function replaceContent(element, content) {
   const template = document.createElement("template");
   template.innerHTML = content;
+  for (const { id } of element.querySelectorAll("details[id][open]"))
+    template.content.getElementById(id)?.setAttribute("open", "");
   if (template.innerHTML === element.innerHTML) return;
   const focused = element.contains(document.activeElement) ? markOf(document.activeElement) : undefined;
   element.replaceChildren(template.content);

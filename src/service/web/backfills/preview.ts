@@ -75,7 +75,7 @@ function leftOut(parts: BackfillPreview["leftOut"]): Html {
   if (parts.length === 0) return html``;
   return table({
     label: "What is left out",
-    caption: "What is left out. Buckets: days (hours, if hours are asked for) x workspaces x dimensions",
+    caption: "What is left out: daily figures, or hourly ones where hours are asked for",
     heads: ["Why", "From", "To", "Buckets"],
     rows: parts.map(
       ({ reason, first, end, buckets }) =>
@@ -86,7 +86,7 @@ function leftOut(parts: BackfillPreview["leftOut"]): Html {
 
 function loaded(lines: readonly RangeLine[]): Html {
   if (lines.length === 0) return html`<p>No usage is expected in that range.</p>`;
-  return rangeTable(lines, "What is loaded now, in buckets x workspaces");
+  return rangeTable(lines, "What is loaded now, in days or hours of workspaces");
 }
 
 /** Parts of a range by dimension and status, as the tables have them. */

@@ -274,7 +274,7 @@ function strip(coverage: SourceCoverage, cells: Cells, target: Target): Html {
     months,
     DAY_MS,
   );
-  const unit = "days x workspaces x dimensions";
+  const unit = "daily figures";
   return html`<h2 id="all-history">All history</h2>
     <ol class="strip" aria-labelledby="all-history">${months.map((month, n) => {
       const all = counts[n] as (typeof counts)[number];

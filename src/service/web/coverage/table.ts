@@ -223,6 +223,7 @@ export function marksLegend(): Html {
 }
 
 function unitOf(length: "month" | "day" | "hour", stride: GridStride, dimensions: number): string {
-  const units = length === "hour" && stride === "hour" ? "hours" : "days";
-  return dimensions > 1 ? `${units} x dimensions` : units;
+  const isHour = length === "hour" && stride === "hour";
+  if (dimensions > 1) return isHour ? "hourly figures" : "daily figures";
+  return isHour ? "hours" : "days";
 }

@@ -6,7 +6,18 @@ import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/hours.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
 import { type ChartPoint, sparkline, timeChart } from "../chart.ts";
-import { badge, capital, type Html, html, name, numberHead, table } from "../parts.ts";
+import {
+  badge,
+  capital,
+  type Html,
+  html,
+  money,
+  name,
+  numberHead,
+  percent,
+  shortId,
+  table,
+} from "../parts.ts";
 import { addressOf, COUNTED_WORDS, idWord, MOST_DAYS, type Question } from "./question.ts";
 import { bucketsOf, type Figure, type Line, LoadedTime, type Report } from "./report.ts";
 
@@ -22,12 +33,12 @@ export function headline(report: Report): Html {
   const change = total.isComparable
     ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}</small>`
     : "";
-  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
+  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
 }
 
 /** Cells for a figure and its state. */
-export function figureCells(figure: Figure): Html {
-  return html`<td class="number">${figureShown(figure)}</td><td>${stateBadge(figure)}</td>`;
+export function figureCells(figure: Figure, report: Report): Html {
+  return html`<td class="number">${figureShown(figure, report)}</td><td>${stateBadge(figure)}</td>`;
 }
 
 /** The ids of a range: the first ones, those without an id, the rest and the total. */
@@ -55,7 +66,7 @@ export function idTable(report: Report): Html {
 }
 
 function idRow(line: Line, report: Report): Html {
-  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum)}<td class="number">${percent(line.share)}</td><td class="number">${changeOf(line)}</td>
+  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum, report)}<td class="number">${percent(line.share)}</td><td class="number">${changeOf(line)}</td>
     <td>${sparkline(pointsOf(line, report))}</td></tr>`;
 }
 
@@ -64,7 +75,9 @@ function titleOf(line: Line, report: Report): Html {
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
   const id =
-    line.name === null || line.name === line.id ? "" : html` <small class="id">${name(line.id)}</small>`;
+    line.name === null || line.name === line.id
+      ? ""
+      : html` <small class="id" title="${line.id}">${shortId(line.id)}</small>`;
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project" })}">${shown}</a>${id}`;
 }
@@ -124,7 +137,7 @@ export function course(report: Report): Html {
       heads: [capital(question.per), numberHead(capital(unit)), "State"],
       rows: buckets.map(({ at }, n) => {
         const figure = total.course[n] as Figure;
-        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${figureCells(figure)}</tr>`;
+        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${figureCells(figure, report)}</tr>`;
       }),
     })}</details>`;
 }
@@ -233,10 +246,11 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
 }
 
 /** A sum in words: what is loaded of it where a part is missing, never zero in its place. */
-function figureShown(figure: Figure): string {
-  if (figure.isComplete) return `${amountShown(figure.amount)}${figure.isUnderWay ? " so far" : ""}`;
-  if (figure.amount === 0n) return figure.isUnpriced ? "no price" : "not loaded";
-  return `at least ${amountShown(figure.amount)}`;
+function figureShown(figure: Figure, { question }: Report): Html {
+  const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
+  if (figure.isComplete) return html`${shown}${figure.isUnderWay ? " so far" : ""}`;
+  if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;
+  return html`at least ${shown}`;
 }
 
 /** What to think of a sum, in one word of the views. */
@@ -252,16 +266,6 @@ export function stateWord({
   if (isUnderWay) return "under way";
   if (!isFinal) return "provisional";
   return isProved ? "final and proved" : "final, not proved";
-}
-
-function percent(value: number | null, { signed = false } = {}): string {
-  if (value === null) return "–";
-  const shown = Math.abs(value).toLocaleString("en-US", {
-    minimumFractionDigits: 1,
-    maximumFractionDigits: 1,
-  });
-  const sign = value < 0 ? "−" : signed && value > 0 ? "+" : "";
-  return `${sign}${shown} %`;
 }
 
 const MOST_NAMED = 6;

@@ -8,31 +8,33 @@ import {
   totalState,
 } from "../../../domain/bill/bill.ts";
 import type { CalendarMonth } from "../../../domain/months/month.ts";
-import { amountShown } from "../../../domain/usage/amount.ts";
-import { type Html, html, name, numberHead, table } from "../parts.ts";
+import { amountOf } from "../../../domain/usage/amount.ts";
+import { type Html, html, money, name, numberHead, table } from "../parts.ts";
 
-/** The bill of a month: its lines, what is not known among them, and what they come to. */
+/** Counted, and on no invoice. */
+const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
+/** Amounts of money, whatever is charged for them. */
+const IN_MONEY = "spend_usd";
+
+/** The bill of a month: what is charged, with what is not known of it, what that comes to, and what else was counted. */
 export function billTable(
   lines: readonly BillLine[],
   of: { readonly month: CalendarMonth; readonly dataStart: string },
 ): Html {
   const totals = billTotals(lines);
-  const number = (text: string | null) => html`<td class="number">${shownAmount(text) ?? "–"}</td>`;
-  const rows = lines.map(
-    (one) => html`<tr><th scope="row">${lineName(one)}</th>
-      <td>${one.sku === null || one.line === "unpriced" ? "" : name(one.sku)}</td>${number(one.quantity)}${number(one.unitPrice)}
-      <td class="number">${one.cost === null ? "–" : `${shownAmount(one.cost)} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`,
-  );
   const foot = totals.map(
     ({ currency, cost }) => html`<tr><th scope="row" colspan="4">Total</th>
-      <td class="number"><strong>${amountShown(cost)} ${currency}</strong></td><td>${totalState(lines)}</td></tr>`,
+      <td class="number"><strong>${money(cost)} ${currency}</strong></td><td>${totalState(lines)}</td></tr>`,
   );
+  const charged = lines.filter(({ line }) => !IS_APART.has(line));
+  const apart = lines.filter(({ line }) => IS_APART.has(line));
   return html`${
-    lines.length === 0
+    charged.length === 0
       ? ""
       : table({
           label: "Bill",
-          caption: "An estimate from the imported prices, without taxes and discounts: not an invoice.",
+          caption:
+            "An estimate from the imported prices, without taxes and discounts: not an invoice. Rounded to cents.",
           heads: [
             "What",
             "SKU",
@@ -41,8 +43,31 @@ export function billTable(
             numberHead("Cost"),
             "State",
           ],
-          rows,
+          rows: charged.map(chargedRow),
           foot: html`${foot}`,
         })
-  }${totals.length === 0 ? html`<p>${describeTotal(lines, of)}</p>` : ""}`;
+  }${totals.length === 0 ? html`<p>${describeTotal(lines, of)}</p>` : ""}${
+    apart.length === 0
+      ? ""
+      : table({
+          label: "Counted, and on no invoice",
+          caption: "Counted, and on no invoice.",
+          heads: ["What", numberHead("Quantity"), "Why it has no cost"],
+          rows: apart.map(
+            (one) =>
+              html`<tr><th scope="row">${lineName(one)}</th>${quantity(one)}<td>${lineState(one)}</td></tr>`,
+          ),
+        })
+  }`;
+}
+
+function chargedRow(one: BillLine): Html {
+  return html`<tr><th scope="row">${lineName(one)}</th>
+    <td>${one.sku === null || one.line === "unpriced" ? "" : name(one.sku)}</td>${quantity(one)}<td class="number">${shownAmount(one.unitPrice) ?? "–"}</td>
+    <td class="number">${one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`;
+}
+
+function quantity({ measure, quantity: text }: BillLine): Html {
+  if (text === null) return html`<td class="number">–</td>`;
+  return html`<td class="number">${measure === IN_MONEY ? money(amountOf(text)) : shownAmount(text)}</td>`;
 }

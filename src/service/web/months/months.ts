@@ -1,4 +1,4 @@
-import { type CalendarMonth, monthBefore } from "../../../domain/months/month.ts";
+import { type CalendarMonth, monthBefore, monthTitle } from "../../../domain/months/month.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { daysWithin } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
@@ -25,7 +25,7 @@ import { tracesByMonth } from "./statement.ts";
 
 /** Months on a page. */
 const ON_A_PAGE = 12;
-/** The check of a month that is open reads each of its days x dimensions x workspaces that nothing proves: so many on a page, about. */
+/** The check of a month that is open reads each of its daily figures that nothing proves: so many on a page, about. */
 const MOST_DAYS = 40_000;
 const DAYS_OF_A_MONTH = 30;
 
@@ -78,7 +78,7 @@ export async function monthList(
   const older = monthBefore(oldest);
   const months = table({
     label: "Months",
-    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count days x dimensions x workspaces.`,
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count daily figures.`,
     heads: [
       "Month",
       numberHead("Traces"),
@@ -86,9 +86,10 @@ export async function monthList(
       "Closed, or what keeps it open",
       "Changed since the close",
     ],
-    rows: rows.map(({ month: { name, start }, what, since }) => {
+    rows: rows.map(({ month, what, since }) => {
+      const { name, start } = month;
       const to = address(`/months/${name}`, { source: source.source });
-      return html`<tr><th scope="row"><a href="${to}">${name}</a></th>
+      return html`<tr><th scope="row"><a href="${to}">${monthTitle(month)}</a></th>
         ${traces.get(start) ?? html`<td></td><td></td>`}<td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
     }),
   });
@@ -168,7 +169,7 @@ export async function closedPage(
       <dt>Accepted</dt><dd>${
         closed.accepted === 0
           ? "no day on which the platform contradicts itself"
-          : html`${count(closed.accepted)} days x dimensions x workspaces on which the platform contradicts itself:
+          : html`${count(closed.accepted)} daily figures on which the platform contradicts itself:
             <a href="${address("/differences", range)}">both numbers</a>`
       }</dd>
       <dt>Final after</dt><dd>${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)</dd>

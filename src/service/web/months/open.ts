@@ -49,7 +49,7 @@ export function openPage(given: OpenMonth): Html {
   const fields = { source: source.source, without, accept: accepts ? "yes" : undefined };
   const state =
     open.length > 0
-      ? html`${notice("warn", html`<p>${month.name} is open: ${count(open.length)} days x dimensions x workspaces keep it so.</p>`)}
+      ? html`${notice("warn", html`<p>${month.name} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${checkList(open, asked, source.source)}`
       : html`${notice("good", html`<p>${month.name} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}`;
@@ -160,7 +160,7 @@ export async function confirmation(
           : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
       }</dd>
       <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : without.map((id) => html`${name(id)} `)}</dd>
-      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} days x dimensions x workspaces on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
+      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} daily figures on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
     </dl>
     ${table({
       label: "Workspaces of the close",
@@ -221,7 +221,7 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
     heads: [
       "What is open",
       "Dimension",
-      numberHead("Days x workspaces"),
+      numberHead("Workspace days"),
       "First day",
       "Last day",
       "Look, or do something",

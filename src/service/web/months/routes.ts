@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../../config/config.ts";
+import { type BillLine, billTotals, isWithoutCost, lineName } from "../../../domain/bill/bill.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
-import { type CalendarMonth, monthAt, monthNamed } from "../../../domain/months/month.ts";
+import { type CalendarMonth, monthAt, monthNamed, monthTitle } from "../../../domain/months/month.ts";
 import { type KnownUsage, OTHER_STATES } from "../../../domain/months/other-usage.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { EtlError } from "../../../errors.ts";
@@ -79,7 +80,8 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const { db, query, who } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const { month: name } = context.params;
-  const title = `${name}, ${source.source}`;
+  const named = monthNamed(name);
+  const title = `${named === undefined ? name : monthTitle(named)}, ${source.source}`;
   const all = html`<p><a href="${address("/months", { source: source.source })}">All months</a></p>`;
   const page = async (month: CalendarMonth, ...below: (Html | string)[]): Promise<Page> => {
     const masked = who.role === "viewer";
@@ -94,13 +96,12 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);
     return {
       title,
-      body: html`${choice}${statement?.sums}<h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${statement?.parts}${rest}${all}`,
+      body: html`${choice}${statement?.sums}${withoutCost(bill)}<h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${statement?.parts}${rest}${all}`,
     };
   };
-  const begun = monthNamed(name);
-  if (begun !== undefined && begun.name === monthAt(context.now).name) {
+  if (named?.name === monthAt(context.now).name) {
     const state = `${name} is under way. It can be closed once its last day is final and proved.`;
-    return page(begun, notice("info", state));
+    return page(named, notice("info", state));
   }
   const look = await lookFor(context, source, query);
   const { month, closed } = look;
@@ -123,6 +124,13 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   return page(month, body, others, provider);
 }
 
+/** What the cost above leaves out. */
+function withoutCost(bill: readonly BillLine[]): Html | "" {
+  const names = bill.filter(isWithoutCost).map(lineName);
+  if (names.length === 0 || billTotals(bill).length === 0) return "";
+  return notice("info", `The cost is without ${[...new Set(names)].join(", ")}: the bill says why.`);
+}
+
 /** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
@@ -130,7 +138,7 @@ function otherUsage(others: readonly KnownUsage[]): Html {
   const isRefused = others.some(({ evidence }) => evidence !== null);
   return html`<h2>Other usage</h2>${table({
     label: "Other usage",
-    caption: "What a close of the month has to do with it. Days x dimensions x workspaces.",
+    caption: "What a close of the month has to do with it. In daily figures.",
     heads: [
       "Usage",
       "A close",

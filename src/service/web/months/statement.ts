@@ -25,8 +25,10 @@ export async function tracesByMonth(
   const { from, to, now } = given;
   const { question } = await askedOf(db, { source: source.slug, from, to, per: "month" }, { source, now });
   if (question.range.from === question.range.to) return new Map();
-  const { buckets, total } = await reportOf(db, question, { now, masked: true });
-  return new Map(buckets.map(({ at }, n) => [at, figureCells(total.course[n] as Figure)]));
+  const report = await reportOf(db, question, { now, masked: true });
+  return new Map(
+    report.buckets.map(({ at }, n) => [at, figureCells(report.total.course[n] as Figure, report)]),
+  );
 }
 
 /** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */

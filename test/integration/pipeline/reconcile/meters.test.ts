@@ -126,7 +126,7 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
   const asked = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
   expect(asked).toMatchObject({ windows: 0, strides: [{ meter: "deployments", stride: "day" }] });
   expect(describeReconcile(asked)).toMatch(
-    /^not compared: deployment usage, stride day, 24 days x scopes: not available/m,
+    /^not compared: deployment usage, stride day, 24 daily figures: not available/m,
   );
 });
 

@@ -12,7 +12,7 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const storedStart = async ({ sql }: Bench) =>
   (await sql<{ data_start: string }>("SELECT data_start::text FROM usage.source"))[0]?.data_start;
 
-/** Ended days x workspaces x dimensions, by status. */
+/** Daily figures, by status. */
 const statuses = (bench: Bench, of = "") =>
   bench.sql<{ status: string; first: string }>(
     `SELECT status, count(*)::integer AS days, min(usage_date)::text AS first FROM reporting_detail.usage_coverage_daily

@@ -170,8 +170,8 @@ test("other usage is said with what the close does with it, and what differs", (
       { ...known, meter: "shortlived", state: "not_counted", evidence: "it answers 400" },
     ]),
   ).toBe(
-    "long-lived traces: checked too; days x scopes: 1,234 final, 7 reconciled; no difference. " +
-      "deployment usage: not checked for gaps, for it is kept no more (USAGE_KINDS, USAGE_TIERS); days x scopes: 0 final, 2,000 reconciled; 1,001 DIFFERENT. " +
+    "long-lived traces: checked too; daily figures: 1,234 final, 7 reconciled; no difference. " +
+      "deployment usage: not checked for gaps, for it is kept no more (USAGE_KINDS, USAGE_TIERS); daily figures: 0 final, 2,000 reconciled; 1,001 DIFFERENT. " +
       "short-lived traces: NOT in it, for the server is not known to count it (it answers 400).",
   );
 });

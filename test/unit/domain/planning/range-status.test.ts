@@ -22,7 +22,7 @@ test("what is loaded is added up by meter, stride and status, the longest stride
     ]),
   ).toEqual({
     sentence:
-      "All of it is loaded: by day 1,200 final and 3 provisional, by hour 7 provisional; long-lived traces by day 5 final (buckets x workspaces x dimensions).",
+      "All of it is loaded: by day 1,200 final and 3 provisional, by hour 7 provisional; long-lived traces by day 5 final (figures by workspace and dimension).",
     open: [],
   });
 });
@@ -33,7 +33,7 @@ test("nothing is claimed of what is not loaded", () => {
   const loaded = line("final", 2);
   expect(rangeSentence([loaded, none])).toEqual({
     sentence:
-      "All that the server answers is loaded: by day 2 final (buckets x workspaces x dimensions). Not available:",
+      "All that the server answers is loaded: by day 2 final (figures by workspace and dimension). Not available:",
     open: [none],
   });
   // Without anything loaded that sentence would be empty.
@@ -41,7 +41,7 @@ test("nothing is claimed of what is not loaded", () => {
   expect(rangeSentence([missing])).toEqual({ sentence: "Not all of it is loaded:", open: [missing] });
   for (const other of [missing, failed, line("unverified", 2)]) {
     expect(rangeSentence([loaded, none, other])).toEqual({
-      sentence: "Not all of it is loaded, only by day 2 final (buckets x workspaces x dimensions):",
+      sentence: "Not all of it is loaded, only by day 2 final (figures by workspace and dimension):",
       open: [none, other],
     });
   }

@@ -4,6 +4,7 @@ import {
   amountOf,
   amountShown,
   amountText,
+  centsShown,
   percentOf,
 } from "../../../../src/domain/usage/amount.ts";
 
@@ -23,6 +24,20 @@ test.each([
 ])("%s keeps every digit", (value, text, shown) => {
   expect([amountText(amountOf(value)), amountShown(amountOf(value))]).toEqual([text, shown]);
   expect(amountDrawn(amountOf(value))).toBe(Number(value));
+});
+
+test.each([
+  ["6546.3158645", "6,546.32"],
+  ["0", "0.00"],
+  ["500", "500.00"],
+  ["0.005", "0.01"],
+  ["-0.995", "-1.00"],
+  ["-1234.5", "-1,234.50"],
+  // It is something, if little.
+  ["0.0049", "0.0049"],
+  ["999999.999", "1,000,000.00"],
+])("%s in cents", (value, shown) => {
+  expect(centsShown(amountOf(value))).toBe(shown);
 });
 
 test("amounts add up without rounding", () => {
