@@ -10,10 +10,12 @@ import { chosenSource } from "./months/routes.ts";
 import {
   ALL,
   address,
+  capital,
   choice,
   count,
   cursorField,
   cursorText,
+  DIMENSION,
   dayField,
   type Html,
   html,
@@ -146,27 +148,59 @@ const SIGNS: Readonly<Record<DifferenceState, readonly [glyph: string, colour: s
   restated: ["↻", "provisional"],
 };
 
+const HEADS = ["Counted by", "Stored", "The other number", "State"] as const;
+
+/** What differs on one day of a workspace is one event, with a line for each dimension in which it shows. */
 function list(rows: readonly ListedDifference[], source: string): Html {
+  const events = Map.groupBy(rows, (row) =>
+    JSON.stringify([
+      row.says,
+      row.kind,
+      row.stride,
+      row.from,
+      row.to,
+      row.workspaceId,
+      row.meter,
+      row.measure,
+    ]),
+  );
+  const [counted, ...others] = HEADS;
   return table({
+    kind: "events",
     label: "Differences",
-    caption: "Differences, the newest first. Never add up over what is counted, dimensions or strides.",
-    heads: [
-      "Found",
-      "About",
-      "What is counted, dimension, id",
-      "What",
-      numberHead("Stored"),
-      numberHead("The other number"),
-      "State",
-    ],
-    rows: rows.map((row) => difference(row, source)),
+    caption: "Differences, the newest first. Lines of one event show the same traces, so they never add up.",
+    heads: [counted, numberHead(others[0]), numberHead(others[1]), others[2]],
+    rows: [...events.values()].flatMap((event) => [
+      html`<tr class="event"><th scope="rowgroup" colspan="${HEADS.length}">${eventTitle(event)}</th></tr>`,
+      ...event.map((row) => difference(row, source)),
+    ]),
   });
+}
+
+function eventTitle(event: readonly ListedDifference[]): Html {
+  const [first] = event as [ListedDifference, ...ListedDifference[]];
+  const { stride, from, to, workspaceId, workspaceName, at } = first;
+  const when = `${shortInstant(from)}${stride === "day" ? "" : ` to ${shortInstant(to)}`}`;
+  const whole = event.find(({ groupBy }) => groupBy === "workspace") ?? first;
+  return html`${when}, <span title="${workspaceId}">${name(workspaceName ?? workspaceId)}</span>: ${ofUsage(first)}${inWords(whole)}
+    <small>found ${instant(at)}</small>`;
+}
+
+/** Both numbers in a sentence, where they are all that differs; of the workspace, where it is among them. */
+function inWords({ kind, says, storedTraces, otherTraces, exportSays }: ListedDifference): Html {
+  if (storedTraces !== null && otherTraces !== null) {
+    if (kind === "traces_differ")
+      return html`the export says ${count(otherTraces)}, and ${count(storedTraces)} are stored`;
+    if (kind === "restated")
+      return html`a final count changed from ${count(otherTraces)} to ${count(storedTraces)}`;
+  }
+  return html`${says}: ${DIFFERENCE_KINDS[kind]}${exportSays === null ? "" : html` (${name(exportSays)})`}`;
 }
 
 const OTHER = { export: "export", total: "total", restatement: "before" } as const;
 
 function difference(row: ListedDifference, source: string): Html {
-  const { says, stride, from, to, groupBy, workspaceId, dimensionId, kind, state } = row;
+  const { says, stride, from, to, groupBy, workspaceId, dimensionId, state } = row;
   const [glyph, colour] = SIGNS[state];
   const cell = address("/cell", {
     source,
@@ -177,19 +211,16 @@ function difference(row: ListedDifference, source: string): Html {
     to: dayOf(ceilToGrid(Date.parse(to), DAY_MS)),
   });
   const { word, about } = DIFFERENCE_STATES[state];
-  const when = html`${shortInstant(from)}${stride === "day" ? "" : html` to ${shortInstant(to)}`}`;
-  return html`<tr><th scope="row">${instant(row.at)}</th>
-    <td>${row.meter === "traces" ? html`<a href="${cell}">${when}</a>` : when}
-      <br><span title="${workspaceId}">${name(row.workspaceName ?? workspaceId)}</span></td>
-    <td>${counted(row)}${groupBy} by ${stride}<br><span title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></td>
-    <td>${says}: ${DIFFERENCE_KINDS[kind]}${row.exportSays === null ? "" : html` (${name(row.exportSays)})`}</td>
+  const by = `${capital(DIMENSION[groupBy])} by ${stride}`;
+  return html`<tr><th scope="row">${row.meter === "traces" ? html`<a href="${cell}">${by}</a>` : by}
+      <span class="quiet" title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></th>
     <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
     <td class="number">${count(row.otherTraces, "nothing")} <span class="quiet">${OTHER[says]}</span></td>
     <td><span class="status ${colour}" title="${about}"><span aria-hidden="true">${glyph}</span> ${word}</span></td></tr>`;
 }
 
 /** What the numbers count, where it is not traces of all tiers. */
-function counted({ meter, measure }: ListedDifference): string {
+function ofUsage({ meter, measure }: ListedDifference): string {
   if (meter === "traces") return "";
   return `${METER_NAME[meter]}${METER[meter].measures.length > 1 ? ` (${measure})` : ""}, `;
 }

@@ -96,11 +96,11 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   }
   expect(listed.sort()).toEqual([...planted].sort());
   const page = await pages.get("/differences?source=default&meter=longlived");
-  expect(page.text).toContain("long-lived traces, workspace by week");
+  expect(page.text).toMatch(/: long-lived traces, .*?Workspace by week/s);
   expect(page.text).toContain("the short-lived traces are not what all less the long-lived leave");
   expect(page.text.match(/<tr><th scope="row">/g)).toHaveLength(6);
   const deployments = await pages.get("/differences?source=default&meter=deployments");
-  expect(deployments.text).toContain("deployment usage (agent_uptime_seconds), project by day");
+  expect(deployments.text).toMatch(/: deployment usage \(agent_uptime_seconds\), .*?Project by day/s);
   expect((await pages.get("/")).text).toContain("; of deployment usage: 3 open, 6 where the platform");
 
   const [trust] = await trustOfSources(db);

@@ -3,6 +3,9 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { refusalOf, rowsOf, rowsOfAll, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
+const eventsOf = (page: string) =>
+  [...page.matchAll(/<tr class="event">(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
+
 test("differences show both numbers, of the export, of totals and of restatements, with a link to the cell", async () => {
   const bench = await setup({ days: 6, workspaces: [1] });
   const [workspace = ""] = bench.workspaceIds;
@@ -26,8 +29,12 @@ test("differences show both numbers, of the export, of totals and of restatement
   expect(open.status).toBe(200);
   const rows = rowsOf(open.text);
   expect(rows).toHaveLength(4);
-  const byWorkspace = rows.find((row) => row.includes("workspace by day")) ?? "";
-  expect(byWorkspace).toContain("export: the counts differ");
+  const shown = (number: number) => number.toLocaleString("en-US");
+  // One event, with a line for each dimension.
+  expect(eventsOf(open.text)).toEqual([
+    expect.stringContaining(`: the export says ${shown(stored + 7)} , and ${shown(stored)} are stored found `),
+  ]);
+  const byWorkspace = rows.find((row) => row.includes("Workspace by day")) ?? "";
   expect(byWorkspace).toContain(numbers(stored, stored + 7, "export"));
   const [from, to] = [day, day + DAY_MS].map((at) => new Date(at).toISOString().slice(0, 10));
   expect(open.text).toContain(
@@ -43,12 +50,18 @@ test("differences show both numbers, of the export, of totals and of restatement
 
   await load();
   await bench.reconcile({ range });
-  const after = rowsOf((await pages.get("/differences?group_by=workspace")).text);
+  const restated = (await pages.get("/differences?group_by=workspace")).text;
+  const after = rowsOf(restated);
   expect(after).toHaveLength(1);
-  expect(after[0]).toContain("restatement: a final count changed");
+  expect(eventsOf(restated)[0]).toContain(
+    `a final count changed from ${shown(stored)} to ${shown(stored + 7)}`,
+  );
   expect(after[0]).toContain(numbers(stored + 7, stored, "before"));
-  const all = rowsOf((await pages.get("/differences?group_by=workspace&state=all")).text);
-  expect(all.map((row) => /(export|restatement):/.exec(row)?.[1]).sort()).toEqual(["export", "restatement"]);
+  const all = eventsOf((await pages.get("/differences?group_by=workspace&state=all")).text);
+  expect(all.map((row) => /the export says|a final count/.exec(row)?.[0]).sort()).toEqual([
+    "a final count",
+    "the export says",
+  ]);
   expect(textOf((await pages.get("/differences?from=2020-01-01&to=2020-01-02")).text)).toContain(
     "No difference that is left, and no restatement, is recorded of days from 2020-01-01 to 2020-01-02",
   );
@@ -72,9 +85,9 @@ test("differences show both numbers, of the export, of totals and of restatement
   const seen = await rowsOfAll(pages, "/differences?source=default");
   const ids = seen.flatMap((row) => /planted (\d+)/.exec(row)?.[1] ?? []);
   expect([ids.length, new Set(ids).size, seen.length]).toEqual([120, 120, 120 + 1 + 4]);
-  expect(
-    seen.filter((row) => row.includes("total: a total differs from the sum of the stored days")),
-  ).toHaveLength(1);
+  expect(eventsOf((await pages.get("/differences?source=default&says=total")).text)).toEqual([
+    expect.stringContaining("total: a total differs from the sum of the stored days"),
+  ]);
 
   for (const wrong of ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"])
     expect(await refusalOf(pages, `/differences?${wrong}`), wrong).toBe("400 query_invalid");

@@ -59,7 +59,7 @@ export function addTimeline(web: Web): void {
     const kindFlags = kind !== undefined && isRunKind(kind) ? ` --kind ${kind}` : "";
     const sourceFlags = source === undefined ? "" : ` --source ${source}`;
     const body = html`${filterForm(sources, source, kind)}
-      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 })}
+      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 && source === undefined })}
       ${older === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
       ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}
       ${twin(`usage-etl runs list${kindFlags}${sourceFlags}`)}
