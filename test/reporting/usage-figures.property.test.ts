@@ -169,7 +169,7 @@ async function compare(
   for (const days of DAYS_BEFORE) {
     const before = { from: addDays(range.from, -days), to: range.from };
     const known = used(sums);
-    sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false });
+    sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false, sort: "amount" });
     const early = sums.map(({ tracesBefore: traces }) => ({ traces }));
     expect(sum(early), `${what}: ${days} days before`).toBe(sum((await read(before)).rows));
     if (days !== DAYS_BEFORE[0]) expect(used(sums), what).toEqual(known);
@@ -187,6 +187,27 @@ async function compare(
   );
   expect(sums.find(({ kind }) => kind === "rest")?.traces ?? 0, what).toBe(sum(ranked.slice(TOP)));
   expect(sum(sums), `${what}: total`).toBe(sum(rows));
+
+  const before = { from: addDays(range.from, -(DAYS_BEFORE[0] ?? 0)), to: range.from };
+  const earlier = Map.groupBy((await read(before)).rows, ({ id }) => id);
+  const grown = await usageSums(store.db, of, {
+    range: asked,
+    before,
+    top: TOP,
+    masked: false,
+    sort: "growth",
+  });
+  const growth = ({ id, traces }: { id: string; traces: number }) => traces - sum(earlier.get(id) ?? []);
+  // Of ids without usage in the range, only how much they lost is known to the order.
+  const idle = [...earlier.keys()]
+    .filter((id) => id !== "(none)" && !expected.some((one) => one.id === id))
+    .map((id) => ({ id, traces: 0 }));
+  const byGrowth = [...ranked, ...idle].sort((a, b) => growth(b) - growth(a) || (a.id < b.id ? -1 : 1));
+  expect(
+    grown.filter(({ kind, traces }) => kind === "id" && traces > 0).map(({ id }) => id),
+    `${what}: by growth`,
+  ).toEqual(byGrowth.slice(0, TOP).flatMap(({ id, traces }) => (traces > 0 ? [id] : [])));
+  expect(sum(grown), `${what}: total by growth`).toBe(sum(rows));
 
   const keys = sums.flatMap(({ key }) => (key === null ? [] : [key]));
   const named = await bucketsOfIds(store.db, of, { range: asked, keys });

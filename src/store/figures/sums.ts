@@ -20,15 +20,25 @@ export interface UsageSum {
   readonly tracesBefore: number;
 }
 
+interface Summing {
+  readonly range: UsageRange;
+  readonly before: Days;
+  readonly top: number;
+  readonly masked: boolean;
+  /** `amount`: the most of the range first. `growth`: what grew most since the range before. */
+  readonly sort: "amount" | "growth";
+}
+
 /**
- * What each id has in a range and in the one before, the most first: the first `top` ids, the traces without an id, and the
+ * What each id has in a range and in the one before, sorted: the first `top` ids, the traces without an id, and the
  * rest. They add up to the sum of the view of days, or of hours. `masked`: users are named by their id.
  */
 export async function usageSums(
   db: Database,
   of: UsageOf,
-  { range, before, top, masked }: { range: UsageRange; before: Days; top: number; masked: boolean },
+  { range, before, top, masked, sort }: Summing,
 ): Promise<UsageSum[]> {
+  const first = sort === "growth" ? sql`t.traces - t.traces_before` : sql`t.traces`;
   const { rows } = await sql<UsageSum>`
     with ${cellsOf(of)},
     part as (
@@ -41,7 +51,7 @@ export async function usageSums(
     ),
     placed as (
       select t.*, e.external_id = '' as is_none,
-             row_number() over (order by e.external_id = '', t.traces desc, e.external_id collate "C") as place
+             row_number() over (order by e.external_id = '', ${first} desc, e.external_id collate "C") as place
       from total t join usage.entity e on e.entity_id = t.key
       where t.traces > 0 or t.traces_before > 0 or ${of.by === "workspace"}
     ),

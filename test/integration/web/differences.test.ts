@@ -32,7 +32,9 @@ test("differences show both numbers, of the export, of totals and of restatement
   const shown = (number: number) => number.toLocaleString("en-US");
   // One event, with a line for each dimension.
   expect(eventsOf(open.text)).toEqual([
-    expect.stringContaining(`: the export says ${shown(stored + 7)} , and ${shown(stored)} are stored found `),
+    expect.stringContaining(
+      `: the export says ${shown(stored + 7)} , and ${shown(stored)} are stored found `,
+    ),
   ]);
   const byWorkspace = rows.find((row) => row.includes("Workspace by day")) ?? "";
   expect(byWorkspace).toContain(numbers(stored, stored + 7, "export"));

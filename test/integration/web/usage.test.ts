@@ -112,6 +112,28 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
   expect(textOf((await pages.get("/usage")).text)).toContain("48 of 240 hours are loaded");
 });
 
+test("what grew most comes first where that is asked for, in the file too", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
+  const address = `by=project&from=${day(3)}&to=${day(0)}&per=day`;
+  const { text } = await pages.get(`/usage?${address}`);
+  const [, link = ""] = /<a href="([^"]*sort=growth)"/.exec(text) ?? [];
+  const sorted = await pages.get(link.replaceAll("&amp;", "&"));
+  expect(sorted.text).toMatch(/aria-sort="descending">Change/);
+  const grown = await bench.sql<{ name: string }>(
+    `SELECT max(project_name) AS name FROM reporting.fct_usage_project_daily
+     WHERE usage_date >= $1::date AND usage_date < $2::date AND project_id <> '(none)' GROUP BY project_id
+     ORDER BY sum(traces) FILTER (WHERE usage_date >= $3::date) - coalesce(sum(traces) FILTER (WHERE usage_date < $3::date), 0) DESC`,
+    [day(6), day(0), day(3)],
+  );
+  const first = rowsOf(sorted.text)[1]?.[0] ?? "";
+  expect(first.startsWith(grown[0]?.name ?? "?"), `${first} is not ${grown[0]?.name}`).toBe(true);
+  const file: string[][] = parse((await pages.get(`/usage.csv?${address}&sort=growth`)).text);
+  expect(file[1]?.join()).toContain(grown[0]?.name);
+  expect((await pages.get(`/usage?${address}&sort=name`)).status).toBe(400);
+});
+
 test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {
   const bench = await setupUsage();
   const pages = await setupPages(bench);

@@ -51,6 +51,8 @@ export const USAGE_QUERY = z.object({
   measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
   currency: optional(text),
   workspace: optional(text),
+  /** Of counts: what comes first. */
+  sort: optional(z.enum(["amount", "growth"], "it is not one of amount, growth")),
   /** Of the file. */
   table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
 });
@@ -70,6 +72,7 @@ export interface Question {
   readonly perNote: string | undefined;
   readonly measure: Measured;
   readonly currency: string | undefined;
+  readonly sort: "amount" | "growth";
   readonly today: string;
   /** Whether anything of the measure was ever asked for. */
   readonly isLoaded: boolean;
@@ -93,6 +96,8 @@ export function questionOf(
     ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by }),
     measure,
     currency: query.currency,
+    // What divided costs were before is not read.
+    sort: (measure !== "cost" && query.sort) || "amount",
     today,
     isLoaded,
   };
@@ -217,7 +222,7 @@ export function addressOf(
   changed: Readonly<Record<string, string | undefined>> = {},
   path = "/usage",
 ): string {
-  const { source, by, asked, per, measure, currency, workspace } = question;
+  const { source, by, asked, per, measure, currency, workspace, sort } = question;
   return address(path, {
     source: source.slug,
     by,
@@ -227,6 +232,7 @@ export function addressOf(
     measure,
     currency: measure === "cost" ? currency : undefined,
     workspace: workspace?.id,
+    sort: sort === "amount" ? undefined : sort,
     ...changed,
   });
 }

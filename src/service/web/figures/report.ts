@@ -228,7 +228,7 @@ async function tracesOf(
   // Whole months are read from the month totals, whatever the size of the buckets.
   const summed = { ...range, per: per === "hour" ? per : "month" } as const;
   const [rows, totals] = await Promise.all([
-    usageSums(db, of, { range: summed, before, top: TOP, masked }),
+    usageSums(db, of, { range: summed, before, top: TOP, masked, sort: question.sort }),
     bucketTotals(db, of, range),
   ]);
   const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));

@@ -54,15 +54,24 @@ export function idTable(report: Report): Html {
     caption: `By ${one}, ${range.from} to ${range.to} (not included)`,
     heads: [
       capital(one),
-      numberHead(capital(unit)),
+      sortedHead(question, "amount", html`${capital(unit)}`),
       "State",
       numberHead("Share"),
-      html`<th scope="col" class="number">Change${since}</th>`,
+      sortedHead(question, "growth", html`Change`, since),
       "Course",
     ],
     rows: lines.map((line) => idRow(line, report)),
     foot: idRow(total, report),
   });
+}
+
+/** The head of a column by which the ids can be sorted. */
+function sortedHead(question: Question, sort: Question["sort"], label: Html, below: Html | "" = ""): Html {
+  if (question.measure === "cost") return html`<th scope="col" class="number">${label}${below}</th>`;
+  if (question.sort === sort)
+    return html`<th scope="col" class="number" aria-sort="descending">${label} <span aria-hidden="true">↓</span>${below}</th>`;
+  const title = sort === "growth" ? "Sort by what grew most" : "Sort by what there is most of";
+  return html`<th scope="col" class="number"><a href="${addressOf(question, { sort })}" title="${title}">${label}</a>${below}</th>`;
 }
 
 function idRow(line: Line, report: Report): Html {
