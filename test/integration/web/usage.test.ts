@@ -95,6 +95,8 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
     expect(file.headers["content-disposition"]).toBe(
       `attachment; filename="usage-default-traces-by-${by}-${range.from}-to-${range.to}.csv"`,
     );
+    // With a byte order mark, which reading as text takes away.
+    expect(Number(file.headers["content-length"])).toBe(Buffer.byteLength(file.text) + 3);
     const lines: string[][] = parse(file.text);
     expect(lines[0]?.slice(6, 9)).toEqual(["traces", "traces_loaded", "state"]);
     expect(lines.slice(1).map((line) => Number(line[7]))).toEqual(

@@ -87,7 +87,7 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
     ${alerts.map((one) => notice("warn", alertShown(one, source)))}
     <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days</h3>
-    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : timeChart({ points, unit: "traces", width: 900, height: 160, label })}
+    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, unit: "traces", width: 900, height: 160, label })}</div>`}
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
     ${loading(report, now)}`;
 }

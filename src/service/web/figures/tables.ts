@@ -75,7 +75,7 @@ function sortedHead(question: Question, sort: Question["sort"], label: Html, bel
 }
 
 function idRow(line: Line, report: Report): Html {
-  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum, report)}<td class="number">${percent(line.share)}</td><td class="number">${changeOf(line)}</td>
+  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum, report)}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td>${sparkline(pointsOf(line, report))}</td></tr>`;
 }
 
@@ -89,6 +89,14 @@ function titleOf(line: Line, report: Report): Html {
       : html` <small class="id" title="${line.id}">${shortId(line.id)}</small>`;
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project" })}">${shown}</a>${id}`;
+}
+
+/** By how much it grew, before how much that is of what it was. */
+function growthOf({ isComparable, sum, before }: Line, { question }: Report): Html | "" {
+  const growth = sum.amount - before.amount;
+  if (!isComparable || growth === 0n) return "";
+  const size = growth < 0n ? -growth : growth;
+  return html`${growth < 0n ? "−" : "+"}${question.measure === "cost" ? money(size) : amountShown(size)} `;
 }
 
 function changeOf({ isComparable, change, before, sum }: Line): Html {

@@ -40,10 +40,13 @@ export function addUsage(web: Web): void {
       return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
     });
     const table = query.table ?? "ids";
-    return reply
-      .type("text/csv; charset=utf-8")
-      .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
-      .send(table === "ids" ? idsAsCsv(report) : courseAsCsv(report));
+    return (
+      reply
+        .type("text/csv; charset=utf-8")
+        .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
+        // Excel reads UTF-8 only after a byte order mark.
+        .send(`\uFEFF${table === "ids" ? idsAsCsv(report) : courseAsCsv(report)}`)
+    );
   });
 }
 
