@@ -209,7 +209,7 @@ function onDays(at: Situation): Advice | undefined {
   if (trust.idleDays > 0) {
     const { idleDays, firstIdle, lastIdle } = trust;
     const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
-    const load = `${described(idleDays)} not loaded, from ${firstIdle} to ${lastIdle}. Load them.${underWay === 0 ? "" : ` ${more}`}`;
+    const load = `${described(idleDays)} not loaded, ${spanOf(firstIdle, lastIdle)}. Load them.${underWay === 0 ? "" : ` ${more}`}`;
     const to = dayAfter(lastIdle);
     const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
     const command = `usage-etl backfill --from ${firstIdle} --to ${to}${sourceFlags}`;
@@ -218,7 +218,7 @@ function onDays(at: Situation): Advice | undefined {
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
   if (gap !== undefined) {
     const { meter, idleDays, firstIdle, lastIdle } = gap;
-    const load = `${described(idleDays, METER_NAME[meter])} not loaded, from ${firstIdle} to ${lastIdle}. Load them.`;
+    const load = `${described(idleDays, METER_NAME[meter])} not loaded, ${spanOf(firstIdle, lastIdle)}. Load them.`;
     const tierFlags = ` ${meterFlags(meter)}`;
     const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}${sourceFlags}`;
     return advice("warn", load, command);
@@ -294,6 +294,10 @@ function described(days: number, what?: string): string {
   const of = what === undefined ? "" : ` of ${what}`;
   const many = days === 1 ? `daily figure${of} is` : `daily figures${of} are`;
   return `${days.toLocaleString("en-US")} ${many}`;
+}
+
+function spanOf(first: string | null, last: string | null): string {
+  return first === last ? `on ${first}` : `from ${first} to ${last}`;
 }
 
 function dayAfter(day: string | null): string {

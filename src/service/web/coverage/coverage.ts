@@ -344,6 +344,15 @@ function gap(range: Interval, all: Cells, target: Target): Html {
     { source: target.source, stride: target.stride, range },
     { group_by: only, workspace: named },
   );
+  // The first day of the first of them says why.
+  const firstDay = { start: days.start, end: days.start + DAY_MS };
+  const cell = cells[0]?.cell;
+  const why = addressOf("/cell", {
+    ...target,
+    range: firstDay,
+    workspaceId: cell?.workspaceId,
+    groupBy: cell?.groupBy,
+  });
   return html`<a href="${addressOf("/coverage", { ...target, range: days })}">${rangeText(range)}</a>, ${where}, by ${by}.
-    <a href="${load}">Load it</a>`;
+    <a href="${why}">Why?</a> <a href="${load}">Load it</a>`;
 }
