@@ -78,6 +78,10 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   const text = async () => (await page.textContent("main"))?.replace(/\s+/g, " ") ?? "";
   await poll(() => waiting.size === 1);
   await page.evaluate("window.stayed = true");
+  // Something failed, so how the loading goes stands open. What somebody folds away stays so.
+  const isOpen = () => page.evaluate("document.querySelector('details[id^=loading-]').open");
+  expect(await isOpen()).toBe(true);
+  await page.locator("details[id^='loading-'] summary").click();
   await page.locator("[data-live] a[href^='/usage']").focus();
   const [, tasks] = /Fetch tasks\s*(\d+) wait/.exec(await text()) ?? [];
   expect(Number(tasks)).toBeGreaterThan(0);
@@ -86,6 +90,7 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   await look(15_000);
   await poll(async () => (await text()).match(/Fetch tasks\s*0 wait/));
   expect(await page.evaluate("document.activeElement.getAttribute('href')")).toMatch(/^\/usage/);
+  expect(await isOpen()).toBe(false);
 
   // Nothing changes, but what stands there is true now.
   const asOf = () => page.textContent("[data-as-of] time");

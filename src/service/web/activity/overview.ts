@@ -158,7 +158,7 @@ function alertShown({ kind, message }: SourceReport["alerts"][number], source: s
 function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync } = report;
   const { source } = status;
-  return html`<details id="loading-${source}"><summary>Loading and comparing</summary><dl class="facts">
+  return html`<details id="loading-${source}" ${trust.openDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
       <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} days, counted for each workspace and dimension`}</a></dd></div>
       <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>

@@ -54,8 +54,8 @@ function noteAsNow({ lastEventId }) {
 function replaceContent(element, content) {
   const template = document.createElement("template");
   template.innerHTML = content;
-  for (const { id } of element.querySelectorAll("details[id][open]"))
-    template.content.getElementById(id)?.setAttribute("open", "");
+  for (const { id, open } of element.querySelectorAll("details[id]"))
+    template.content.getElementById(id)?.toggleAttribute("open", open);
   if (template.innerHTML === element.innerHTML) return;
   const focused = element.contains(document.activeElement) ? markOf(document.activeElement) : undefined;
   element.replaceChildren(template.content);
