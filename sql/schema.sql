@@ -419,7 +419,7 @@ CREATE TABLE usage.late_change (
   age_hours integer NOT NULL,
   changes bigint NOT NULL,
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, trace_tier, group_by, stride, observed_on, was_final, age_hours),
   CONSTRAINT late_change_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT late_change_age_range CHECK ((age_hours > 0))
 );

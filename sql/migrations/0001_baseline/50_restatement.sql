@@ -28,7 +28,7 @@ CREATE TABLE usage.late_change (
   changes bigint NOT NULL,
   -- Sum of the differences without their signs.
   traces_moved bigint NOT NULL,
-  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours),
+  CONSTRAINT late_change_pkey PRIMARY KEY (source_id, trace_tier, group_by, stride, observed_on, was_final, age_hours),
   CONSTRAINT late_change_age_range CHECK (age_hours > 0)
 );
 

@@ -9,7 +9,7 @@ import {
   LOOK_BACK_DAYS,
   tierSettleAfterMs,
 } from "../../domain/proof/lateness.ts";
-import { DAY_MS } from "../../domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
@@ -238,11 +238,12 @@ export async function describeTierFinality(
   { sourceId, meter, settleAfterMs }: { sourceId: number; meter: Meter; settleAfterMs: number },
 ): Promise<string> {
   const seen = await latenessOf(db, { sourceId, meter });
-  const days = tierSettleAfterMs(seen, settleAfterMs) / DAY_MS;
-  const why = isTierWatched(seen)
+  const afterMs = tierSettleAfterMs(seen, settleAfterMs);
+  const isLast = isTierWatched(seen) && seen.every(({ ageHours }) => ageHours * HOUR_MS <= afterMs);
+  const why = isLast
     ? `No change of the last ${LOOK_BACK_DAYS} days came later.`
-    : "Too few late changes were seen to say that it is so earlier: a trace may change its tier until then.";
-  return `${METER_NAME[meter]}: a day is final ${days} days after its end. ${why}`;
+    : "A trace cannot change its tier later. Too few late changes were seen, or too late ones, to say that none comes so late.";
+  return `${METER_NAME[meter]}: a day is final ${afterMs / DAY_MS} days after its end. ${why}`;
 }
 
 /** Workspaces that a person is shown by name. A large customer may have a thousand. */

@@ -249,7 +249,7 @@ export async function countLateChanges(
     from json_to_recordset(${JSON.stringify(late)}::json)
       n (was_final boolean, age_hours integer, changes bigint, traces_moved bigint)
     order by n.was_final, n.age_hours
-    on conflict (source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours) do update
+    on conflict (source_id, trace_tier, group_by, stride, observed_on, was_final, age_hours) do update
     set changes = l.changes + excluded.changes, traces_moved = l.traces_moved + excluded.traces_moved
   `.execute(db);
 }

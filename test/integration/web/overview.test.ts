@@ -45,10 +45,10 @@ test("the overview begins with the months: traces, what they cost, and what may 
       [month.start, month.end],
     );
     const traces = row?.traces.toLocaleString("en-US");
-    const [, state, shown] =
-      new RegExp(`${monthTitle(month)} , (.*?) ([\\d,]+ traces about .*?) USD`).exec(text) ?? [];
+    const [, shown, state, costs] =
+      new RegExp(`${monthTitle(month)} ([\\d,]+) traces, (.*?) estimated cost (\\S+) USD`).exec(text) ?? [];
     expect(state).toMatch(n === 0 ? /^so far$/ : /^(final|may still change)$/);
-    expect(shown).toBe(`${traces} traces about ${centsShown(amountOf(row?.cost ?? ""))}`);
+    expect([shown, costs]).toEqual([traces, centsShown(amountOf(row?.cost ?? ""))]);
   }
   // A day of it is not loaded: no sum, and the cost is a part of it.
   await sql(
@@ -56,7 +56,7 @@ test("the overview begins with the months: traces, what they cost, and what may 
     [months[1]?.start],
   );
   const gap = textOf((await pages.get("/")).text);
-  expect(gap).toMatch(/, may still change not known: a day is not loaded at least [\d,.]+ USD/);
+  expect(gap).toMatch(/ not known: a day is not loaded estimated cost at least [\d,.]+ USD/);
 });
 
 test("beside others, a source that is well takes one line, after those that are not", async () => {

@@ -97,15 +97,15 @@ function monthFigures({ months, before, costs }: RecentUsage, source: string): H
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
   const fact = (month: string, state: string, traces: number | null, more: Html | string = "") => {
-    const about = traces === null ? "at least" : "about";
+    const least = traces === null ? "at least " : "";
     const cost = costs
       .filter((one) => one.source === source && one.month === month)
-      .map((one) => html`<br>${about} ${money(amountOf(one.cost))} ${one.currency}, at imported prices`);
+      .map((one) => html`<br>estimated cost ${least}${money(amountOf(one.cost))} ${one.currency}`);
     const sum =
       traces === null
         ? html`not known: a day is not loaded`
-        : html`<strong class="headline">${count(traces)}</strong> traces`;
-    return html`<div><dt><a href="${address(`/months/${month}`, { source })}">${titleOf(month)}</a>, ${state}</dt>
+        : html`<strong class="headline">${count(traces)}</strong> traces, ${state}`;
+    return html`<div><dt><a href="${address(`/months/${month}`, { source })}">${titleOf(month)}</a></dt>
       <dd>${sum}${cost}${more}</dd></div>`;
   };
   const facts: Html[] = [];
