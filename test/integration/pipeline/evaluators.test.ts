@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import type { EvaluatorDay } from "../../../src/local/standin/engine/evaluators.ts";
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
@@ -12,7 +12,12 @@ import { type Bench, setup } from "../../support/source.ts";
 const ALL = { settings: { meters: ["traces", "evaluators"] } } as const;
 
 async function setupEvaluators(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
-  return setup({ workspaces: [0, 1], ...options, standin: { evaluators: "on", ...options.standin } });
+  return setup({
+    workspaces: [0, 1],
+    hourlyForMs: HOUR_MS,
+    ...options,
+    standin: { evaluators: "on", ...options.standin },
+  });
 }
 
 function ledgerOf({ standin, workspaceIds, dataStart, now }: Bench): EvaluatorDay[] {

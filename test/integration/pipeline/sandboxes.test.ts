@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
 import type { FaultStep } from "../../../src/local/standin/faults.ts";
@@ -16,6 +16,8 @@ async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promis
   const start = new Date(Date.now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
   return setup({
     workspaces: [0, 1],
+    // Hours of traces are not what this is about.
+    hourlyForMs: HOUR_MS,
     ...options,
     standin: { sandboxes: "on", deploymentStart: start, ...options.standin },
   });
