@@ -52,7 +52,7 @@ export interface RecentUsage {
   readonly days: readonly RecentDay[];
   /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
-  /** From `reporting_detail.fct_usage_workspace_monthly`. */
+  /** From `reporting.fct_usage_workspace_daily`. */
   readonly before: readonly LastMonth[];
   /** Of both months, from the charges that the bill is made of. */
   readonly costs: readonly MonthCost[];
@@ -80,14 +80,15 @@ export async function recentUsage(db: Database, days: number): Promise<RecentUsa
       ) m
     ) as months, (
       select coalesce(json_agg(b), '[]') from (
-        select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
+        select source_id as source, to_char(${lastMonth}, 'YYYY-MM') as month, ${whole("traces")} as traces,
                bool_and(is_final) as "isFinal",
                exists (
                  select from usage.month_close c join usage.source s using (source_id)
-                 where s.slug = m.source_id and c.month_start = m.month_start
+                 where s.slug = d.source_id and c.month_start = ${lastMonth}
                ) as "isClosed"
-        from reporting_detail.fct_usage_workspace_monthly m
-        where month_start = ${lastMonth} group by source_id, month_start
+        from reporting.fct_usage_workspace_daily d
+        where usage_date >= ${lastMonth} and usage_date < date_trunc('month', now() at time zone 'UTC')::date
+        group by source_id
       ) b
     ) as before, (
       select coalesce(json_agg(c order by c.source, c.currency), '[]') from (
