@@ -31,6 +31,12 @@ export async function sendProblem(
   error: unknown,
   { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
 ): Promise<FastifyReply> {
+  if (error instanceof EtlError && error.code === "source_unloaded" && request.method === "GET") {
+    // Before the first sync that is no mistake of who looks.
+    const body = html`${notice("info", html`<p>${prose(error.message)}</p><p>${prose(error.next)}</p>`)}
+      <p><a href="/">Go to the overview</a></p>`;
+    return sendBare(reply, 200, { title: "Nothing is loaded yet", body });
+  }
   const problem = error === undefined ? NOT_FOUND : problemOf(error);
   const { status, title, message, next, code } = problem;
   if (status >= 500) {
