@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { describeDuration } from "../../clock.ts";
 import type { Age } from "../replica.ts";
-import { type Html, html, instant, notice } from "./parts.ts";
+import { address, type Html, html, instant, notice } from "./parts.ts";
 
 /** Where the navigation leads. */
 const SCREENS = [
@@ -24,6 +24,8 @@ export interface Page {
 interface Frame {
   /** Path of the page, for the navigation. */
   readonly path: string;
+  /** The source that the page is about, which the next page is about too. */
+  readonly source: string | undefined;
   /** Postgres's clock, epoch milliseconds. */
   readonly asOf: number;
   /** Of a page from a replica. */
@@ -33,7 +35,7 @@ interface Frame {
   readonly canLogOut: boolean;
 }
 
-function layout(page: Page, { path, asOf, age, who, canLogOut }: Frame): Html {
+function layout(page: Page, { path, source, asOf, age, who, canLogOut }: Frame): Html {
   const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
   return document(
     page.title,
@@ -41,7 +43,7 @@ function layout(page: Page, { path, asOf, age, who, canLogOut }: Frame): Html {
       <p class="product"><a href="/">usage-etl</a></p>
       <nav aria-label="Screens"><ul>${SCREENS.map(
         ([to, label]) =>
-          html`<li><a href="${to}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
+          html`<li><a href="${to === "/" ? to : address(to, { source: source || undefined })}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
       )}</ul></nav>
     </header>
     <main id="content" tabindex="-1">

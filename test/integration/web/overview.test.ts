@@ -59,6 +59,20 @@ test("the overview begins with the months: traces, what they cost, and what may 
   expect(gap).toMatch(/ not known: a day is not loaded estimated cost at least [\d,.]+ USD/);
 });
 
+test("the source of a page is that of the pages that it leads to", async () => {
+  const bench = await setup();
+  await bench.open();
+  const pages = await setupPages(bench);
+  const links = (text: string) =>
+    [...text.matchAll(/<li><a href="(\/[a-z]+[^"]*)"/g)].map(([, to]) => to).slice(0, 6);
+  const screens = ["/coverage", "/usage", "/differences", "/months", "/backfills", "/timeline"];
+  expect(links((await pages.get("/timeline")).text)).toEqual(screens);
+  for (const path of screens)
+    expect(links((await pages.get(`${path}?source=default`)).text), path).toEqual(
+      screens.map((to) => `${to}?source=default`),
+    );
+});
+
 test("beside others, a source that is well takes one line, after those that are not", async () => {
   const bench = await setup();
   const pages = await setupPages(bench);
