@@ -34,7 +34,7 @@ export interface SourceTrust {
   /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
   /**
-   * daily figures of each other meter that is kept, which are missing, failed or unverified and that no close
+   * Daily figures of each other meter that is kept, which are missing, failed or unverified and that no close
    * left out: those that no fetch task asks for, with their first and last day, and the others.
    */
   readonly otherGaps: readonly {

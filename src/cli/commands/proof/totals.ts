@@ -63,16 +63,19 @@ export function describeTotals(result: TotalsResult): string {
   const [from, to] = [instant(range.start), instant(range.end)];
   const waiting = (of: { daysWaiting: number; daysNotFinal: number }) =>
     `${Math.max(0, of.daysWaiting - of.daysNotFinal)} wait for a window that fits.`;
+  // A tier is final later than all traces, so its check ends earlier.
+  const untilOf = (of: { range: { end: number } }) =>
+    of.range.end === range.end ? "" : `, only to ${instant(of.range.end)}`;
   const hasOthers = findings.some(({ meter }) => meter !== "traces");
   return linesOf(
     `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} daily figures. ` +
       `${waiting(result)} ${result.restated} counts restated, ${result.differences} differences.`,
     result.miscounted > 0 &&
-      `In ${count(result.miscounted)} monthly totals of a workspace and dimension the records are not those that were loaded: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
+      `${count(result.miscounted)} months of a workspace and dimension hold other records than loads wrote: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
     result.daysDisproved > 0 &&
       `Not proved: ${result.daysDisproved} daily figures in which a difference is left.`,
     others.flatMap((one) => [
-      `${METER_NAME[one.meter]}: ${count(one.daysProved)} daily figures proved. ${waiting(one)}`,
+      `${METER_NAME[one.meter]}${untilOf(one)}: ${count(one.daysProved)} daily figures proved. ${waiting(one)}`,
       one.daysDisproved > 0 &&
         `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} daily figures in which a difference is left.`,
     ]),

@@ -128,7 +128,10 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
 function withoutCost(bill: readonly BillLine[]): Html | "" {
   const names = bill.filter(isWithoutCost).map(lineName);
   if (names.length === 0 || billTotals(bill).length === 0) return "";
-  return notice("info", `The cost is without ${[...new Set(names)].join(", ")}: the bill says why.`);
+  return notice(
+    "info",
+    `Not in the cost, in whole or in part: ${[...new Set(names)].join(", ")}. The bill says why.`,
+  );
 }
 
 /** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */

@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
+import { describeTotals } from "../../../../src/cli/commands/proof/totals.ts";
+import { dayOf } from "../../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
+import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
 import { EVERYTHING, seeLateChanges, setupUnwatched } from "../../../support/meters.ts";
 
 /** When a day is final: of tiers, from what was seen of how late they change. */
@@ -23,6 +26,13 @@ test("a tier is final when a trace cannot change it any more, or earlier where l
   expect(await finalFor()).toEqual(sorted([...others, ["longlived", 15]]));
   const late = await bench.sql("SELECT FROM usage.late_change WHERE was_final");
   expect(late).toEqual([]);
+
+  // A check of totals says that it reaches less far for the tier.
+  const totals = describeTotals(await checkTotals(await bench.open(EVERYTHING), "all"));
+  const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
+  expect(totals).toContain(` to ${day(3)}: `);
+  expect(totals).toContain(`long-lived traces, only to ${day(15)}: `);
+  expect(totals).toMatch(/^deployment usage: /m);
 
   await seeLateChanges(bench, 120);
   expect(await finalFor()).toEqual(sorted([...others, ["longlived", 5]]));
