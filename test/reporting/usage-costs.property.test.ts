@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import { type Days, monthStart } from "../../src/domain/time/days.ts";
+import { addDays, type Days, monthStart } from "../../src/domain/time/days.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
 import { type CostLine, currenciesOf, usageCosts } from "../../src/store/figures/costs.ts";
@@ -30,6 +30,11 @@ const range: fc.Arbitrary<Days> = fc
     fc.constantFrom([0, 31] as const, [31, 30] as const, [0, 61] as const),
   )
   .map(([at, length]) => ({ from: dayOf(at), to: dayOf(at + length) }));
+/** Days from the end of an earlier range to the beginning of the other, and how long it is. */
+const EARLIER = [
+  { apart: 0, days: 31 },
+  { apart: 12, days: 9 },
+] as const;
 const share = fc.integer({ min: 0, max: 60 }).map((percent) => percent / 100);
 
 test("costs by id and bucket are those of the views to the last digit, with tiers, gaps and a closed month", async () => {
@@ -94,20 +99,24 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
         )
       ).rows;
     const rows = await rowsOf(range);
-    for (const per of ["day", "month"] as const) {
-      const what = JSON.stringify({ by: of.by, ...range, per, currency });
-      const lines = await usageCosts(store.db, of, {
-        ...range,
-        per,
-        currency,
-        top: TOP,
-        masked: false,
-      });
+    for (const [per, { apart, days }, find] of [
+      ["day", EARLIER[0], undefined],
+      ["month", EARLIER[1], undefined],
+      ["day", EARLIER[1], "b"],
+    ] as const) {
+      const end = addDays(range.from, -apart);
+      const before = { from: addDays(end, -days), to: end };
+      const what = JSON.stringify({ by: of.by, ...range, per, currency, before, find });
+      const asked = { ...range, per, currency, before, top: TOP, masked: false, find };
+      const lines = await usageCosts(store.db, of, { ...asked, sort: "amount" });
+      const early = await rowsOf(before);
       const whole = lines.filter(({ bucket }) => bucket === null);
       const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
       const costOf = (id: string | null) => expected.find((one) => one.id === id)?.cost ?? 0n;
+      const isId = (id: string | null) => id !== null && id !== "(none)" && id !== "(adjustment)";
+      const isFound = (id: string | null) => (id ?? "").toLowerCase().includes(find ?? "");
       const ranked = expected
-        .filter(({ id }) => id !== null && id !== "(none)" && id !== "(adjustment)")
+        .filter(({ id }) => isId(id) && isFound(id))
         .sort((a, b) =>
           a.cost === b.cost ? ((a.id ?? "") < (b.id ?? "") ? -1 : 1) : a.cost < b.cost ? 1 : -1,
         );
@@ -117,19 +126,42 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       ).toEqual(ranked.slice(0, TOP));
       const kindSum = (kind: CostLine["kind"]) => sum(whole.filter((line) => line.kind === kind));
       expect(decimal(kindSum("rest")), what).toBe(
-        decimal(ranked.slice(TOP).reduce((all, { cost }) => all + cost, 0n)),
+        decimal(sum(rows.filter(({ id }) => isId(id) && !ranked.slice(0, TOP).some((one) => one.id === id)))),
       );
       expect(kindSum("none"), what).toBe(costOf("(none)"));
       expect(kindSum("unloaded"), what).toBe(costOf(null));
       expect(kindSum("adjustment"), what).toBe(costOf("(adjustment)"));
       expect(sum(whole), what).toBe(sum(rows));
       const bucketOf = (day: string) => (per === "month" ? monthStart(day) : day);
+      for (const { id, kind, costBefore } of whole) {
+        if (kind !== "id") continue;
+        expect(unscaledOf(costBefore), what).toBe(sum(early.filter((row) => row.id === id)));
+      }
+      expect(sum(whole.map(({ costBefore }) => ({ cost: costBefore }))), what).toBe(sum(early));
       const byBucket = (all: readonly { bucket: string; cost: string }[]) =>
         [...Map.groupBy(all, ({ bucket }) => bucket)].map(([bucket, of]) => `${bucket} ${sum(of)}`).sort();
       expect(
-        byBucket(lines.flatMap(({ bucket, cost }) => (bucket === null ? [] : [{ bucket, cost }]))),
+        byBucket(
+          lines.flatMap(({ kind, bucket, cost }) =>
+            bucket === null || kind === "before" ? [] : [{ bucket, cost }],
+          ),
+        ),
         what,
       ).toEqual(byBucket(rows.map(({ day, cost }) => ({ bucket: bucketOf(day), cost }))));
+      expect(
+        byBucket(
+          lines.flatMap(({ kind, bucket, cost }) =>
+            kind === "before" ? [{ bucket: bucket ?? "", cost }] : [],
+          ),
+        ),
+        what,
+      ).toEqual(byBucket(early.map(({ day, cost }) => ({ bucket: bucketOf(day), cost }))));
+      const grown = await usageCosts(store.db, of, { ...asked, sort: "growth" });
+      const growth = grown.flatMap(({ kind, bucket, cost, costBefore }) =>
+        kind === "id" && bucket === null ? [unscaledOf(cost) - unscaledOf(costBefore)] : [],
+      );
+      expect(growth, what).toEqual(growth.toSorted((x, y) => (x < y ? 1 : -1)));
+      expect(sum(grown.filter(({ bucket }) => bucket === null)), what).toBe(sum(rows));
     }
   }
 }

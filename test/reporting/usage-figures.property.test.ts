@@ -19,7 +19,12 @@ import { inSchema } from "../support/views.ts";
 
 /** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
 const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
-const DAYS_BEFORE = [20, 55];
+/** Earlier ranges: how long, and how many days before the range they end. */
+const EARLIER = [
+  [20, 0],
+  [55, 0],
+  [31, 17],
+] as const;
 
 /** More ids than are listed one by one, and records without an id. */
 const IDS = ["", "a", "b", "c", "d", "e", "(none)"];
@@ -166,13 +171,14 @@ async function compare(
   const what = JSON.stringify({ ...of, per, ...range });
   const asked = { ...range, per };
   let sums: UsageSum[] = [];
-  for (const days of DAYS_BEFORE) {
-    const before = { from: addDays(range.from, -days), to: range.from };
+  for (const [days, apart] of EARLIER) {
+    const end = addDays(range.from, -apart);
+    const before = { from: addDays(end, -days), to: end };
     const known = used(sums);
     sums = await usageSums(store.db, of, { range: asked, before, top: TOP, masked: false, sort: "amount" });
     const early = sums.map(({ tracesBefore: traces }) => ({ traces }));
-    expect(sum(early), `${what}: ${days} days before`).toBe(sum((await read(before)).rows));
-    if (days !== DAYS_BEFORE[0]) expect(used(sums), what).toEqual(known);
+    expect(sum(early), `${what}: ${days} days, ${apart} before`).toBe(sum((await read(before)).rows));
+    if (known.length > 0) expect(used(sums), what).toEqual(known);
   }
   const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, traces: sum(of) }));
   const ranked = expected
@@ -188,7 +194,21 @@ async function compare(
   expect(sums.find(({ kind }) => kind === "rest")?.traces ?? 0, what).toBe(sum(ranked.slice(TOP)));
   expect(sum(sums), `${what}: total`).toBe(sum(rows));
 
-  const before = { from: addDays(range.from, -(DAYS_BEFORE[0] ?? 0)), to: range.from };
+  if (of.by !== "workspace") {
+    const listed = { range: asked, top: TOP, masked: false, sort: "amount" } as const;
+    const found = await usageSums(store.db, of, {
+      ...listed,
+      before: { from: range.from, to: range.from },
+      find: "C",
+    });
+    expect(
+      used(found.filter(({ kind }) => kind === "id")).map(({ id, traces }) => ({ id, traces })),
+      what,
+    ).toEqual(ranked.filter(({ id }) => id.includes("c")));
+    expect(sum(found), `${what}: total where an id is looked for`).toBe(sum(rows));
+  }
+
+  const before = { from: addDays(range.from, -EARLIER[0][0]), to: range.from };
   const earlier = Map.groupBy((await read(before)).rows, ({ id }) => id);
   const grown = await usageSums(store.db, of, {
     range: asked,

@@ -52,7 +52,7 @@ export function monthsAndDays(ranges: readonly Days[]): { readonly months: Days[
 }
 
 /** Ranges that follow each other without a day between are one. */
-function joined(ranges: readonly Days[]): Days[] {
+export function joined(ranges: readonly Days[]): Days[] {
   const all: Days[] = [];
   for (const { from, to } of ranges.filter((one) => one.from < one.to)) {
     const last = all.at(-1);
@@ -62,16 +62,32 @@ function joined(ranges: readonly Days[]): Days[] {
   return all;
 }
 
-/** As long, and right before: as many calendar months before whole months, else as many days. */
-export function rangeBefore({ from, to }: Days): Days {
-  if (from === monthStart(from) && to === monthStart(to)) {
-    const months =
-      (Number(to.slice(0, 4)) - Number(from.slice(0, 4))) * 12 +
-      Number(to.slice(5, 7)) -
-      Number(from.slice(5, 7));
-    return { from: addMonths(from, -months), to: from };
+/** As long, and right before: as many calendar months before whole months, the same days of the month before, else as many days. */
+export function rangeBefore(range: Days): Days {
+  const months = wholeMonths(range);
+  const { from, to } = range;
+  const earlier = addMonths(from, -1);
+  if (months === null && from === monthStart(from) && to <= addMonths(from, 1)) {
+    const end = addDays(earlier, daysBetween(range));
+    return end > from ? { from: earlier, to: from } : { from: earlier, to: end };
   }
-  return { from: addDays(from, -daysBetween({ from, to })), to: from };
+  return { from: months === null ? addDays(from, -daysBetween(range)) : addMonths(from, -months), to: from };
+}
+
+/** As long, and beginning on a day: as many calendar months where both are whole months, else as many days. */
+export function rangeFrom(day: string, range: Days): Days {
+  const months = day === monthStart(day) ? wholeMonths(range) : null;
+  return { from: day, to: months === null ? addDays(day, daysBetween(range)) : addMonths(day, months) };
+}
+
+/** How many whole calendar months a range is; null: it is none. */
+function wholeMonths({ from, to }: Days): number | null {
+  if (from !== monthStart(from) || to !== monthStart(to)) return null;
+  return (
+    (Number(to.slice(0, 4)) - Number(from.slice(0, 4))) * 12 +
+    Number(to.slice(5, 7)) -
+    Number(from.slice(5, 7))
+  );
 }
 
 /** A UTC instant in its shortest form: `2026-03-01` or `2026-03-01T05:00Z`. */

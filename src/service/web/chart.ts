@@ -11,8 +11,24 @@ export interface ChartPoint {
   readonly isFinal: boolean;
 }
 
+/** What the points are made of: a value for each of them. */
+interface ChartPart {
+  /** Class of its colour. */
+  readonly kind: string;
+  readonly name: string;
+  readonly values: readonly number[];
+}
+
 interface Chart {
   readonly points: readonly ChartPoint[];
+  /** From the bottom up; what they leave of a point stands on top. */
+  readonly parts?: readonly ChartPart[];
+  /** An earlier time, drawn as a line behind: its first point stands where the first of `points` does. */
+  readonly before?: readonly ChartPoint[];
+  /** Where a range of it is shown: `from` and `to` are added to this address. */
+  readonly zoom?: string;
+  /** First day after the last bucket. */
+  readonly end?: string;
   /** Of the drawing, in its own units; the page scales it. */
   readonly width: number;
   readonly height: number;
@@ -22,22 +38,31 @@ interface Chart {
   readonly unit: string;
 }
 
+/** Ids that have a colour of their own (`.s1` and so on). */
+export const MOST_PARTS = 6;
+/** With more buckets, a title names the sum alone. */
+const MOST_NAMED = 100;
+
 /** Units of the drawing that one character of an axis takes, and the room around the plot. */
 const CHARACTER = 6.6;
 const ROOM = { top: 10, right: 12, bottom: 22 } as const;
 
-/** A line over time with axes, as SVG. Each bucket has its figure as a title, which browsers show without a script. */
+/** Bars over time with axes, as SVG. Each bucket has its figures as a title, which browsers show without a script. */
 export function timeChart(chart: Chart): Html {
-  const { points, width, height, label, unit } = chart;
-  const ticks = ticksUpTo(Math.max(0, ...points.map((point) => point.value ?? point.atLeast ?? 0)));
+  const { points, parts = [], before = [], zoom, end, width, height, label } = chart;
+  const values = [...points, ...before].map((point) => point.value ?? point.atLeast ?? 0);
+  const ticks = ticksUpTo(Math.max(0, ...values));
   const top = ticks.at(-1) ?? 1;
   const left = Math.max(...ticks.map((tick) => shown(tick).length)) * CHARACTER + 10;
   const plot = { left, right: width - ROOM.right, top: ROOM.top, bottom: height - ROOM.bottom };
   const step = (plot.right - plot.left) / Math.max(points.length, 1);
   const x = (n: number) => plot.left + (n + 0.5) * step;
   const y = (value: number) => plot.bottom - (value / top) * (plot.bottom - plot.top);
-  const drawn = points.map((point, n) => ({ ...point, x: x(n), y: y(point.value ?? 0) }));
-  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+  const bar = { width: Math.max(step * 0.76, Math.min(step, 0.8)), x: (n: number) => x(n) - step * 0.38, y };
+  const ghost = before
+    .slice(0, points.length)
+    .map((point, n) => ({ ...point, x: x(n), y: y(point.value ?? 0) }));
+  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${zoom === undefined ? "" : html`data-zoom="${zoom}" data-end="${end}"`}>
     <title>${label}</title>
     <desc>${summary(chart)}</desc>
     ${ticks.map(
@@ -50,10 +75,20 @@ export function timeChart(chart: Chart): Html {
       ({ first, after }) =>
         html`<rect class="gap" x="${round(plot.left + first * step)}" y="${plot.top}" width="${round((after - first) * step)}" height="${round(plot.bottom - plot.top)}"></rect>`,
     )}
-    ${linesOf(drawn)}
-    ${drawn.map((point) =>
+    ${barsOf(points, parts).map(({ kind, bars }) => html`<path class="bar ${kind}" d="${bars.map((one) => barPath(one, bar)).join("")}"></path>`)}
+    ${
+      points.every(({ isFinal, value }) => isFinal || value === null)
+        ? ""
+        : html`<path class="open" fill="url(#hatch)" d="${points
+            .map(({ value, isFinal }, n) =>
+              isFinal || value === null ? "" : barPath({ n, from: 0, to: value }, bar),
+            )
+            .join("")}"></path>`
+    }
+    ${ghost.length === 0 ? "" : html`<g class="ghost">${linesOf(ghost)}</g>`}
+    ${points.map((point, n) =>
       point.value === null && (point.atLeast ?? 0) > 0
-        ? html`<path class="at-least" d="M${round(point.x - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`
+        ? html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`
         : "",
     )}
     ${dates(points, plot.right - plot.left).map(
@@ -61,10 +96,50 @@ export function timeChart(chart: Chart): Html {
         html`<text class="axis x" x="${round(x(n))}" y="${height - 6}">${shortAt(points[n]?.at ?? "")}</text>`,
     )}
     ${points.map(
-      (point, n) =>
-        html`<rect class="hit" x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(point, unit)}</title></rect>`,
+      ({ at }, n) =>
+        html`<rect class="hit" ${zoom === undefined ? "" : html`data-at="${at.slice(0, 10)}"`} x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(chart, n)}</title></rect>`,
     )}
   </svg>`;
+}
+
+/** What hatches bars that are not final. Once a page. */
+export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>
+  <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"></rect></pattern>
+</defs></svg>`;
+
+interface Bar {
+  /** Of the bucket. */
+  readonly n: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Stacked: those of each part, and those of the rest. A bucket with a part below zero cannot be stacked, and is one bar. */
+function barsOf(points: readonly ChartPoint[], parts: readonly ChartPart[]): { kind: string; bars: Bar[] }[] {
+  const stacks = [
+    ...parts.map(({ kind }) => ({ kind, bars: [] as Bar[] })),
+    { kind: parts.length === 0 ? "s1" : "rest", bars: [] as Bar[] },
+  ];
+  points.forEach(({ value }, n) => {
+    if (value === null) return;
+    const values = parts.map((part) => part.values[n] ?? 0);
+    const rest = value - values.reduce((sum, one) => sum + one, 0);
+    // A sum of decimals is not exact to the last digit.
+    const isStacked = values.every((one) => one >= 0) && rest > -1e-6 * Math.abs(value);
+    let from = 0;
+    (isStacked ? [...values, Math.max(rest, 0)] : [...values.map(() => 0), value]).forEach((one, part) => {
+      if (one > 0) stacks[part]?.bars.push({ n, from, to: from + one });
+      from += one;
+    });
+  });
+  return stacks.filter(({ bars }) => bars.length > 0);
+}
+
+function barPath(
+  { n, from, to }: Bar,
+  { width, x, y }: { width: number; x: (n: number) => number; y: (value: number) => number },
+): string {
+  return `M${round(x(n))} ${round(y(from))}V${round(y(to))}h${round(width)}V${round(y(from))}z`;
 }
 
 /** The course of one row of a table: as tall as its text, without axes. The table beside it has the figures. */
@@ -183,10 +258,21 @@ function summary({ points, unit }: Chart): string {
     .join(" ");
 }
 
-/** What a bucket's title says. */
-function said({ at, value, atLeast, isFinal }: ChartPoint, unit: string): string {
-  if (value !== null) return `${shortAt(at)}: ${shown(value)} ${unit}${isFinal ? "" : ", provisional"}`;
-  return `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${shown(atLeast ?? 0)} ${unit}` : ""}`;
+/** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
+function said({ points, parts = [], before = [], unit }: Chart, n: number): string {
+  const { at, value, atLeast, isFinal } = points[n] as ChartPoint;
+  const lines =
+    value !== null
+      ? [`${shortAt(at)}: ${shown(value)} ${unit}${isFinal ? "" : ", provisional"}`]
+      : [
+          `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${shown(atLeast ?? 0)} ${unit}` : ""}`,
+        ];
+  if (points.length > MOST_NAMED) return lines.join("");
+  for (const { name, values } of value === null ? [] : parts)
+    if (values[n] !== 0) lines.push(`${name}: ${shown(values[n] ?? 0)}`);
+  const early = before[n];
+  if (early !== undefined && early.value !== null) lines.push(`${shortAt(early.at)}: ${shown(early.value)}`);
+  return lines.join("\n");
 }
 
 /** An hour without its minutes; days and months as they are. */
@@ -194,8 +280,9 @@ function shortAt(at: string): string {
   return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
 }
 
+/** To cents, but for what is less than one. */
 function shown(value: number): string {
-  return value.toLocaleString("en-US", { maximumFractionDigits: 10 });
+  return value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 10 : 2 });
 }
 
 function round(value: number): number {

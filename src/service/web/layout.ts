@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { describeDuration } from "../../clock.ts";
 import type { Age } from "../replica.ts";
+import { HATCH } from "./chart.ts";
 import { address, type Html, html, instant, notice } from "./parts.ts";
 
 /** Where the navigation leads. */
@@ -87,6 +88,7 @@ function document(title: string, body: Html): Html {
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
+${HATCH}
 ${body}
 </body>
 </html>`;

@@ -1,15 +1,16 @@
 import { type RawBuilder, sql } from "kysely";
-import type { Days } from "../../domain/time/days.ts";
+import { type Days, joined } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
-import { monthOf, type UsageCells } from "./records.ts";
+import { contains, monthOf, type UsageCells } from "./records.ts";
 
 export interface CostLine {
   /**
    * `none`: what has no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
-   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones.
+   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones. `before`: a
+   * bucket of the earlier range, of all ids together.
    */
-  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest";
+  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "before";
   readonly id: string | null;
   readonly name: string | null;
   /** How many ids it stands for; of a bucket of the rest they are not counted. */
@@ -18,6 +19,8 @@ export interface CostLine {
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
   readonly cost: string;
+  /** The same in the earlier range; of a bucket it is 0. */
+  readonly costBefore: string;
 }
 
 /** Currencies of prices, and of charges that a close kept. */
@@ -34,70 +37,91 @@ interface CostRange extends Days {
   readonly currency: string;
 }
 
+interface CostPer {
+  readonly per: "day" | "month";
+}
+
+interface Listed {
+  /** An earlier range: it ends where the other begins, or before. */
+  readonly before: Days;
+  /** Only the first ids have a line of their own, */
+  readonly top: number;
+  /** of those whose name or id has this text. */
+  readonly find?: string | undefined;
+  /** Users are named by their id. */
+  readonly masked: boolean;
+  /** `amount`: what costs most comes first. `growth`: what grew most since the earlier range. */
+  readonly sort: "amount" | "growth";
+}
+
 /**
- * What the ids cost in one currency, the most first, for the range and for each of its buckets: all that is priced, whatever it counts.
- * The lines of a range add up to the sum of `fct_cost_..._daily`, which they are read from, and so to that of the workspaces.
+ * What the ids cost in one currency, the most first, for the range, each of its buckets and an earlier range: all that is priced,
+ * whatever it counts. The lines of a range add up to the sum of `fct_cost_..._daily`, which they are read from, and so to that of
+ * the workspaces.
  */
 export async function usageCosts(
   db: Database,
   of: UsageCells,
-  { per, top, masked, ...range }: CostRange & { per: "day" | "month"; top: number; masked: boolean },
+  { per, before, top, find, masked, sort, ...range }: CostRange & CostPer & Listed,
 ): Promise<CostLine[]> {
   const { id } = DIMENSIONS[of.by];
   const view = `fct_cost_${of.by}_daily`;
-  const { rows } = await sql<CostLine>`
-    with cost as materialized (
+  const isNow = sql`usage_date >= ${range.from}::date`;
+  const read = joined([before, range]).map(
+    (days) => sql`
       select case when ${sql.ref(id)} is null then 'unloaded' when ${sql.ref(id)} = '(none)' then 'none'
                   when ${sql.ref(id)} = '(adjustment)' then 'adjustment' else 'id' end as kind,
-             ${sql.ref(id)} as id, ${bucketOf(per)} as bucket, estimated_cost as cost
+             ${sql.ref(id)} as id, ${isNow} as is_now, ${bucketOf(per)} as bucket, estimated_cost as cost
       from ${sql.id(coreSchemaOf(view), view)}
-      where ${isOf(of, range)}
+      where ${isOf(of, { ...days, currency: range.currency })}`,
+  );
+  const isFound = sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
+  const name = sql`dimension_name`;
+  const masking = sql`case when ${name} is not null then 'user ' || dimension_id end`;
+  const { rows } = await sql<CostLine>`
+    with cost as materialized (${sql.join(read, sql` union all `)}),
+    named as (
+      select dimension_id as id, ${of.by === "user" && masked ? masking : name} as name
+      from usage.labelled_entity where source_id = ${of.sourceId} and dimension = ${of.by}
     ),
     placed as materialized (
-      select id, row_number() over (order by sum(cost) desc, id collate "C") as place from cost where kind = 'id' group by id
+      select id, row_number() over (order by first desc, id collate "C") as place
+      from (
+        select id, sum(case when is_now then cost ${sort === "growth" ? sql`else -cost` : sql``} end) as first
+        from cost where kind = 'id' group by id having bool_or(is_now)
+      ) i
+      where ${find === undefined ? sql`true` : isFound}
     ),
     line as (
-      select case when p.place > ${top} then 'rest' else c.kind end as kind, case when p.place <= ${top} then p.place end as place,
-             p.place as any_place, c.id, c.bucket, c.cost
+      select case when c.kind = 'id' and coalesce(p.place, ${top} + 1) > ${top} then 'rest' else c.kind end as kind,
+             case when p.place <= ${top} then p.place end as place, case when c.kind = 'id' and c.is_now then c.id end as any_id,
+             c.id, c.is_now, c.bucket, c.cost
       from cost c left join placed p on p.id = c.id and c.kind = 'id'
     ),
     folded as (
-      select kind, place, case when place is not null then min(id) end as id, count(distinct any_place)::integer as ids,
-             grouping(bucket) as is_whole, bucket, sum(cost) as cost
-      from line
-      group by grouping sets ((kind, place), (kind, place, bucket))
+      select kind, place, case when place is not null then min(id) end as id, count(distinct any_id)::integer as ids, null::date as bucket,
+             coalesce(sum(cost) filter (where is_now), 0) as cost, coalesce(sum(cost) filter (where not is_now), 0) as before
+      from line group by kind, place
+      union all
+      select kind, place, case when place is not null then min(id) end, 1, bucket, sum(cost), 0 from line where is_now group by kind, place, bucket
+      union all
+      select 'before', null, null, 0, bucket, sum(cost), 0 from line where not is_now group by bucket
     )
-    select f.kind, f.id, ${of.by === "user" && masked ? sql`case when n.name is not null then 'user ' || f.id end` : sql`n.name`} as name,
-           f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.cost)::text as cost
+    select f.kind, f.id, n.name, f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.cost)::text as cost,
+           trim_scale(f.before)::text as "costBefore"
     from folded f
     -- Those of the first ids alone.
-    left join (
-      select dimension_id as id, dimension_name as name from usage.labelled_entity
-      where source_id = ${of.sourceId} and dimension = ${of.by} and dimension_id in (select id from placed where place <= ${top})
-    ) n using (id)
-    order by f.is_whole desc, array_position('{id,none,unloaded,adjustment,rest}', f.kind), f.place, f.bucket
+    left join (select id, name from named where id in (select id from placed where place <= ${top})) n using (id)
+    order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,before}', f.kind), f.place
   `.execute(db);
   return rows;
-}
-
-/** What each workspace costs, by its id. */
-export async function workspaceCosts(
-  db: Database,
-  of: UsageCells,
-  range: CostRange,
-): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await sql<{ id: string; cost: string }>`
-    select workspace_id as id, trim_scale(sum(estimated_cost))::text as cost from reporting.fct_cost_workspace_daily
-    where ${isOf(of, range)} group by 1
-  `.execute(db);
-  return new Map(rows.map(({ id, cost }) => [id, cost]));
 }
 
 /** The buckets in which a workspace's cost may still change without a restatement or other prices. */
 export async function openCosts(
   db: Database,
   of: UsageCells,
-  { per, ...range }: CostRange & { per: "day" | "month" },
+  { per, ...range }: CostRange & CostPer,
 ): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ bucket: string }>`
     select distinct to_char(${bucketOf(per)}, 'YYYY-MM-DD') as bucket from reporting.fct_cost_workspace_daily

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { type Days, daysBetween, monthsAndDays } from "../../domain/time/days.ts";
+import { type Days, daysBetween, joined, monthsAndDays } from "../../domain/time/days.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type Counted, seriesTermsOf } from "./counted.ts";
 
@@ -77,23 +77,23 @@ function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
 const SEARCH = 20;
 
 /**
- * SELECT of the sums of a range and of the one right before it, as `key`, `traces` and `before`, in parts to be added up: one row a
+ * SELECT of the sums of a range and of an earlier one, as `key`, `traces` and `before`, in parts to be added up: one row a
  * series, whose records are read by its own index ranges. Needs `cellsOf`.
  */
 export function sumsIn(
   of: UsageOf,
   { range, before }: { range: UsageRange; before: Days },
 ): RawBuilder<unknown> {
-  const sums = (column: RawBuilder<unknown>, start: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
-    sql`(sum(${traces}) filter (where ${column} >= ${start}))::bigint as traces,
-        (sum(${traces}) filter (where ${column} < ${start}))::bigint as before`;
+  const sums = (table: Table, column: RawBuilder<unknown>, traces: RawBuilder<unknown>) =>
+    sql`(sum(${traces}) filter (where ${column} >= ${startOf(table, range.from)}))::bigint as traces,
+        (sum(${traces}) filter (where ${column} < ${startOf(table, before.to)}))::bigint as before`;
   const found = fewestOf([before, range], range.per).map(({ table, column, spans }, n) => {
     const [from, to] = [spans[0]?.from, spans.at(-1)?.to];
     const within = spans.map((one) => sql`${column} >= ${one.from} and ${column} < ${one.to}`);
     return {
       name: sql.ref(`x${n}`),
       rows: sql`(
-        select ${sums(column, startOf(table, range.from), sql`r.traces`)} from ${sql.table(`usage.${table}`)} r
+        select ${sums(table, column, sql`r.traces`)} from ${sql.table(`usage.${table}`)} r
         where r.series_id = s.series_id and ${column} >= ${from} and ${column} < ${to}
           and ${within.length === 1 ? sql`true` : sql`(${sql.join(within, sql` or `)})`}
       )`,
@@ -117,7 +117,7 @@ export function sumsIn(
   const key = keyOf(of, sql`f.entity_id`);
   return sql`${series}
     union all
-    select ${key} as key, ${sums(day, startOf("dated_record", range.from), sql`f.traces`)} ${rows} group by 1`;
+    select ${key} as key, ${sums("dated_record", day, sql`f.traces`)} ${rows} group by 1`;
 }
 
 /** The tables that hold some ranges, each with its parts of them. Month totals only where that takes less time than all days. */
@@ -152,8 +152,8 @@ function tablesOf(ranges: readonly Days[], per: Per): Part[] {
     column: table === "monthly_total" ? sql`r.month_start` : sql`r.bucket_start`,
     ...{ from: startOf(table, from), to: startOf(table, to) },
   });
-  const whole = { from: ranges[0]?.from ?? "", to: ranges.at(-1)?.to ?? "" };
-  if (per !== "month") return [part(per === "hour" ? "hourly_record" : "dated_record", whole)];
+  if (per !== "month")
+    return joined(ranges).map((one) => part(per === "hour" ? "hourly_record" : "dated_record", one));
   const { months, days } = monthsAndDays(ranges);
   return [
     ...days.map((one) => part("dated_record", one)),
@@ -197,4 +197,9 @@ export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown>
   return by === "user" && masked
     ? sql`case when n.name is not null then 'user ' || usage.shown_id(e.external_id) end`
     : sql`n.name`;
+}
+
+/** Whether a text has another one in it, in capitals or not. */
+export function contains(text: RawBuilder<unknown>, part: string): RawBuilder<unknown> {
+  return sql`position(lower(${part}) in lower(${text})) > 0`;
 }

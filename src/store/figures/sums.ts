@@ -1,7 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
-import { cellsOf, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
+import { cellsOf, contains, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
 /** One line of usage by id. */
 export interface UsageSum {
@@ -16,29 +16,36 @@ export interface UsageSum {
   readonly ids: number;
   /** Of what is loaded. */
   readonly traces: number;
-  /** The same in the range before. */
+  /** The same in the earlier range. */
   readonly tracesBefore: number;
 }
 
 interface Summing {
   readonly range: UsageRange;
+  /** An earlier range: it ends where the other begins, or before. */
   readonly before: Days;
   readonly top: number;
+  /** Only ids whose name or id has this text are listed one by one. */
+  readonly find?: string | undefined;
   readonly masked: boolean;
-  /** `amount`: the most of the range first. `growth`: what grew most since the range before. */
+  /** `amount`: the most of the range first. `growth`: what grew most since the earlier one. */
   readonly sort: "amount" | "growth";
 }
 
 /**
- * What each id has in a range and in the one before, sorted: the first `top` ids, the traces without an id, and the
+ * What each id has in a range and in an earlier one, sorted: the first `top` ids, the traces without an id, and the
  * rest. They add up to the sum of the view of days, or of hours. `masked`: users are named by their id.
  */
 export async function usageSums(
   db: Database,
   of: UsageOf,
-  { range, before, top, masked, sort }: Summing,
+  { range, before, top, find, masked, sort }: Summing,
 ): Promise<UsageSum[]> {
   const first = sort === "growth" ? sql`t.traces - t.traces_before` : sql`t.traces`;
+  const isFound =
+    find === undefined
+      ? sql`true`
+      : sql`(${contains(sql`usage.shown_id(e.external_id)`, find)} or coalesce(${contains(nameOf(of, masked), find)}, false))`;
   const { rows } = await sql<UsageSum>`
     with ${cellsOf(of)},
     part as (
@@ -50,13 +57,14 @@ export async function usageSums(
       from part group by key
     ),
     placed as (
-      select t.*, e.external_id = '' as is_none,
-             row_number() over (order by e.external_id = '', ${first} desc, e.external_id collate "C") as place
+      select t.*, e.external_id = '' as is_none, ${isFound} as is_found,
+             row_number() over (order by e.external_id = '', not ${isFound}, ${first} desc, e.external_id collate "C") as place
       from total t join usage.entity e on e.entity_id = t.key
+      ${find === undefined ? sql`` : currentName(sql`t.key`)}
       where t.traces > 0 or t.traces_before > 0 or ${of.by === "workspace"}
     ),
     line as (
-      select case when is_none then 'none' when place <= ${top} and (traces > 0 or ${of.by === "workspace"}) then 'id' else 'rest' end
+      select case when is_none then 'none' when is_found and place <= ${top} and (traces > 0 or ${of.by === "workspace"}) then 'id' else 'rest' end
                as kind, *
       from placed
     ),
@@ -70,11 +78,16 @@ export async function usageSums(
            f.ids, f.traces, f.traces_before as "tracesBefore"
     from folded f
     left join usage.entity e on e.entity_id = f.key
-    left join lateral (
-      select n.name from usage.entity_name n where n.entity_id = f.key
-      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
-    ) n on true
+    ${currentName(sql`f.key`)}
     order by array_position('{id,none,rest}', f.kind), f.place
   `.execute(db);
   return rows;
+}
+
+/** JOIN of the current name `n` of an entity. */
+function currentName(key: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`left join lateral (
+      select n.name from usage.entity_name n where n.entity_id = ${key}
+      order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+    ) n on true`;
 }

@@ -40,12 +40,14 @@ async function reader(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Cells of each row of the table of ids, without markup. */
+/** Cells of each row of the table of ids, without markup. A state that is that of all lines stands once, in the caption. */
 function rowsOf(page: string): string[][] {
   const [, table = ""] = /<table class="usage-ids">(.*?)<\/table>/s.exec(page) ?? [];
-  return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) =>
+  const rows = [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) =>
     [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => textOf(cell)),
   );
+  const [, state] = /<caption>[^<]*All of it: ([^<]*)<\/caption>/.exec(table) ?? [];
+  return state === undefined ? rows : rows.map((row) => row.toSpliced(2, 0, state));
 }
 
 const numberOf = (text: string) => Number(text.replace(/[^\d.]/g, ""));
@@ -70,11 +72,8 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
     expect(rows[0].whole).toBe(false);
     const shown = rowsOf(page.text);
     const total = shown.at(-1) ?? [];
-    expect(total.slice(0, 3)).toEqual([
-      "Total",
-      `at least ${Number(rows[0].total).toLocaleString("en-US")}`,
-      "○ missing",
-    ]);
+    expect(total.slice(0, 2)).toEqual(["Total", `at least ${Number(rows[0].total).toLocaleString("en-US")}`]);
+    expect(total[2]).toMatch(/^(○ )?missing$/);
     // The lines add up to the total.
     expect(shown.slice(1, -1).reduce((sum, [, traces = ""]) => sum + numberOf(traces), 0)).toBe(
       Number(rows[0].total),
@@ -118,7 +117,7 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   const bench = await setupUsage();
   const pages = await setupPages(bench);
   const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
-  const address = `by=project&from=${day(3)}&to=${day(0)}&per=day`;
+  const address = `by=project&from=${day(3)}&to=${day(0)}&per=day&against=${day(6)}`;
   const { text } = await pages.get(`/usage?${address}`);
   const [, link = ""] = /<a href="([^"]*sort=growth)"/.exec(text) ?? [];
   const sorted = await pages.get(link.replaceAll("&amp;", "&"));
@@ -134,6 +133,47 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   const file: string[][] = parse((await pages.get(`/usage.csv?${address}&sort=growth`)).text);
   expect(file[1]?.join()).toContain(grown[0]?.name);
   expect((await pages.get(`/usage?${address}&sort=name`)).status).toBe(400);
+});
+
+test("any earlier range is compared with, and an id is found by a part of its name", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
+  const address = `by=project&from=${day(2)}&to=${day(0)}&per=day`;
+  const grown = async (against: number) => {
+    const lines: string[][] = parse((await pages.get(`/usage.csv?${address}&against=${day(against)}`)).text);
+    const total = lines.at(-1) ?? [];
+    expect(total.slice(11, 13)).toEqual([day(against), day(against - 2)]);
+    return [Number(total[6]), Number(total[13])];
+  };
+  // Between them lies a day that is not loaded, which is of neither.
+  for (const against of [9, 7]) {
+    const [sums] = await bench.sql<{ now: string; before: string }>(
+      `SELECT sum(traces) FILTER (WHERE usage_date >= $1::date AND usage_date < $2::date) AS now,
+              sum(traces) FILTER (WHERE usage_date >= $3::date AND usage_date < $4::date) AS before
+       FROM reporting.fct_usage_project_daily`,
+      [day(2), day(0), day(against), day(against - 2)],
+    );
+    expect(await grown(against)).toEqual([Number(sums?.now), Number(sums?.before)]);
+  }
+  const page = await pages.get(`/usage?${address}&against=${day(9)}`);
+  expect(textOf(page.text)).toContain(`grey line: ${day(9)} to ${day(8)}`);
+  const overlapping = await pages.get(`/usage?${address}&against=${day(3)}`);
+  expect(overlapping.status).toBe(400);
+  expect(textOf(overlapping.text)).toContain(`Compare with days from ${day(4)} on, or from an earlier day.`);
+
+  const all = rowsOf(page.text).slice(1, -1);
+  const [name = ""] = (all[3]?.[0] ?? "").split(" ");
+  const found = await pages.get(`/usage?${address}&find=${encodeURIComponent(name.toUpperCase())}`);
+  const listed = rowsOf(found.text).slice(1);
+  const named = listed.filter(([title = ""]) => title.toLowerCase().includes(name.toLowerCase()));
+  expect(named.length).toBeGreaterThan(0);
+  expect(
+    listed.filter((row) => !named.includes(row)).map(([title = ""]) => title.replace(/:.*/, "")),
+  ).toEqual(["The rest", "Total"]);
+  expect(listed.at(-1)?.[1]).toBe(rowsOf(page.text).at(-1)?.[1]);
+  const none = await pages.get(`/usage?${address}&find=no such project`);
+  expect(textOf(none.text)).toContain("No project has “no such project” in its name.");
 });
 
 test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {

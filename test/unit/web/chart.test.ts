@@ -9,6 +9,14 @@ const days = (traces: readonly (number | null)[], open = 0) =>
   }));
 const drawn = async (...given: Parameters<typeof timeChart>) => String(await timeChart(...given));
 const size = { width: 400, height: 120, label: "Usage", unit: "traces" };
+/** The bars of a kind: where each begins, and how tall it is. */
+const barsOf = (svg: string, kind: string) =>
+  [...svg.matchAll(new RegExp(`class="${kind}"[^>]* d="([^"]*)"`, "g"))].flatMap(([, d = ""]) =>
+    [...d.matchAll(/M([\d.]+) ([\d.]+)V([\d.]+)/g)].map(([, x, from, to]) => ({
+      x: Number(x),
+      height: Math.round(10 * (Number(from) - Number(to))) / 10,
+    })),
+  );
 /** The points of each line of a kind. */
 const linesOf = (svg: string, kind: string) =>
   [...svg.matchAll(new RegExp(`class="line ${kind}" d="([^"]*)"`, "g"))].flatMap(([, d = ""]) =>
@@ -18,26 +26,43 @@ const linesOf = (svg: string, kind: string) =>
       .map((one) => one.split("L")),
   );
 
-test("a day that is not loaded breaks the line and is no zero; days that are not final are dashed", async () => {
+test("a day that is not loaded is no bar and no zero; days that are not final are hatched", async () => {
   const svg = await drawn({ ...size, points: days([10, 20, null, 30, 40, 50], 1) });
-  // 1 and 2; then 4 and 5: the third day is in no line.
-  expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2, 2]);
-  expect(linesOf(svg, "provisional").map((line) => line.length)).toEqual([2]);
+  const bars = barsOf(svg, "bar s1");
+  expect(bars).toHaveLength(5);
+  expect(bars.map(({ height }) => Math.round(height / (bars[0]?.height ?? 1)))).toEqual([1, 2, 3, 4, 5]);
+  expect(barsOf(svg, "open")).toEqual([bars.at(-1)]);
   expect(svg.match(/class="gap"/g)).toHaveLength(1);
   expect(svg).toContain("<title>2026-03-03: not fully loaded</title>");
   expect(svg).toContain("<title>2026-03-06: 50 traces, provisional</title>");
   expect(svg).toContain("<title>Usage</title>");
   expect(svg).toContain("Not fully loaded: 2026-03-03. Provisional: 2026-03-06.");
-  const bottom = Math.max(...[...svg.matchAll(/class="grid"[^>]* y1="([\d.]+)"/g)].map(([, y]) => Number(y)));
-  const ys = [...linesOf(svg, "final"), ...linesOf(svg, "provisional")]
-    .flat()
-    .map((point) => Number(point.split(" ")[1]));
-  expect(ys.every((y) => y < bottom)).toBe(true);
 });
 
-test("a day between two gaps is a dot, zero lies on the axis, and what is loaded of a gap is marked", async () => {
-  const svg = await drawn({ ...size, points: days([null, 5, null, 0, 5]) });
+test("parts are stacked up to the sum, and a bucket with a part below zero is one bar", async () => {
+  const parts = [
+    { kind: "s1", name: "A", values: [6, 0, 9] },
+    { kind: "s2", name: "B", values: [3, 5, -2] },
+  ];
+  const svg = await drawn({ ...size, points: days([10, 5, 7]), parts });
+  const [a, b, rest] = ["bar s1", "bar s2", "bar rest"].map((kind) => barsOf(svg, kind));
+  expect([a?.length, b?.length, rest?.length]).toEqual([1, 2, 2]);
+  const unit = (a?.[0]?.height ?? 0) / 6;
+  const heights = [a, b, rest].map((bars) => bars?.map(({ height }) => Math.round(height / unit)));
+  expect(heights).toEqual([[6], [3, 5], [1, 7]]);
+  expect(svg).toContain("<title>2026-03-01: 10 traces\nA: 6\nB: 3</title>");
+});
+
+test("an earlier time is a line, broken where it is not known", async () => {
+  const svg = await drawn({ ...size, points: days([1, 2, 3, 4]), before: days([4, null, 2, 40, 50]) });
+  expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2]);
   expect(svg.match(/<circle class="dot final"/g)).toHaveLength(1);
+  expect(svg).toContain("<title>2026-03-03: 3 traces\n2026-03-03: 2</title>");
+  // Its largest figure has room too.
+  expect(svg).toContain(">40</text>");
+});
+
+test("what is loaded of a gap is marked, and a course of its own is dashed where it is not final", async () => {
   const partly = await drawn({
     ...size,
     points: [
@@ -47,6 +72,9 @@ test("a day between two gaps is a dot, zero lies on the axis, and what is loaded
   });
   expect(partly).toContain('class="at-least"');
   expect(partly).toContain("<title>2026-03-01: not fully loaded, at least 7 traces</title>");
+  const svg = String(await sparkline(days([10, 20, null, 30, 40, 50], 1)));
+  expect(linesOf(svg, "final").map((line) => line.length)).toEqual([2, 2]);
+  expect(linesOf(svg, "provisional").map((line) => line.length)).toEqual([2]);
 });
 
 test("a chart holds no style, script or unescaped text, also without days", async () => {

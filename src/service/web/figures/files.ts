@@ -19,7 +19,8 @@ export function fileName({ question }: Report, table: "ids" | "time"): string {
 
 /** The lines of the table, with the same names and numbers. */
 export function idsAsCsv(report: Report): string {
-  const { question, lines, total, before } = report;
+  const { question, lines, total } = report;
+  const { before } = question;
   const header = [
     "source_id",
     "from",

@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
-import { addDays, addMonths, type Days, dayOf, daysBetween, monthStart } from "../../../domain/time/days.ts";
+import {
+  addDays,
+  addMonths,
+  type Days,
+  dayOf,
+  daysBetween,
+  monthStart,
+  rangeBefore,
+  rangeFrom,
+} from "../../../domain/time/days.ts";
 import { METER } from "../../../domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
@@ -27,6 +36,8 @@ import {
 /** More would be a page of thousands of cells, and read millions of records: users have the most. */
 export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
+/** Ids that are listed one by one: the first number, unless more are asked for. */
+export const ROWS = [20, 100, 500] as const;
 
 const text = z.string().max(1000);
 const day = text.refine(
@@ -51,7 +62,13 @@ export const USAGE_QUERY = z.object({
   measure: optional(z.enum(MEASURED, `it is not one of ${MEASURED.join(", ")}`)),
   currency: optional(text),
   workspace: optional(text),
-  /** Of counts: what comes first. */
+  /** First day of an earlier range to compare with. Default: the range right before. */
+  against: optional(day),
+  /** Only ids whose name or id has this text stand in a line of their own. */
+  find: optional(text),
+  /** Lines of ids. */
+  rows: optional(z.enum(ROWS.map(String), `it is not one of ${ROWS.join(", ")}`)),
+  /** What comes first. */
   sort: optional(z.enum(["amount", "growth"], "it is not one of amount, growth")),
   /** Of the file. */
   table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
@@ -72,13 +89,20 @@ export interface Question {
   readonly perNote: string | undefined;
   readonly measure: Measured;
   readonly currency: string | undefined;
+  /** First day of the range that it is compared with; undefined: the range right before. */
+  readonly against: string | undefined;
+  /** The range that it is compared with. Empty where it is not known, since it begins before the data start. */
+  readonly before: Days;
+  readonly find: string | undefined;
+  /** Ids that are listed one by one. */
+  readonly rows: number;
   readonly sort: "amount" | "growth";
   readonly today: string;
   /** Whether anything of the measure was ever asked for. */
   readonly isLoaded: boolean;
 }
 
-/** Errors: `workspace_unknown`, `range_reversed`. */
+/** Errors: `workspace_unknown`, `range_reversed`, `range_not_earlier`. */
 export function questionOf(
   query: UsageQuery,
   { source, now, isLoaded }: { source: UsageSource; now: number; isLoaded: boolean },
@@ -96,8 +120,11 @@ export function questionOf(
     ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by }),
     measure,
     currency: query.currency,
-    // What divided costs were before is not read.
-    sort: (measure !== "cost" && query.sort) || "amount",
+    against: query.against,
+    before: beforeOf(range, query.against, source.dataStart),
+    find: query.find,
+    rows: Number(query.rows ?? ROWS[0]),
+    sort: query.sort ?? "amount",
     today,
     isLoaded,
   };
@@ -142,6 +169,18 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
+function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
+  const before = against === undefined ? rangeBefore(range) : rangeFrom(against, range);
+  if (before.to > range.from) {
+    throw new UsageError({
+      code: "range_not_earlier",
+      message: `As many days from ${before.from} on end on ${addDays(before.to, -1)}, which is not before ${range.from}.`,
+      next: `Compare with days from ${rangeBefore(range).from} on, or from an earlier day.`,
+    });
+  }
+  return before.from < dataStart ? { from: range.from, to: range.from } : before;
+}
+
 function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
   const start = from < dataStart ? dataStart : from;
   const end = to > addDays(today, 1) ? addDays(today, 1) : to;
@@ -181,10 +220,13 @@ export function refusalOf({ measure, by, range }: Question): string | undefined 
   return `Costs by ${DIMENSION[by]} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
-/** Ranges that people ask for most, each with its name. */
-function presetsOf(today: string): readonly { readonly name: string; readonly range: Days }[] {
+/** Ranges that people ask for most, and the neighbours of the one that is asked for, each with its name. */
+function presetsOf(asked: Days, today: string): readonly { readonly name: string; readonly range: Days }[] {
   const thisMonth = monthStart(today);
+  const later = rangeFrom(asked.to, asked);
   return [
+    { name: "← Earlier", range: rangeBefore(asked) },
+    ...(later.from > today ? [] : [{ name: "Later →", range: later }]),
     { name: "Last 30 days", range: { from: addDays(today, -DEFAULT_DAYS), to: today } },
     { name: "This month", range: { from: thisMonth, to: addMonths(thisMonth, 1) } },
     { name: "Last month", range: { from: addMonths(thisMonth, -1), to: thisMonth } },
@@ -222,7 +264,7 @@ export function addressOf(
   changed: Readonly<Record<string, string | undefined>> = {},
   path = "/usage",
 ): string {
-  const { source, by, asked, per, measure, currency, workspace, sort } = question;
+  const { source, by, asked, per, measure, currency, workspace, against, find, rows, sort } = question;
   return address(path, {
     source: source.slug,
     by,
@@ -232,6 +274,9 @@ export function addressOf(
     measure,
     currency: measure === "cost" ? currency : undefined,
     workspace: workspace?.id,
+    against,
+    find,
+    rows: rows === ROWS[0] ? undefined : rows,
     sort: sort === "amount" ? undefined : sort,
     ...changed,
   });
@@ -242,57 +287,45 @@ export function questionForm(
   question: Question,
   { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
 ): Html {
-  const { source, by, asked, per, measure, currency, workspace, today } = question;
+  const { source, by, asked, per, measure, currency, workspace, against, find, today } = question;
   const { slug, workspaces } = source;
-  const months = Array.from({ length: monthsSince(source.dataStart, today) }, (_, n) =>
-    addMonths(monthStart(today), -n).slice(0, 7),
-  );
   const dimensions = GROUPINGS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
   const measures = MEASURED.map((value) => ({
     value,
     text: value === "cost" ? "cost" : COUNTED_WORDS[value],
   }));
   const named = [ALL, ...workspaces.map(({ id, name }) => ({ value: id, text: plainName(name ?? id) }))];
-  const known = {
-    source: slug,
-    by,
-    measure,
-    currency: measure === "cost" ? currency : undefined,
-    workspace: workspace?.id,
-  };
+  const ranges = presetsOf(asked, today);
   return html`<form class="row" method="get" action="/usage">
       ${sourceField(
         sources.map((one) => one.slug),
         slug,
       )}
+      ${choice("Measure", "measure", measures, measure)}
+      ${measure === "cost" && currencies.length > 1 ? choice("Currency", "currency", currencies, currency) : ""}
       ${choice("By", "by", dimensions, by)}
+      ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
       ${dayField("From", "from", asked.from)}
       ${dayField("To (not included)", "to", asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
-      ${choice("Measure", "measure", measures, measure)}
-      ${measure === "cost" && currencies.length > 1 ? choice("Currency", "currency", currencies, currency) : ""}
-      ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
+      ${dayField("Compare with days from", "against", against)}
+      ${hidden({ find })}
       <button>Show</button>
     </form>
-    <nav class="presets" aria-label="Ranges"><ul>${presetsOf(today).map(({ name, range }) => {
+    <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {
       const isHere = range.from === asked.from && range.to === asked.to;
-      const to = addressOf(question, { ...range, per: undefined });
+      const to = addressOf(question, { ...range, per: undefined, against: undefined });
       return html`<li><a href="${to}" ${isHere ? html`aria-current="true"` : ""}>${name}</a></li>`;
-    })}</ul></nav>
-    <form class="row" method="get" action="/usage">
-      ${hidden(known)}
-      ${choice("Month", "month", months, asked.from.slice(0, 7))}
-      <button>Show the month</button>
-    </form>`;
+    })}</ul></nav>`;
 }
 
-const MOST_MONTHS = 120;
-
-function monthsSince(dataStart: string, today: string): number {
-  const months =
-    (Number(today.slice(0, 4)) - Number(dataStart.slice(0, 4))) * 12 +
-    Number(today.slice(5, 7)) -
-    Number(dataStart.slice(5, 7)) +
-    1;
-  return Math.min(Math.max(months, 1), MOST_MONTHS);
+/** Looks for an id by its name, where not all of them have a line. */
+export function findForm(question: Question, one: string): Html {
+  const { source, by, asked, per, measure, currency, workspace, against, find, sort } = question;
+  return html`<form class="row find" method="get" action="/usage">
+    ${hidden({ source: source.slug, by, ...asked, per, measure, currency: measure === "cost" ? currency : undefined, workspace: workspace?.id, against, sort })}
+    <label>Find a ${one} <input type="search" name="find" value="${find ?? ""}"></label>
+    <button>Find</button>
+    ${find === undefined ? "" : html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
+  </form>`;
 }

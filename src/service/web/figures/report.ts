@@ -1,12 +1,12 @@
 import type { UnpricedDay } from "../../../domain/bill/price.ts";
-import { addMonths, type Days, rangeBefore } from "../../../domain/time/days.ts";
+import { addMonths, type Days } from "../../../domain/time/days.ts";
 import { intersect, subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
-import { openCosts, usageCosts, workspaceCosts } from "../../../store/figures/costs.ts";
+import { type CostLine, openCosts, usageCosts } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
@@ -19,9 +19,6 @@ import type { Per, UsageCells } from "../../../store/figures/records.ts";
 import { usageSums } from "../../../store/figures/sums.ts";
 import { unpricedIn } from "../../../store/figures/unpriced-in.ts";
 import type { Question } from "./question.ts";
-
-/** Ids that are listed one by one. */
-const TOP = 20;
 
 /** A sum with what it can claim. */
 export interface Figure extends State {
@@ -38,7 +35,7 @@ export interface Line {
   readonly sum: Figure;
   /** Per cent of the total, to a tenth. */
   readonly share: number | null;
-  /** Per cent since the range before; null unless both are complete. */
+  /** Per cent since the earlier range; null unless both are complete. */
   readonly change: number | null;
   readonly before: Figure;
   /** Whether all of both is loaded, and nothing of it is still under way. */
@@ -49,11 +46,12 @@ export interface Line {
 
 export interface Report {
   readonly question: Question;
-  readonly before: Days;
   readonly buckets: readonly Bucket[];
   /** The first ids, then those without an id, then the rest. */
   readonly lines: readonly Line[];
   readonly total: Line;
+  /** The total of each bucket of the earlier range, in order. */
+  readonly courseBefore: readonly (Figure & { readonly at: string })[];
   /** Workspaces of which a part of the range is missing. */
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
@@ -84,7 +82,7 @@ export async function reportOf(
   question: Question,
   { now, masked }: { now: number; masked: boolean },
 ): Promise<Report> {
-  const { source, by, range, per, measure, workspace } = question;
+  const { source, by, range, before, per, measure, workspace } = question;
   const of: UsageCells = {
     sourceId: source.sourceId,
     source: source.slug,
@@ -92,9 +90,6 @@ export async function reportOf(
     workspaceId: workspace?.key ?? null,
     ...(measure === "cost" ? {} : { counted: measure }),
   };
-  const earlier = rangeBefore(range);
-  // What lies before the data start is not known, so nothing is compared with it.
-  const before = earlier.from < source.dataStart ? { from: range.from, to: range.from } : earlier;
   const span = { from: before.from, to: range.to };
   // Costs follow from the usage by workspace of all that is priced; a dimension divides them.
   const parts = await (measure === "cost" ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
@@ -102,8 +97,9 @@ export async function reportOf(
   // Costs are final as their workspace's are. Divided, they are proved where the dimension that divides them is too.
   const dividing =
     measure === "cost" ? new LoadedTime(await loadedOf(db, of, { per, span }), { now, per }) : time;
-  const asked = { question, before, masked, byHours: parts.some((part) => part.byHours) };
-  const { sums, open, allBefore } = await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
+  const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
+  const { sums, open, courseBefore } =
+    range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
   const buckets = bucketsOf(range, per);
   const unpriced =
     measure === "cost"
@@ -119,7 +115,7 @@ export async function reportOf(
     name: null,
     ids: sums.reduce((all, { ids }) => all + ids, 0),
     amount: sumOf(sums.map(({ amount }) => amount)),
-    before: allBefore ?? sumOf(sums.map((one) => one.before)),
+    before: sumOf(sums.map((one) => one.before)),
     byBucket: new Map(
       buckets.map(({ at }) => [at, sumOf(sums.map(({ byBucket }) => byBucket.get(at) ?? 0n))]),
     ),
@@ -149,9 +145,7 @@ export async function reportOf(
     const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
     const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
     const known = state(inBefore, false, unloaded?.before);
-    // Where a dimension divides costs, the range before is read as a whole only.
-    const isRead =
-      before.from < before.to && (sum.kind === "total" || measure !== "cost" || by === "workspace");
+    const isRead = before.from < before.to;
     const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
     const isComparable = figure.isComplete && !figure.isUnderWay && early.isComplete;
     return {
@@ -172,15 +166,19 @@ export async function reportOf(
   };
   return {
     question,
-    before,
     buckets,
+    courseBefore: bucketsOf(before, per).map((bucket) => {
+      const { isComplete, ...state } = time.stateOf(bucket);
+      const isWhole = isComplete && !hasDayIn(allUnpricedDays, bucket);
+      return { at: bucket.at, amount: courseBefore.get(bucket.at) ?? 0n, ...state, isComplete: isWhole };
+    }),
     workspaces: parts.length,
     unpriced: unpriced.filter(({ day }) => day >= range.from),
-    // What stands for no id and costs nothing is no line. Where ids divide a cost, what it was before is that of all together.
+    // What stands for no id, now or before, is no line.
     lines: sums
       .filter(({ kind, amount, before: early, byBucket }) => {
         const isNothing = amount === 0n && [...byBucket.values()].every((one) => one === 0n);
-        return kind === "id" || !isNothing || (measure !== "cost" && early !== 0n);
+        return kind === "id" || !isNothing || early !== 0n;
       })
       .map(lineOf),
     total: lineOf(total),
@@ -203,7 +201,6 @@ function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["
 
 interface Asked {
   readonly question: Question;
-  readonly before: Days;
   readonly masked: boolean;
   readonly byHours: boolean;
 }
@@ -212,24 +209,27 @@ interface Sums {
   readonly sums: Sum[];
   /** Buckets whose figures are not final, although their days may be. */
   readonly open: ReadonlySet<string>;
-  /** Of the range before; default: the sum of the lines. */
-  readonly allBefore?: Amount;
+  /** Of the earlier range, by bucket. */
+  readonly courseBefore: ReadonlyMap<string, Amount>;
 }
+
+const NOTHING: Sums = { sums: [], open: new Set(), courseBefore: new Map() };
 
 async function tracesOf(
   db: Database,
   cells: UsageCells,
-  { question, before, masked, byHours }: Asked,
+  { question, masked, byHours }: Asked,
 ): Promise<Sums> {
-  const { per } = question;
+  const { per, before, rows: top, find, sort } = question;
   const { measure: counted } = seriesTermsOf(cells.counted ?? "traces");
   const of = { ...cells, byHours };
   const range = { ...question.range, per };
   // Whole months are read from the month totals, whatever the size of the buckets.
   const summed = { ...range, per: per === "hour" ? per : "month" } as const;
-  const [rows, totals] = await Promise.all([
-    usageSums(db, of, { range: summed, before, top: TOP, masked, sort: question.sort }),
+  const [rows, totals, early] = await Promise.all([
+    usageSums(db, of, { range: summed, before, top, find, masked, sort }),
     bucketTotals(db, of, range),
+    before.from === before.to ? [] : bucketTotals(db, of, { ...before, per }),
   ]);
   const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
   const named = Map.groupBy(await bucketsOfIds(db, of, { range, keys }), ({ key }) => key);
@@ -248,28 +248,30 @@ async function tracesOf(
       byBucket: new Map(own.map(([bucket, traces]) => [bucket, amountOfStored(counted, traces)])),
     };
   });
-  return { sums, open: new Set() };
+  const courseBefore = new Map(early.map(({ bucket, traces }) => [bucket, amountOfStored(counted, traces)]));
+  return { sums, open: new Set(), courseBefore };
 }
 
-async function costsOf(db: Database, of: UsageCells, { question, before, masked }: Asked): Promise<Sums> {
-  const { range, per, currency } = question;
-  if (currency === undefined || per === "hour") return { sums: [], open: new Set() };
-  const rows = await usageCosts(db, of, { ...range, per, currency, top: TOP, masked });
-  const early = await workspaceCosts(db, of, { ...before, currency });
-  const lines = Map.groupBy(rows, ({ kind, id }) => `${kind} ${id}`);
-  const sums = [...lines.values()].flatMap((own): Sum[] => {
+async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
+  const { range, before, per, currency, rows: top, find, sort } = question;
+  if (currency === undefined || per === "hour") return { sums: [], open: new Set(), courseBefore: new Map() };
+  const listed = { before, top, find, masked, sort };
+  const rows = await usageCosts(db, of, { ...range, ...listed, per, currency });
+  const bucketsOf = (own: readonly CostLine[]) =>
+    new Map(own.flatMap(({ bucket, cost }) => (bucket === null ? [] : [[bucket, amountOf(cost)] as const])));
+  const { before: early = [], ...lines } = Object.groupBy(rows, ({ kind, id }) =>
+    kind === "before" ? kind : `${kind} ${id}`,
+  );
+  const sums = Object.values(lines).flatMap((own = []): Sum[] => {
     const whole = own.find(({ bucket }) => bucket === null);
     if (whole === undefined) return [];
-    const byBucket = own.flatMap(({ bucket, cost }) =>
-      bucket === null ? [] : [[bucket, amountOf(cost)] as const],
-    );
-    const amount = amountOf(whole.cost);
-    // What an id of another dimension cost before is not read: dividing that takes as long again.
-    const costBefore = of.by === "workspace" ? (early.get(whole.id ?? "") ?? "0") : "0";
-    return [{ ...whole, amount, before: amountOf(costBefore), byBucket: new Map(byBucket) }];
+    const [amount, amountBefore] = [amountOf(whole.cost), amountOf(whole.costBefore)];
+    return [
+      { ...whole, kind: whole.kind as Sum["kind"], amount, before: amountBefore, byBucket: bucketsOf(own) },
+    ];
   });
   const open = await openCosts(db, of, { ...range, per, currency });
-  return { sums, open, allBefore: sumOf([...early.values()].map(amountOf)) };
+  return { sums, open, courseBefore: bucketsOf(early) };
 }
 
 /** UTC midnights of the days, epoch milliseconds. */

@@ -5,7 +5,7 @@ import { amountDrawn, amountShown } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/hours.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
-import { type ChartPoint, sparkline, timeChart } from "../chart.ts";
+import { type ChartPoint, MOST_PARTS, sparkline, timeChart } from "../chart.ts";
 import {
   badge,
   capital,
@@ -13,12 +13,14 @@ import {
   html,
   money,
   name,
+  notice,
   numberHead,
   percent,
+  plainName,
   shortId,
   table,
 } from "../parts.ts";
-import { addressOf, COUNTED_WORDS, idWord, MOST_DAYS, type Question } from "./question.ts";
+import { addressOf, COUNTED_WORDS, findForm, idWord, MOST_DAYS, type Question, ROWS } from "./question.ts";
 import { bucketsOf, type Figure, type Line, LoadedTime, type Report } from "./report.ts";
 
 /** What the figures are counts of. */
@@ -28,7 +30,8 @@ export function unitOf({ question: { measure, currency } }: Report): string {
 
 /** The whole of a report, with what it can claim and how it changed. */
 export function headline(report: Report): Html {
-  const { total, before, question } = report;
+  const { total, question } = report;
+  const { before } = question;
   const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
   const change = total.isComparable
     ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}</small>`
@@ -43,44 +46,66 @@ export function figureCells(figure: Figure, report: Report): Html {
 
 /** The ids of a range: the first ones, those without an id, the rest and the total. */
 export function idTable(report: Report): Html {
-  const { question, lines, total, before } = report;
-  const { range } = question;
+  const { question, lines, total } = report;
+  const { range, before, find } = question;
   const one = idWord(question);
-  const unit = unitOf(report);
-  const since = before.from < before.to ? html`<br><small>since ${before.from} to ${before.to}</small>` : "";
-  return table({
+  const since =
+    before.from < before.to ? html`<br><small>since ${before.from} to ${addDays(before.to, -1)}</small>` : "";
+  const hasRest = lines.some(({ kind }) => kind === "rest");
+  const word = stateWord(total.sum);
+  // What is the same of all lines is said once.
+  const isAlike = lines.every(({ sum }) => stateWord(sum) === word);
+  const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
+  return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
+  ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
     kind: "usage-ids",
     label: `By ${one}`,
-    caption: `By ${one}, ${range.from} to ${range.to} (not included)`,
+    caption: `By ${one}, ${range.from} to ${addDays(range.to, -1)}${isAlike ? `. All of it: ${word}` : ""}`,
     heads: [
       capital(one),
-      sortedHead(question, "amount", html`${capital(unit)}`),
-      "State",
+      sortedHead(question, "amount", html`${capital(unitOf(report))}`),
+      ...(isAlike ? [] : ["State"]),
       numberHead("Share"),
       sortedHead(question, "growth", html`Change`, since),
       "Course",
     ],
-    rows: lines.map((line) => idRow(line, report)),
-    foot: idRow(total, report),
-  });
+    rows: lines.map((line, n) => idRow(line, report, { isAlike, n })),
+    foot: idRow(total, report, { isAlike }),
+  })}`;
 }
 
 /** The head of a column by which the ids can be sorted. */
 function sortedHead(question: Question, sort: Question["sort"], label: Html, below: Html | "" = ""): Html {
-  if (question.measure === "cost") return html`<th scope="col" class="number">${label}${below}</th>`;
   if (question.sort === sort)
     return html`<th scope="col" class="number" aria-sort="descending">${label} <span aria-hidden="true">↓</span>${below}</th>`;
   const title = sort === "growth" ? "Sort by what grew most" : "Sort by what there is most of";
   return html`<th scope="col" class="number"><a href="${addressOf(question, { sort })}" title="${title}">${label}</a>${below}</th>`;
 }
 
-function idRow(line: Line, report: Report): Html {
-  return html`<tr><th scope="row">${titleOf(line, report)}</th>${figureCells(line.sum, report)}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
-    <td>${sparkline(pointsOf(line, report))}</td></tr>`;
+/** `n`: its place among the lines, by which it has the colour of its part of the chart. */
+function idRow(line: Line, report: Report, { isAlike, n }: { isAlike: boolean; n?: number }): Html {
+  const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
+  const figure = html`<td class="number">${figureShown(line.sum, report)}</td>${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+    <td>${sparkline(pointsOf(line.course, report))}</td></tr>`;
+}
+
+/** The colour of a line in the chart: the first ids and what has no id are told apart, the other lines together are the rest. */
+function colourOf({ kind }: Line, n: number): string {
+  if (kind === "none") return "none";
+  return kind === "id" && n < MOST_PARTS ? `s${n + 1}` : "rest";
 }
 
 function titleOf(line: Line, report: Report): Html {
   const { question } = report;
+  if (line.kind === "rest" && question.find === undefined) {
+    const rows = ROWS.find((one) => one > question.rows);
+    const more =
+      rows === undefined
+        ? ""
+        : html` <a href="${addressOf(question, { rows: String(rows) })}">Show ${rows}</a>`;
+    return html`${lineTitle(line, question)}${more}`;
+  }
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
   const id =
@@ -88,7 +113,7 @@ function titleOf(line: Line, report: Report): Html {
       ? ""
       : html` <small class="id" title="${line.id}">${shortId(line.id)}</small>`;
   if (question.by !== "workspace") return html`${shown}${id}`;
-  return html`<a href="${addressOf(question, { workspace: line.id, by: "project" })}">${shown}</a>${id}`;
+  return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
 }
 
 /** By how much it grew, before how much that is of what it was. */
@@ -101,7 +126,7 @@ function growthOf({ isComparable, sum, before }: Line, { question }: Report): Ht
 
 function changeOf({ isComparable, change, before, sum }: Line): Html {
   if (!isComparable)
-    return html`<span class="none" title="only where this range and the one before are complete">–</span>`;
+    return html`<span class="none" title="only where this range and the earlier one are complete">–</span>`;
   if (change === null) return html`${sum.amount === 0n ? "no usage in both" : "new"}`;
   return html`<span title="before: ${amountShown(before.amount)}">${percent(change, { signed: true })}</span>`;
 }
@@ -129,24 +154,52 @@ function stateBadge(figure: Figure): Html {
   return html`<span class="status ${kind}" title="${about}"><span aria-hidden="true">${glyph}</span> <span class="word">${word}</span></span>`;
 }
 
-function pointsOf(line: Line, { buckets }: Report): ChartPoint[] {
-  return buckets.map(({ at }, n) => {
-    const figure = line.course[n] as Figure;
-    const drawn = amountDrawn(figure.amount);
-    return figure.isComplete
-      ? { at, value: drawn, isFinal: figure.isFinal }
-      : { at, value: null, atLeast: drawn, isFinal: false };
-  });
+function pointsOf(course: readonly Figure[], { buckets }: Pick<Report, "buckets">): ChartPoint[] {
+  return buckets.map(({ at }, n) => pointOf(at, course[n] as Figure));
 }
 
-/** The course of the total, and the same figures as a table. */
+function pointOf(at: string, figure: Figure): ChartPoint {
+  const drawn = amountDrawn(figure.amount);
+  return figure.isComplete
+    ? { at, value: drawn, isFinal: figure.isFinal }
+    : { at, value: null, atLeast: drawn, isFinal: false };
+}
+
+/** The course of the total as bars of the first lines, beside that of the earlier range, and the same figures as a table. */
 export function course(report: Report): Html {
-  const { question, total, buckets } = report;
+  const { question, lines, total, buckets, courseBefore } = report;
+  const { range, before } = question;
   const unit = unitOf(report);
-  const label = `${capital(unit)} per ${question.per}, ${question.range.from} to ${question.range.to}`;
+  const label = `${capital(unit)} per ${question.per}, ${range.from} to ${addDays(range.to, -1)}`;
+  const parts = lines.flatMap((line, n) => {
+    const kind = colourOf(line, n);
+    const name = line.kind === "id" ? plainName(line.name ?? line.id ?? "") : lineTitle(line, question);
+    return kind === "rest"
+      ? []
+      : [{ kind, name, values: line.course.map(({ amount }) => amountDrawn(amount)) }];
+  });
+  const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
+  const notes = [
+    ...(isOpen
+      ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
+      : []),
+    ...(courseBefore.length === 0
+      ? []
+      : [
+          html`<li><span class="swatch ghost"></span> grey line: ${before.from} to ${addDays(before.to, -1)}</li>`,
+        ]),
+  ];
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
-      ${timeChart({ points: pointsOf(total, report), width: 960, height: 260, label, unit })}
+      ${timeChart({
+        points: pointsOf(total.course, report),
+        parts: parts.length > 1 ? parts : [],
+        before: courseBefore.map((figure) => pointOf(figure.at, figure)),
+        zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
+        end: range.to,
+        ...{ width: 960, height: 260, label, unit },
+      })}
     </div>
+    ${notes.length === 0 ? "" : html`<ul class="chart-notes">${notes}</ul>`}
     <details class="figures"><summary>The figures of this chart</summary>
     ${table({
       label: "Figures of the chart",
@@ -156,7 +209,8 @@ export function course(report: Report): Html {
         const figure = total.course[n] as Figure;
         return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${figureCells(figure, report)}</tr>`;
       }),
-    })}</details>`;
+    })}</details>
+    <script type="module" src="/assets/chart.js"></script>`;
 }
 
 export function bucketShown(at: string, per: string): string {

@@ -23,7 +23,7 @@ import {
   type UsageQuery,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
-import { course, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
+import { course, headline, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
@@ -75,6 +75,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
       ${measure === "spend_usd" ? notice("info", NO_INVOICE) : ""}
+      <dl class="facts">${headline(report)}</dl>
       ${claims(report)}
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
@@ -178,13 +179,22 @@ export function sinceClose(
   );
 }
 
+function underWay(question: Question): Html {
+  const { range, today } = question;
+  const without =
+    range.from < today
+      ? html` <a href="${addressOf(question, { to: today })}">Leave it out</a>, to compare whole days with earlier ones.`
+      : "";
+  return html`${today} is under way: its figures grow until it ends.${without}`;
+}
+
 const MOST_WORKSPACES = 5;
 
 /** What a reader must know before they believe the figures. */
 function claims(report: Report): Html[] {
   const unpriced = describeUnpricedDays(report.unpriced);
   const { question, gaps, provisional, total, workspaces } = report;
-  const { per, perNote, asked, range, source, by, measure, today } = question;
+  const { per, perNote, asked, range, source, by, measure } = question;
   const notices: Html[] = [];
   if (perNote !== undefined) notices.push(notice("info", perNote));
   if (asked.from < source.dataStart)
@@ -225,8 +235,7 @@ function claims(report: Report): Html[] {
   if (provisional.length > 0) {
     notices.push(notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, per)}.`));
   }
-  if (total.sum.isUnderWay)
-    notices.push(notice("info", `${today} is under way: its figures grow until it ends.`));
+  if (total.sum.isUnderWay) notices.push(notice("info", underWay(question)));
   if (
     measure === "cost" &&
     total.sum.isComplete &&

@@ -323,7 +323,8 @@ test("a month without a price closes without costs only if asked, and has none a
         { sourceId, source: "default", by: "project", workspaceId: null },
         {
           ...{ from: from ?? "", to: to ?? "" },
-          ...{ per: "month", currency, top: 5, masked: false },
+          ...{ per: "month", currency, top: 5, masked: false, sort: "amount" },
+          before: { from: from ?? "", to: from ?? "" },
         },
       ),
     );

@@ -7,6 +7,7 @@ import {
   monthStart,
   monthsAndDays,
   rangeBefore,
+  rangeFrom,
   shortInstant,
 } from "../../../../src/domain/time/days.ts";
 
@@ -49,13 +50,24 @@ test.each([
 });
 
 test.each([
-  ["2026-03-01", "2026-04-01", "2026-02-01"],
-  ["2026-01-01", "2026-04-01", "2025-10-01"],
-  ["2025-12-01", "2027-01-01", "2024-11-01"],
-  ["2026-03-02", "2026-04-01", "2026-01-31"],
-  ["2026-03-01", "2026-03-31", "2026-01-30"],
-])("as long and right before %s to %s begins on %s", (from, to, begins) => {
-  expect(rangeBefore({ from, to })).toEqual({ from: begins, to: from });
+  ["2026-03-01", "2026-04-01", "2026-02-01", "2026-03-01"],
+  ["2026-01-01", "2026-04-01", "2025-10-01", "2026-01-01"],
+  ["2025-12-01", "2027-01-01", "2024-11-01", "2025-12-01"],
+  ["2026-03-02", "2026-04-01", "2026-01-31", "2026-03-02"],
+  // Of a part of a month the same days of the month before, as far as it has them.
+  ["2026-05-01", "2026-05-10", "2026-04-01", "2026-04-10"],
+  ["2026-03-01", "2026-03-31", "2026-02-01", "2026-03-01"],
+])("before %s to %s it is %s to %s", (from, to, start, end) => {
+  expect(rangeBefore({ from, to })).toEqual({ from: start, to: end });
+});
+
+test.each([
+  ["2025-10-01", "2026-10-01", "2026-11-01", "2025-11-01"],
+  ["2025-02-01", "2026-10-01", "2026-12-01", "2025-04-01"],
+  ["2025-02-02", "2026-10-01", "2026-11-01", "2025-03-05"],
+  ["2026-02-01", "2026-10-02", "2026-10-05", "2026-02-04"],
+])("from %s on as long as %s to %s ends with %s", (day, from, to, end) => {
+  expect(rangeFrom(day, { from, to })).toEqual({ from: day, to: end });
 });
 
 test.each([
