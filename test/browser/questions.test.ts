@@ -139,7 +139,9 @@ test("ten questions are answered within two clicks of the first page, as the dat
 
   // Who comes near a limit?
   await begin();
-  expect(await text()).toMatch(/monthly_traces of the organization: (at least )?[\d,]+ of 10 traces/);
+  expect(await text()).toMatch(
+    /Monthly limit of traces, whole organization: (at least )?[\d,]+ of 10 traces/,
+  );
 
   // Load what is missing. The first click shows what is asked for, the second asks.
   await click(page.locator(".notice a"));

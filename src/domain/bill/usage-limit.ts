@@ -28,12 +28,18 @@ export function marksPassed({ percent }: Pick<LimitUse, "percent">): number {
   return percent === null ? 0 : MARKS.filter((mark) => percent >= mark).length;
 }
 
-/** `monthly_traces of workspace Research: 12,000 of 20,000 traces (60 %) in 2026-03. At the pace of ...` */
+/** The kinds that are known; another keeps the platform's word. */
+const LIMITED: Readonly<Record<string, string>> = {
+  monthly_traces: "Monthly limit of traces",
+  monthly_longlived_traces: "Monthly limit of long-lived traces",
+};
+
+/** `Monthly limit of traces, workspace Research: 12,000 of 20,000 traces (60 %) in 2026-03. At the pace of ...` */
 export function describeLimit(use: LimitUse): string {
   const { limitType, value, traces, percent, month, isComplete, isRejecting } = use;
   const whose =
-    use.workspaceId === "(all)" ? "the organization" : `workspace ${use.workspaceName ?? use.workspaceId}`;
-  const name = `${limitType} of ${whose}`;
+    use.workspaceId === "(all)" ? "whole organization" : `workspace ${use.workspaceName ?? use.workspaceId}`;
+  const name = `${LIMITED[limitType] ?? `Limit ${limitType}`}, ${whose}`;
   const rejecting = isRejecting ? " The platform rejects its traces now." : "";
   if (value === null) return `${name}: no limit.${rejecting}`;
   const limit = value.toLocaleString("en-US");

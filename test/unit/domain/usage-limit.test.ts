@@ -22,7 +22,7 @@ test.each([
   expect(marksPassed({ percent })).toBe(marks);
 });
 
-const NAME = "monthly_traces of workspace Research:";
+const NAME = "Monthly limit of traces, workspace Research:";
 test.each<[string, Partial<LimitUse>, string]>([
   [
     "a day on which it is reached",
@@ -62,13 +62,13 @@ test.each<[string, Partial<LimitUse>, string]>([
   [
     "of the organization, without a limit",
     { workspaceId: "(all)", workspaceName: null, value: null, isRejecting: true },
-    "monthly_traces of the organization: no limit. The platform rejects its traces now.",
+    "Monthly limit of traces, whole organization: no limit. The platform rejects its traces now.",
   ],
   ["no limit", { value: null, traces: null, percent: null }, `${NAME} no limit.`],
   [
     "a workspace without a name, and usage that is not known",
     { workspaceName: null, limitType: "seats", traces: null, percent: null },
-    "seats of workspace w: 20,000; its usage is not known here.",
+    "Limit seats, workspace w: 20,000; its usage is not known here.",
   ],
   ["traces without a percentage", { percent: null }, `${NAME} 20,000; its usage is not known here.`],
   [

@@ -9,6 +9,7 @@ import { type ChartPoint, MOST_PARTS, sparkline, timeChart } from "../chart.ts";
 import {
   badge,
   capital,
+  count,
   type Html,
   html,
   money,
@@ -44,8 +45,8 @@ export function figureCells(figure: Figure, report: Report): Html {
   return html`<td class="number">${figureShown(figure, report)}</td><td>${stateBadge(figure)}</td>`;
 }
 
-/** The ids of a range: the first ones, those without an id, the rest and the total. */
-export function idTable(report: Report): Html {
+/** The ids of a range: the first ones, those without an id, the rest and the total. `costs`: of the same ids, in a column beside. */
+export function idTable(report: Report, costs?: Report): Html {
   const { question, lines, total } = report;
   const { range, before, find } = question;
   const one = idWord(question);
@@ -65,12 +66,13 @@ export function idTable(report: Report): Html {
       capital(one),
       sortedHead(question, "amount", html`${capital(unitOf(report))}`),
       ...(isAlike ? [] : ["State"]),
+      ...(costs === undefined ? [] : [numberHead(`Estimated cost, ${unitOf(costs)}`)]),
       numberHead("Share"),
       sortedHead(question, "growth", html`Change`, since),
       "Course",
     ],
-    rows: lines.map((line, n) => idRow(line, report, { isAlike, n })),
-    foot: idRow(total, report, { isAlike }),
+    rows: lines.map((line, n) => idRow(line, report, { isAlike, n, costs })),
+    foot: idRow(total, report, { isAlike, costs }),
   })}`;
 }
 
@@ -83,11 +85,25 @@ function sortedHead(question: Question, sort: Question["sort"], label: Html, bel
 }
 
 /** `n`: its place among the lines, by which it has the colour of its part of the chart. */
-function idRow(line: Line, report: Report, { isAlike, n }: { isAlike: boolean; n?: number }): Html {
+function idRow(
+  line: Line,
+  report: Report,
+  { isAlike, n, costs }: { isAlike: boolean; n?: number; costs: Report | undefined },
+): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`<td class="number">${figureShown(line.sum, report)}</td>${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td>${sparkline(pointsOf(line.course, report))}</td></tr>`;
+}
+
+/** What the ids of a line cost: those of the rest, what the others leave of the total. */
+function costShown(line: Line, { lines }: Report, costs: Report): Html {
+  if (line.kind === "total") return figureShown(costs.total.sum, costs);
+  const costOf = ({ kind, id }: Line) => costs.lines.find((one) => one.kind === kind && one.id === id)?.sum;
+  const named = lines.filter(({ kind }) => kind !== "rest").map((one) => costOf(one)?.amount ?? 0n);
+  const rest = named.reduce((left, one) => left - one, costs.total.sum.amount);
+  const own = line.kind === "rest" ? { ...costs.total.sum, amount: rest } : costOf(line);
+  return own === undefined ? count(null, "no cost is known") : figureShown(own, costs);
 }
 
 /** The colour of a line in the chart: the first ids and what has no id are told apart, the other lines together are the rest. */

@@ -43,20 +43,21 @@ export async function statementOf(
   const { question } = await askedOf(db, query, { source, now: given.now });
   const { from, to } = question.range;
   if (from === to) return undefined;
-  const costs = await askedOf(db, { ...query, measure: "cost" }, { source, now: given.now });
+  // As many lines as there can be, so that each workspace's cost is found beside its traces.
+  const costs = await askedOf(db, { ...query, measure: "cost", rows: "500" }, { source, now: given.now });
   const traces = await reportOf(db, question, given);
-  const reports: Report[] = [traces];
+  const priced: Report[] = [];
   for (const currency of costs.currencies)
-    reports.push(await reportOf(db, { ...costs.question, currency }, given));
+    priced.push(await reportOf(db, { ...costs.question, currency }, given));
   const changed = await changedMonths(db, { sourceId: source.sourceId, from, to });
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,
   );
   return {
-    sums: html`<dl class="facts">${reports.map(headline)}</dl>
+    sums: html`<dl class="facts">${[traces, ...priced].map(headline)}</dl>
       ${changed.map((one) => sinceClose(one, question))}`,
-    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces)}
+    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0])}
       <nav class="presets" aria-label="The same month"><ul>${others}
-        ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question)}">its costs</a></li>`}</ul></nav>`,
+        ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question, { rows: undefined })}">its costs</a></li>`}</ul></nav>`,
   };
 }
