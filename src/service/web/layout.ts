@@ -1,8 +1,12 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { FastifyReply } from "fastify";
 import { describeDuration } from "../../clock.ts";
 import type { Age } from "../replica.ts";
 import { HATCH } from "./chart.ts";
 import { address, type Html, html, instant, notice } from "./parts.ts";
+
+const compressed = promisify<string, Buffer>(gzip);
 
 /** Where the navigation leads. */
 const SCREENS = [
@@ -106,9 +110,11 @@ export async function sendBare(reply: FastifyReply, status: number, page: Page):
   return sendHtml(reply, status, document(title, main));
 }
 
+/** Forms carry a token that differs each time, so their size tells nothing about it. */
 async function sendHtml(reply: FastifyReply, status: number, page: Html): Promise<FastifyReply> {
-  return reply
-    .code(status)
-    .type("text/html; charset=utf-8")
-    .send(String(await page));
+  reply.code(status).type("text/html; charset=utf-8").header("vary", "accept-encoding");
+  const text = String(await page);
+  if (!/\bgzip\b(?!;q=0)/.test(String(reply.request.headers["accept-encoding"] ?? "")))
+    return reply.send(text);
+  return reply.header("content-encoding", "gzip").send(await compressed(text));
 }

@@ -17,7 +17,11 @@ test("the overview says what is trusted, and what to do now with the command for
   const loaded = await pages.get("/");
   expect(loaded.text).toMatch(/Final until \S+, nothing of it is proved yet/);
   await bench.reconcile();
-  expect((await pages.get("/")).text).toMatch(/Final and proved until \d{4}-\d\d-\d\d/);
+  const proved = /Final and proved until \d{4}-\d\d-\d\d/;
+  expect((await pages.get("/")).text).toMatch(proved);
+  const compressed = await fetch(pages.url);
+  expect(compressed.headers.get("content-encoding")).toBe("gzip");
+  expect(await compressed.text()).toMatch(proved);
   await bench.sql(`
     DELETE FROM usage.coverage
     WHERE scope_id = (SELECT min(scope_id) FROM usage.trace_scope WHERE stride = 'day') AND period_start = (SELECT min(period_start) FROM usage.coverage)`);
