@@ -59,7 +59,8 @@ test.each([{ width: 1280 }, { width: 320, javascript: false }])(
     await opened.go(`/usage?by=workspace&from=${from}&to=${to}`);
     const told = await inPage<string[]>(opened.page, "tooltips");
     const rows = await inPage<string[][]>(opened.page, "cells", "details.figures");
-    expect(told).toEqual(
+    // What a figure is made of stands below it.
+    expect(told.map((one) => one.split("\n")[0])).toEqual(
       rows.map(([day, figure, state]) =>
         figure === "not loaded"
           ? `${day}: not fully loaded`
@@ -71,3 +72,43 @@ test.each([{ width: 1280 }, { width: 320, javascript: false }])(
     expect(told.length).toBeGreaterThan(30);
   },
 );
+
+test("a chart is read with the arrow keys, and a range of it is chosen by dragging or by keys", async () => {
+  const { page, go } = await openPage(site.url, { width: 1280 });
+  const [from, to] = [story.month.start, story.month.start + 20 * DAY_MS].map(iso);
+  const begin = () => go(`/usage?by=project&from=${from}&to=${to}`);
+  await begin();
+  const titles = await inPage<string[]>(page, "tooltips");
+  const said = (n: number) => titles[n]?.replaceAll("\n", " · ");
+  const readout = page.locator(".readout");
+  await page.locator(".scroll:has(svg[data-zoom])").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  expect(await readout.textContent()).toBe(said(1));
+  // What it is made of stands in it.
+  expect(said(1)).toMatch(/ traces · .+: [\d,]+/);
+  await page.keyboard.press("Shift+ArrowRight");
+  await page.keyboard.press("Shift+ArrowRight");
+  const days = [1, 3].map((n) => iso(story.month.start + n * DAY_MS));
+  expect(await readout.textContent()).toContain(days.join(" to "));
+  const chosen = () =>
+    [...new URL(page.url()).searchParams].filter(([name]) => name === "from" || name === "to");
+  const wanted = [
+    ["from", days[0]],
+    ["to", iso(story.month.start + 4 * DAY_MS)],
+  ];
+  await Promise.all([page.waitForURL(`**from=${days[0]}**`), page.keyboard.press("Enter")]);
+  expect(chosen()).toEqual(wanted);
+  await begin();
+  const hits = page.locator("svg[data-zoom] .hit");
+  const middle = async (n: number) => {
+    const { x = 0, y = 0, width = 0, height = 0 } = (await hits.nth(n).boundingBox()) ?? {};
+    return [x + width / 2, y + height / 2] as const;
+  };
+  await page.mouse.move(...(await middle(3)));
+  await page.mouse.down();
+  await page.mouse.move(...(await middle(2)));
+  await page.mouse.move(...(await middle(1)));
+  await Promise.all([page.waitForURL(`**from=${days[0]}**`), page.mouse.up()]);
+  expect(chosen()).toEqual(wanted);
+});
