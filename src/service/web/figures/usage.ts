@@ -9,7 +9,7 @@ import { type ChangedMonth, changedMonths } from "../../../store/months/month-ad
 import type { Page } from "../layout.ts";
 import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { courseAsCsv, fileName, idsAsCsv, twins } from "./files.ts";
+import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
 import {
   addressOf,
   COUNTED_WORDS,
@@ -28,25 +28,28 @@ import { course, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
   web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
-  web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
-    // As the page: of one instant, with the sources and prices that the question is about.
-    const report = await inSnapshot(db, async (snapshot) => {
-      const source = sourceOf(query.source, await usageSources(snapshot));
-      const asked = source && (await askedOf(snapshot, query, { source, now }));
-      if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded)
-        throw nothingToWrite();
-      const refusal = refusalOf(asked.question);
-      if (refusal !== undefined) throw tooLong(refusal);
-      return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
-    });
-    const table = query.table ?? "ids";
+  web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
+    const report = await reportForFile(context);
+    const table = context.query.table ?? "ids";
     return (
-      reply
+      context.reply
         .type("text/csv; charset=utf-8")
-        .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
+        .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
         // Excel reads UTF-8 only after a byte order mark.
-        .send(`\uFEFF${table === "ids" ? idsAsCsv(report) : courseAsCsv(report)}`)
+        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : courseLines(report))}`)
     );
+  });
+}
+
+/** As the page: of one instant, with the sources and prices that the question is about. */
+async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
+  return inSnapshot(db, async (snapshot) => {
+    const source = sourceOf(query.source, await usageSources(snapshot));
+    const asked = source && (await askedOf(snapshot, query, { source, now }));
+    if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
+    const refusal = refusalOf(asked.question);
+    if (refusal !== undefined) throw tooLong(refusal);
+    return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
   });
 }
 
