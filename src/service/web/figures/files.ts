@@ -9,17 +9,17 @@ import type { Question } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
 import { bucketShown, lineTitle, stateWord, unitOf } from "./tables.ts";
 
-/** A cell: a number, an exact decimal, or the beginning of an hour, day or month is kept as such; null is empty. */
-type Cell = string | number | null | { readonly decimal: string } | Time;
+/** A cell: a number, an exact decimal or a time is kept as such; null is empty. */
+export type Cell = string | number | null | { readonly decimal: string } | Time;
 
 interface Time {
-  /** A day, or the instant of an hour. */
+  /** A day or an instant, to the hour, day or month that it begins, or to the second. */
   readonly at: string;
-  readonly per: Per;
+  readonly per: Per | "second";
 }
 
 /** What a file holds, whatever its form. */
-interface Table {
+export interface Table {
   readonly header: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 }
@@ -88,7 +88,7 @@ export function courseLines(report: Report): Table {
   };
 }
 
-function dayCell(at: string): Cell {
+export function dayCell(at: string): Cell {
   return { at, per: "day" };
 }
 
@@ -106,7 +106,7 @@ function namesOf(line: Line, { question }: Report): Cell[] {
 }
 
 /** The sum if all of it is loaded, what is loaded of it, and where it stands. */
-function cellsOf(figure: Figure): [Cell, Cell, string] {
+export function cellsOf(figure: Figure): [Cell, Cell, string] {
   const decimal = { decimal: amountText(figure.amount) };
   const isNothing = !figure.isComplete && figure.amount === 0n;
   return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];

@@ -14,16 +14,19 @@ import {
   addressOf,
   COUNTED_WORDS,
   idWord,
+  NO_INVOICE,
   type Question,
   questionForm,
   questionOf,
   refusalOf,
   sourceOf,
+  titleOf,
   USAGE_QUERY,
   type UsageQuery,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
 import { course, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
+import { workbookOf } from "./workbook.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
@@ -39,6 +42,15 @@ export function addUsage(web: Web): void {
         .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : courseLines(report))}`)
     );
   });
+  web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
+    const { now, who, reply } = context;
+    const report = await reportForFile(context);
+    const workbook = await workbookOf(report, { now, masked: who.role === "viewer" });
+    return reply
+      .type("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
+      .header("content-disposition", `attachment; filename="${fileName(report, "xlsx")}"`)
+      .send(workbook);
+  });
 }
 
 /** As the page: of one instant, with the sources and prices that the question is about. */
@@ -53,15 +65,12 @@ async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknow
   });
 }
 
-const NO_INVOICE =
-  "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
-
 async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
   if (source === undefined) return { title: "Usage", body: noSource() };
   const { question, currencies } = await askedOf(db, query, { source, now });
-  const title = question.measure === "cost" ? "Estimated costs" : "Usage";
+  const title = titleOf(question);
   const form = questionForm(question, { sources, currencies });
   if (question.range.from === question.range.to) return { title, body: html`${form}${nothingYet(question)}` };
   const refusal = refusalOf(question);
@@ -82,8 +91,9 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}
-      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
-        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
+      <p>Take it along: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
+        <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
+        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of its course</a></p>
       ${twins(question, { masked })}
       ${hours === undefined ? "" : heatMap(hours)}`;
   return { title, body };
