@@ -116,11 +116,9 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       reply,
     };
   };
-  type Asked = Pick<Context<unknown, unknown>, "request" | "reply" | "now" | "age" | "who">;
-  const send = ({ request, reply, now, age, who }: Asked, page: Page) => {
-    const [path = "", query] = request.url.split("?");
-    const source = new URLSearchParams(query).get("source") ?? undefined;
-    return sendPage(reply, page, { path, source, asOf: age?.asOf ?? now, age, who, canLogOut });
+  type Asked = Pick<Context<unknown, unknown>, "reply" | "now" | "age" | "who">;
+  const send = ({ reply, now, age, who }: Asked, page: Page) => {
+    return sendPage(reply, page, { asOf: age?.asOf ?? now, age, who, canLogOut });
   };
   const shown = <C extends { readonly db: Database }, T>(
     { oneInstant = false }: { readonly oneInstant?: boolean },
