@@ -119,7 +119,7 @@ test("ten questions are answered within two clicks of the first page, as the dat
   // Take it to Excel.
   await begin();
   await click(link("Usage and costs").last());
-  const file = await page.request.get((await link("This table as CSV").getAttribute("href")) ?? "");
+  const file = await page.request.get((await link("CSV of this table").getAttribute("href")) ?? "");
   clicks++;
   expect(clicks).toBe(2);
   const { traces } = await one<{ traces: number }>(

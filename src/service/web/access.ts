@@ -6,18 +6,20 @@ import type { Config } from "../../config/config.ts";
 import { printableLine } from "../../printable.ts";
 import { WrongTries } from "../http/wrong-tries.ts";
 import { sendBare } from "./layout.ts";
-import { html } from "./parts.ts";
+import { address, html, notice } from "./parts.ts";
 import type { EndedSessions } from "./sessions.ts";
 
 const WITHOUT_LOGIN = new Set(["/login", "/logout"]);
 
-/** Lets a request pass if whoever sent it may look. What passed is known by `whoSent`. */
+/** Lets a request pass if whoever sent it may look. Returns who that is; undefined for what needs no login, such as a style. */
 export function addGuard(
   app: FastifyInstance,
   given: Login & { readonly sessions: EndedSessions },
-): (request: FastifyRequest) => Who {
+): (request: FastifyRequest) => Who | undefined {
   const { access, sessions } = given;
   const known = new WeakMap<FastifyRequest, Who>();
+  /** Forms of those whose login ended. Nobody is known for them, so no handler of a form would go on. */
+  const unsent = new WeakSet<FastifyRequest>();
   app.addHook("onRequest", async (request, reply) => {
     // One way to write an address: an absolute one would name a host of its own.
     const [path = ""] = request.url.split("?");
@@ -34,15 +36,34 @@ export function addGuard(
       known.set(request, who);
       return;
     }
-    const isPage = request.method === "GET" && String(request.headers.accept ?? "").includes("text/html");
-    if (isPage) return reply.redirect(`/login?next=${encodeURIComponent(request.url)}`, 303);
-    return sendBare(reply, 401, LOG_IN);
+    const isBrowser = String(request.headers.accept ?? "").includes("text/html");
+    if (isBrowser && request.method === "GET")
+      return reply.redirect(address("/login", { next: request.url }), 303);
+    if (!isBrowser || request.method !== "POST") return sendBare(reply, 401, LOG_IN);
+    // Where the form lies depends on its fields, which are not read yet.
+    unsent.add(request);
   });
-  return (request) => {
-    const who = known.get(request);
-    if (who === undefined) throw new Error("a request passed the guard unseen");
-    return who;
-  };
+  app.addHook("preHandler", async (request, reply) => {
+    if (!unsent.has(request)) return;
+    return reply.redirect(address("/login", { next: pageOfForm(request), unsent: "yes" }), 303);
+  });
+  return (request) => known.get(request);
+}
+
+/**
+ * The page that a form was sent from, filled as far as its address can: that of the browser's Referer. A page that a form answered
+ * with has no address of its own; then it is the page at the form's path, with those fields that its address takes.
+ */
+function pageOfForm({ url, headers, body, routeOptions }: FastifyRequest): string {
+  const [path = ""] = url.split("?");
+  const referer = headers.referer ?? "";
+  const from = URL.canParse(referer) ? new URL(referer) : undefined;
+  const isOwn = from !== undefined && from.hostname === hostnameOf(headers.host);
+  if (isOwn && (from.search !== "" || from.pathname !== path)) return `${from.pathname}${from.search}`;
+  const { addressFields } = routeOptions.config;
+  if (addressFields === undefined) return "/";
+  const given = (body ?? {}) as Record<string, string | string[] | undefined>;
+  return address(path, Object.fromEntries(addressFields.map((field) => [field, given[field]])));
 }
 
 /** A request that changes something and that another site's page sent, as a browser says. */
@@ -70,6 +91,8 @@ const LOG_IN = {
   body: html`<p>Nothing was changed. <a href="/login">Log in</a>, and do it again.</p>`,
 };
 
+const UNSENT = "Your login has ended, so nothing was changed. Log in, and send the form again.";
+
 const TOO_MANY_TRIES = {
   title: "Too many tries",
   body: html`<p>Ten tokens from your address were wrong. <a href="/login">Try again</a> in a minute.</p>`,
@@ -77,7 +100,7 @@ const TOO_MANY_TRIES = {
 
 const bodySchema = z.object({
   token: z.string().max(1_000).catch(""),
-  next: z.string().max(2_000).catch("/"),
+  next: z.string().max(8_000).catch("/"),
 });
 
 /** `/login` and `/logout`, where tokens are set. */
@@ -87,9 +110,13 @@ export function addLogin(
 ): void {
   const { access, clock, sessions } = given;
   const wrong = new WrongTries(clock);
-  app.get<{ Querystring: { next?: unknown } }>("/login", async (request, reply) =>
-    sendBare(reply, 200, { title: "Log in", body: form(pathOf(String(request.query.next ?? "/"))) }),
-  );
+  app.get<{ Querystring: { next?: unknown; unsent?: unknown } }>("/login", async ({ query }, reply) => {
+    const said = query.unsent === undefined ? "" : notice("warn", UNSENT);
+    return sendBare(reply, 200, {
+      title: "Log in",
+      body: html`${said}${form(pathOf(String(query.next ?? "/")))}`,
+    });
+  });
   app.post("/login", async (request, reply) => {
     if (wrong.areTooMany(request.ip)) return sendBare(reply, 429, TOO_MANY_TRIES);
     const { token, next } = bodySchema.parse(request.body ?? {});
@@ -177,10 +204,14 @@ function isLoopback(host: string): boolean {
  * read what is open there.
  */
 function isOwnHost(header: string | undefined): boolean {
-  const url = `http://${header ?? ""}/`;
-  if (!URL.canParse(url)) return false;
-  const { hostname } = new URL(url);
+  const hostname = hostnameOf(header) ?? "";
   return isLoopback(hostname.replace(/^\[|\]$/g, "")) || hostname.endsWith(".localhost");
+}
+
+/** Of a Host header. */
+function hostnameOf(header: string | undefined): string | undefined {
+  const url = `http://${header ?? ""}/`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 /** In the same time whatever the token: digests have one length. */

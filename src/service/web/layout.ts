@@ -26,21 +26,36 @@ export interface Page {
   readonly status?: number;
 }
 
-interface Frame {
-  /** Path of the page, for the navigation. */
-  readonly path: string;
-  /** The source that the page is about, which the next page is about too. */
-  readonly source: string | undefined;
-  /** Postgres's clock, epoch milliseconds. */
-  readonly asOf: number;
-  /** Of a page from a replica. */
-  readonly age?: Age | undefined;
+/** Who looks at a page. */
+export interface Viewed {
   readonly who: { readonly role: string; readonly name: string | null };
   /** Whether somebody logged in, and can log out. */
   readonly canLogOut: boolean;
 }
 
-function layout(page: Page, { path, source, asOf, age, who, canLogOut }: Frame): Html {
+interface Frame extends Viewed {
+  /** Postgres's clock, epoch milliseconds. Undefined: nothing was read. */
+  readonly asOf?: number;
+  /** Of a page from a replica. */
+  readonly age?: Age | undefined;
+  /** Whether the address names a source that does not exist. */
+  readonly isSourceUnknown?: boolean;
+}
+
+/** Where a page lies: for the navigation, which leads to pages of the same source. */
+interface Place {
+  readonly path: string;
+  readonly source: string | undefined;
+}
+
+function placeOf(url: string): Place {
+  const [path = "", query] = url.split("?");
+  const source = new URLSearchParams(query).get("source") ?? "";
+  return { path, source: /^[a-z][a-z0-9_-]{0,62}$/.test(source) ? source : undefined };
+}
+
+function layout(page: Page, { path, source }: Place, frame: Frame): Html {
+  const { asOf, age, who, canLogOut, isSourceUnknown } = frame;
   const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
   return document(
     page.title,
@@ -48,12 +63,12 @@ function layout(page: Page, { path, source, asOf, age, who, canLogOut }: Frame):
       <p class="product"><a href="/">usage-etl</a></p>
       <nav aria-label="Screens"><ul>${SCREENS.map(
         ([to, label]) =>
-          html`<li><a href="${to === "/" ? to : address(to, { source: source || undefined })}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
+          html`<li><a href="${to === "/" ? to : address(to, isSourceUnknown ? {} : { source })}" ${isHere(to) ? html`aria-current="page"` : ""}>${label}</a></li>`,
       )}</ul></nav>
     </header>
     <main id="content" tabindex="-1">
       <h1>${page.title}</h1>
-      ${asOfLine(asOf, age)}
+      ${asOf === undefined ? "" : asOfLine(asOf, age)}
       ${page.body}
     </main>
     <footer>
@@ -99,7 +114,8 @@ ${body}
 }
 
 export async function sendPage(reply: FastifyReply, page: Page, frame: Frame): Promise<FastifyReply> {
-  return sendHtml(reply, page.status ?? 200, layout(page, frame));
+  const place = placeOf(reply.request.url);
+  return sendHtml(reply, page.status ?? 200, layout(page, place, frame));
 }
 
 /** Sends a page without navigation: for those who may not look yet. */

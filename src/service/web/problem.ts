@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EtlError, UnreachableError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
-import { sendBare } from "./layout.ts";
+import { type Page, sendBare, sendPage, type Viewed } from "./layout.ts";
 import { html, notice, prose } from "./parts.ts";
 
 interface Problem {
@@ -26,16 +26,25 @@ const POSTGRES_AWAY: Omit<Problem, "message"> = {
   code: "postgres_unreachable",
 };
 
-/** Shows what went wrong as a page that leads on. Undefined: the path is unknown. */
+/**
+ * Shows what went wrong as a page that leads on. `error` undefined: the path is unknown. `viewed` undefined: nobody is logged in,
+ * so the page has no navigation. It reads nothing: Postgres may be away.
+ */
 export async function sendProblem(
   error: unknown,
-  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Logger },
+  given: { request: FastifyRequest; reply: FastifyReply; log: Logger; viewed: Viewed | undefined },
 ): Promise<FastifyReply> {
+  const { request, reply, log, viewed } = given;
+  const isSourceUnknown = error instanceof EtlError && error.code === "source_unknown";
+  const send = (status: number, page: Page) =>
+    viewed === undefined
+      ? sendBare(reply, status, page)
+      : sendPage(reply, { ...page, status }, { ...viewed, isSourceUnknown });
   if (error instanceof EtlError && error.code === "source_unloaded" && request.method === "GET") {
     // Before the first sync that is no mistake of who looks.
     const body = html`${notice("info", html`<p>${prose(error.message)}</p><p>${prose(error.next)}</p>`)}
       <p><a href="/">Go to the overview</a></p>`;
-    return sendBare(reply, 200, { title: "Nothing is loaded yet", body });
+    return send(200, { title: "Nothing is loaded yet", body });
   }
   const problem = error === undefined ? NOT_FOUND : problemOf(error);
   const { status, title, message, next, code } = problem;
@@ -46,7 +55,7 @@ export async function sendProblem(
   const body = html`${notice(status >= 500 ? "bad" : "warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`)}
     <p class="code">Code: <code>${code}</code></p>
     <p><a href="/">Go to the overview</a></p>`;
-  return sendBare(reply, status, { title, body });
+  return send(status, { title, body });
 }
 
 function problemOf(error: unknown): Problem {

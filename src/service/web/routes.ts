@@ -83,6 +83,13 @@ interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
 /** How a screen adds itself to the pages. */
 export type Web = ReturnType<typeof routesOf>;
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Of a form: the fields that the page at its path takes by its address. */
+    readonly addressFields?: readonly string[] | undefined;
+  }
+}
+
 interface Around {
   readonly services: WebServices;
   readonly whoSent: (request: FastifyRequest) => Who;
@@ -116,11 +123,9 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       reply,
     };
   };
-  type Asked = Pick<Context<unknown, unknown>, "request" | "reply" | "now" | "age" | "who">;
-  const send = ({ request, reply, now, age, who }: Asked, page: Page) => {
-    const [path = "", query] = request.url.split("?");
-    const source = new URLSearchParams(query).get("source") ?? undefined;
-    return sendPage(reply, page, { path, source, asOf: age?.asOf ?? now, age, who, canLogOut });
+  type Asked = Pick<Context<unknown, unknown>, "reply" | "now" | "age" | "who">;
+  const send = ({ reply, now, age, who }: Asked, page: Page) => {
+    return sendPage(reply, page, { asOf: age?.asOf ?? now, age, who, canLogOut });
   };
   const shown = <C extends { readonly db: Database }, T>(
     { oneInstant = false }: { readonly oneInstant?: boolean },
@@ -133,6 +138,9 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
     return replica.read({ primary, mayBeOld }, work);
   };
 
+  /** What the address of a page may hold, by path. */
+  const fieldsOf = new Map<string, readonly string[]>();
+
   return {
     /** A page at a path. It changes nothing. */
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
@@ -140,6 +148,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       schemas: Reads<Q, P>,
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
     ): void {
+      if (schemas.query instanceof z.ZodObject) fieldsOf.set(path, Object.keys(schemas.query.shape));
       app.get(path, async (request, reply) => {
         const [context, page] = await reading(schemas.mayBeOld === true, async (from) => {
           const context = await contextOf(schemas, { request, reply }, from);
@@ -171,6 +180,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       app.post(
         path,
         {
+          config: { addressFields: fieldsOf.get(path) },
           preHandler: [
             async (request: FastifyRequest) => {
               if (whoSent(request).role !== "operator") throw viewersOnlyLook();

@@ -5,7 +5,7 @@ import formbody from "@fastify/formbody";
 import helmet from "@fastify/helmet";
 import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { accessOf, addGuard, addLogin } from "./access.ts";
 import { addOverview } from "./activity/overview.ts";
 import { addTimeline } from "./activity/timeline.ts";
@@ -53,7 +53,13 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(cookie, { secret: access.key });
     await pages.register(formbody, { bodyLimit: LARGEST_FORM });
     const sessions = new EndedSessions({ store: services.store.db, reader: services.reader });
-    const whoSent = addGuard(pages, { access, clock, userHeader: config.webUserHeader, sessions });
+    const whoLooks = addGuard(pages, { access, clock, userHeader: config.webUserHeader, sessions });
+    const whoSent = (request: FastifyRequest) => {
+      const who = whoLooks(request);
+      if (who === undefined) throw new Error("a request passed the guard unseen");
+      return who;
+    };
+    const canLogOut = access.kind === "tokens";
     await pages.register(csrf, {
       cookieKey: "usage_etl_form",
       cookieOpts: { path: "/", httpOnly: true, sameSite: "lax", signed: true },
@@ -64,11 +70,16 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     await pages.register(statics, { root: ASSETS, prefix: "/assets/", cacheControl: false });
     // Some browsers ask for it whatever a page names.
     pages.get("/favicon.ico", async (_, reply) => reply.sendFile("icon.svg"));
-    pages.setErrorHandler(async (error, request, reply) => sendProblem(error, { request, reply, log }));
-    pages.setNotFoundHandler(async (request, reply) => sendProblem(undefined, { request, reply, log }));
+    const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+      const who = whoLooks(request);
+      const viewed = who && { who, canLogOut };
+      return sendProblem(error, { request, reply, log, viewed });
+    };
+    pages.setErrorHandler(answer);
+    pages.setNotFoundHandler((request, reply) => answer(undefined, request, reply));
     if (access.kind === "tokens") addLogin(pages, { access, clock, sessions });
 
-    const web = routesOf(pages, { services, whoSent, sessions, canLogOut: access.kind === "tokens" });
+    const web = routesOf(pages, { services, whoSent, sessions, canLogOut });
     addOverview(web);
     addCoverage(web);
     addCell(web);

@@ -105,9 +105,10 @@ test("whoever has no valid cookie is led to the login page and back, never to an
     303,
     "/login?next=%2Fusage%3Fby%3Dproject%26from%3D2026-01-05",
   ]);
-  // A program gets no login page, and a change is not repeated after the login.
+  // A program gets no login page, nor does its form.
   expect((await pages.get("/", { accept: "application/json" })).status).toBe(401);
-  expect((await pages.post("/backfills", { from: "2026-01-05" })).status).toBe(401);
+  const program = { headers: { accept: "*/*" } };
+  expect((await pages.post("/backfills/new", { from: "2026-01-05" }, program)).status).toBe(401);
 
   const form = (await pages.get(asked.headers.location as string)).text;
   expect(form).toContain(`value="/usage?by=project&amp;from=2026-01-05"`);

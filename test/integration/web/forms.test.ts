@@ -77,7 +77,7 @@ test("a missing, made-up, foreign or stolen token changes nothing", async () => 
   ]);
   // A session that ended takes its forms with it.
   await ben.post("/logout");
-  expect((await ben.post(`${PAGE}/pause`, { _csrf: bensToken })).status).toBe(401);
+  expect((await ben.post(`${PAGE}/pause`, { _csrf: bensToken })).headers.location).toMatch(/^\/login/);
 
   // Who only looks has no form. Another's token does not help.
   expect((await viewer.get(PAGE)).text).not.toMatch(FIELD);
@@ -111,4 +111,53 @@ test("on this machine, without a login, a form needs its page's token and a name
     expect((await fetch(`${pages.url}${PAGE}/pause`, { method })).status).toBe(404);
   expect((await pages.get(`${PAGE}/pause`)).status).toBe(404);
   expect((await pages.post("/backfills/4711/pause", {}, { from: PAGE })).status).toBe(404);
+});
+
+test("whoever sends a form after their login ended comes back to its page, filled as it was, and nothing is done", async () => {
+  const { browser, state, actions } = await serve(TOKENS);
+  const pages = await browser();
+  await pages.post("/login", { token: OPERATOR });
+  const [, token = ""] = FIELD.exec((await pages.get(PAGE)).text) ?? [];
+  await pages.post("/logout");
+  const asked = "from=2026-01-05&to=2026-01-07&stride=day&group_by=project&group_by=user";
+  const fields = {
+    ...{ from: "2026-01-05", to: "2026-01-07", stride: "day", group_by: ["project", "user"] },
+    ...{ _csrf: token, digest: "d".repeat(64), shown_at: "1", windows: "w".repeat(100_000) },
+  };
+  const address = (path: string) => `${pages.url}${path}`;
+  const cases: [path: string, referer: string | undefined, page: string][] = [
+    ["/backfills/new", address(`/backfills/new?${asked}`), `/backfills/new?${asked}`],
+    // A page that a form answered with: its address holds no fields.
+    ["/backfills/new", address("/backfills/new"), `/backfills/new?${asked}`],
+    ["/backfills/new", undefined, `/backfills/new?${asked}`],
+    ["/backfills/new", "https://evil.example/backfills/new?from=2020-01-01", `/backfills/new?${asked}`],
+    ["/backfills/new", "no address", `/backfills/new?${asked}`],
+    ["/cell", undefined, `/cell?${asked.replace(/(from.*)&(stride=day)&(.*)/, "$2&$1&$3")}`],
+    ["/months/2026-01/close", address("/months/2026-01?source=default"), "/months/2026-01?source=default"],
+    [`${PAGE}/pause`, address(PAGE), PAGE],
+    [`${PAGE}/pause`, undefined, "/"],
+    [`${PAGE}/pause`, "https://evil.example/backfills/1", "/"],
+    ["/nowhere", undefined, "/"],
+  ];
+  for (const [path, referer, page] of cases) {
+    const headers = referer === undefined ? {} : { referer };
+    const answer = await pages.post(path, fields, { headers });
+    const to = new URL(String(answer.headers.location), pages.url);
+    const next = to.searchParams.get("next") ?? "";
+    const queryOf = (one: string) => [...new URL(one, pages.url).searchParams].sort();
+    expect([path, referer, answer.status, to.pathname, next.split("?")[0], queryOf(next)]).toEqual([
+      ...[path, referer, 303, "/login", page.split("?")[0], queryOf(page)],
+    ]);
+    expect(String(answer.headers.location)).not.toMatch(/_csrf|digest|windows/);
+  }
+  // The way that a browser goes.
+  const sent = await pages.post("/backfills/new", fields);
+  const login = await pages.get(String(sent.headers.location));
+  expect(login.text).toContain("Your login has ended, so nothing was changed.");
+  const [, next = ""] = /name="next" value="([^"]*)"/.exec(login.text) ?? [];
+  const done = await pages.post("/login", { token: OPERATOR, next: next.replaceAll("&amp;", "&") });
+  const { text } = await pages.get(String(done.headers.location));
+  expect(text).toMatch(/name="from" value="2026-01-05|value="2026-01-05[^"]*"[^>]*name="from"/);
+  expect(text).toMatch(/name="group_by" value="user"[^>]*checked/);
+  expect([await state(), await actions()]).toEqual(["running", []]);
 });

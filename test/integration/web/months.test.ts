@@ -53,6 +53,10 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   expect(open.status).toBe(200);
   expect(textOf(open.text)).toContain(`${month.name} is open: 24 daily figures keep it so.`);
   expect(open.text).not.toContain(`href="${path}/close`);
+  const [, file = ""] = /href="(\/usage\.xlsx[^"]*)"/.exec(open.text) ?? [];
+  expect((await pages.get(file.replaceAll("&amp;", "&"))).headers["content-disposition"]).toContain(
+    `usage-default-traces-by-workspace-${month.name}-01-to-${new Date(month.end).toISOString().slice(0, 10)}.xlsx`,
+  );
   // What is not loaded, and what has no price, is on the bill.
   expect(textOf(open.text)).toMatch(
     /Bill .* Traces [\d,]+ – – no price Traces – – – 2 of 6 workspace days are not loaded .*Total: not known\./,

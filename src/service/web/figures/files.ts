@@ -3,72 +3,94 @@ import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
 import { coreSchemaOf, DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
 import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
+import type { Per } from "../../../store/figures/records.ts";
 import { type Html, html, twin } from "../parts.ts";
 import type { Question } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
 import { bucketShown, lineTitle, stateWord, unitOf } from "./tables.ts";
 
+/** A cell: a number, an exact decimal or a time is kept as such; null is empty. */
+export type Cell = string | number | null | { readonly decimal: string } | Time;
+
+interface Time {
+  /** A day or an instant, to the hour, day or month that it begins, or to the second. */
+  readonly at: string;
+  readonly per: Per | "second";
+}
+
+/** What a file holds, whatever its form. */
+export interface Table {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
 /** Columns of a figure: the sum, empty unless all of it is loaded; what is loaded of it; and where it stands. */
 const FIGURE = (name: string) => [name, `${name}_loaded`, "state"];
 
-export function fileName({ question }: Report, table: "ids" | "time"): string {
+export function fileName(
+  { question }: Report,
+  ending: "csv" | "xlsx",
+  table: "ids" | "time" = "ids",
+): string {
   const { measure, by, asked } = question;
   const safe = question.source.slug.replace(/[^\w.-]/g, "_");
-  return `usage-${safe}-${measure}-by-${by}-${asked.from}-to-${asked.to}${table === "time" ? "-course" : ""}.csv`;
+  return `usage-${safe}-${measure}-by-${by}-${asked.from}-to-${asked.to}${table === "time" ? "-course" : ""}.${ending}`;
 }
 
 /** The lines of the table, with the same names and numbers. */
-export function idsAsCsv(report: Report): string {
+export function idLines(report: Report): Table {
   const { question, lines, total } = report;
   const { before } = question;
-  const header = [
-    "source_id",
-    "from",
-    "to",
-    "by",
-    "id",
-    "name",
-    ...FIGURE(columnOf(report)),
-    "share_percent",
-    "change_percent",
-    "before_from",
-    "before_to",
-    `before_${columnOf(report)}`,
-  ];
-  return csv(
-    header,
-    [...lines, total].map((line) => [
+  return {
+    header: [
+      "source_id",
+      "from",
+      "to",
+      "by",
+      "id",
+      "name",
+      ...FIGURE(columnOf(report)),
+      "share_percent",
+      "change_percent",
+      "before_from",
+      "before_to",
+      `before_${columnOf(report)}`,
+    ],
+    rows: [...lines, total].map((line) => [
       question.source.slug,
-      question.range.from,
-      question.range.to,
+      dayCell(question.range.from),
+      dayCell(question.range.to),
       question.by,
       ...namesOf(line, report),
       ...cellsOf(line.sum),
       line.share,
       line.change,
-      before.from,
-      before.to,
+      dayCell(before.from),
+      dayCell(before.to),
       line.before.isComplete ? { decimal: amountText(line.before.amount) } : null,
     ]),
-  );
+  };
 }
 
 /** The same lines by bucket. */
-export function courseAsCsv(report: Report): string {
+export function courseLines(report: Report): Table {
   const { question, lines, total, buckets } = report;
-  const header = ["source_id", question.per, "by", "id", "name", ...FIGURE(columnOf(report))];
-  return csv(
-    header,
-    buckets.flatMap(({ at }, n) =>
+  return {
+    header: ["source_id", question.per, "by", "id", "name", ...FIGURE(columnOf(report))],
+    rows: buckets.flatMap(({ at }, n) =>
       [...lines, total].map((line) => [
         question.source.slug,
-        bucketShown(at, question.per),
+        { at, per: question.per },
         question.by,
         ...namesOf(line, report),
         ...cellsOf(line.course[n] as Figure),
       ]),
     ),
-  );
+  };
+}
+
+export function dayCell(at: string): Cell {
+  return { at, per: "day" };
 }
 
 function columnOf(report: Report): string {
@@ -84,23 +106,22 @@ function namesOf(line: Line, { question }: Report): Cell[] {
   return [isNamed ? `(${line.kind})` : null, lineTitle(line, question)];
 }
 
-function cellsOf(figure: Figure): Cell[] {
+/** The sum if all of it is loaded, what is loaded of it, and where it stands. */
+export function cellsOf(figure: Figure): [Cell, Cell, string] {
   const decimal = { decimal: amountText(figure.amount) };
   const isNothing = !figure.isComplete && figure.amount === 0n;
   return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];
 }
 
-/** A cell: a number or an exact decimal is written as it is, null is empty. */
-type Cell = string | number | bigint | null | { readonly decimal: string };
-
 /** RFC 4180 with `\n`, as the command `export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
-function csv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+export function asCsv({ header, rows }: Table): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
 }
 
 function written(cell: Cell): string {
   if (cell === null) return "";
-  if (typeof cell !== "string") return typeof cell === "object" ? cell.decimal : String(cell);
+  if (typeof cell === "number") return String(cell);
+  if (typeof cell === "object") return "at" in cell ? bucketShown(cell.at, cell.per) : cell.decimal;
   const guarded = FORMULA_SIGNS.some((sign) => cell.startsWith(sign)) ? `'${cell}` : cell;
   return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }

@@ -252,6 +252,14 @@ export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   evaluated_traces: "evaluated traces",
 };
 
+/** What to know of money that the platform computes. */
+export const NO_INVOICE =
+  "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
+
+export function titleOf({ measure }: Pick<Question, "measure">): string {
+  return measure === "cost" ? "Estimated costs" : "Usage";
+}
+
 /** What an id stands for. A "project" of other usage than traces is none of the projects that have traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
   const dimension = measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);

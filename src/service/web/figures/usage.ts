@@ -9,56 +9,68 @@ import { type ChangedMonth, changedMonths } from "../../../store/months/month-ad
 import type { Page } from "../layout.ts";
 import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { courseAsCsv, fileName, idsAsCsv, twins } from "./files.ts";
+import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
 import {
   addressOf,
   COUNTED_WORDS,
   idWord,
+  NO_INVOICE,
   type Question,
   questionForm,
   questionOf,
   refusalOf,
   sourceOf,
+  titleOf,
   USAGE_QUERY,
   type UsageQuery,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
 import { course, headline, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
+import { workbookOf } from "./workbook.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
   web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
-  web.file("/usage.csv", { query: USAGE_QUERY }, async ({ db, query, now, who, reply }) => {
-    // As the page: of one instant, with the sources and prices that the question is about.
-    const report = await inSnapshot(db, async (snapshot) => {
-      const source = sourceOf(query.source, await usageSources(snapshot));
-      const asked = source && (await askedOf(snapshot, query, { source, now }));
-      if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded)
-        throw nothingToWrite();
-      const refusal = refusalOf(asked.question);
-      if (refusal !== undefined) throw tooLong(refusal);
-      return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
-    });
-    const table = query.table ?? "ids";
+  web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
+    const report = await reportForFile(context);
+    const table = context.query.table ?? "ids";
     return (
-      reply
+      context.reply
         .type("text/csv; charset=utf-8")
-        .header("content-disposition", `attachment; filename="${fileName(report, table)}"`)
+        .header("content-disposition", `attachment; filename="${fileName(report, "csv", table)}"`)
         // Excel reads UTF-8 only after a byte order mark.
-        .send(`\uFEFF${table === "ids" ? idsAsCsv(report) : courseAsCsv(report)}`)
+        .send(`\uFEFF${asCsv(table === "ids" ? idLines(report) : courseLines(report))}`)
     );
+  });
+  web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
+    const { now, who, reply } = context;
+    const report = await reportForFile(context);
+    const workbook = await workbookOf(report, { now, masked: who.role === "viewer" });
+    return reply
+      .type("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
+      .header("content-disposition", `attachment; filename="${fileName(report, "xlsx")}"`)
+      .send(workbook);
   });
 }
 
-const NO_INVOICE =
-  "The platform computes this from model prices. No invoice has it, and no bill here counts it.";
+/** As the page: of one instant, with the sources and prices that the question is about. */
+async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
+  return inSnapshot(db, async (snapshot) => {
+    const source = sourceOf(query.source, await usageSources(snapshot));
+    const asked = source && (await askedOf(snapshot, query, { source, now }));
+    if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
+    const refusal = refusalOf(asked.question);
+    if (refusal !== undefined) throw tooLong(refusal);
+    return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
+  });
+}
 
 async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
   const sources = await usageSources(db);
   const source = sourceOf(query.source, sources);
   if (source === undefined) return { title: "Usage", body: noSource() };
   const { question, currencies } = await askedOf(db, query, { source, now });
-  const title = question.measure === "cost" ? "Estimated costs" : "Usage";
+  const title = titleOf(question);
   const form = questionForm(question, { sources, currencies });
   if (question.range.from === question.range.to) return { title, body: html`${form}${nothingYet(question)}` };
   const refusal = refusalOf(question);
@@ -80,8 +92,9 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}
-      <p><a href="${addressOf(question, {}, "/usage.csv")}">This table as CSV</a> ·
-        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">Its course as CSV</a></p>
+      <p>Take it along: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
+        <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
+        <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of its course</a></p>
       ${twins(question, { masked })}
       ${hours === undefined ? "" : heatMap(hours)}`;
   return { title, body };

@@ -1,0 +1,208 @@
+import { parse } from "csv-parse/sync";
+import fc from "fast-check";
+import { request } from "undici";
+import { expect, test } from "vitest";
+import { addDays, dayOf } from "../../../src/domain/time/days.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { type PagesBench, refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { type Bench, setup } from "../../support/source.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
+import { readWorkbook, type Sheet, type SheetCell } from "../../support/workbook.ts";
+
+/** The workbook of usage, as a spreadsheet reads what HTTP gave. */
+
+const DAYS = 6;
+/** Names that a spreadsheet, XML or JavaScript could take for something else. */
+const NAMES = [
+  "=1+1",
+  `=HYPERLINK("http://evil.example")`,
+  "+1",
+  "-2026-01-01",
+  "@sum",
+  "\t=1",
+  "00012",
+  "1E5",
+  "TRUE",
+  "2026-03-01",
+  "constructor",
+  "__proto__",
+  "_x0041_",
+  "line\r\nbreak \u001b\u0085\uFFFD\uFDD0",
+  " <t>&amp;]]></t> ",
+];
+
+/** Days of usage, of which one workspace lacks one, and hours of two days. */
+async function setupUsage(): Promise<Bench & { readonly from: string; readonly to: string; gap: string }> {
+  const bench = await setup({ days: DAYS, hourlyForMs: 2 * DAY_MS });
+  const { today, dataStart, standin } = bench;
+  const gap = today - 3 * DAY_MS;
+  const want = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
+  const [, ...others] = standin.organisation.workspaces.map(({ id }) => id);
+  await bench.fetch({
+    wanted: [want(dataStart, gap), want(gap + DAY_MS, today + DAY_MS)],
+    reprocess: "missing",
+  });
+  await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
+  await bench.fetch({
+    wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
+    ...{ reprocess: "missing", groupings: ["workspace"] },
+  });
+  return { ...bench, from: dayOf(dataStart), to: dayOf(today), gap: dayOf(gap) };
+}
+
+async function workbook(pages: PagesBench, query: string): Promise<Sheet[]> {
+  const answer = await request(`${pages.url}/usage.xlsx?${query}`);
+  expect(answer.statusCode).toBe(200);
+  expect(answer.headers["content-type"]).toBe(
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  );
+  return readWorkbook(await answer.body.bytes());
+}
+
+const DATE_FORMATS: Readonly<Record<string, string>> = {
+  month: "yyyy-mm",
+  hour: "yyyy-mm-dd hh:mm",
+  ...Object.fromEntries(
+    ["day", "from", "to", "before_from", "before_to"].map((column) => [column, "yyyy-mm-dd"]),
+  ),
+};
+const TEXTS = ["source_id", "by", "id", "name", "state"];
+
+/** What CSV has in the place of a cell. */
+function inCsv(cell: SheetCell | undefined, column: string): string {
+  if (cell === undefined) return "";
+  const { type, value, format } = cell;
+  const date = DATE_FORMATS[column];
+  if (date !== undefined) {
+    expect([column, type, format]).toEqual([column, "date", date]);
+    return value.replace("T", " ").slice(0, date.length);
+  }
+  if (TEXTS.includes(column)) {
+    expect([column, type]).toEqual([column, "text"]);
+    return /^[=+\-@\t\r＝＋－＠]/.test(value) ? `'${value}` : value;
+  }
+  // JavaScript writes small numbers with an exponent. A text stands only where a double would lose a digit.
+  const decimal = value.includes("e") ? Number(value).toFixed(10).replace(/0+$/, "") : value;
+  const digits = decimal.replace(/\D/g, "").replace(/^0+|0+$/g, "");
+  expect([column, decimal, type]).toEqual([column, decimal, digits.length > 15 ? "text" : "number"]);
+  return decimal;
+}
+
+/** Checks that a sheet has the lines of a CSV file. */
+function expectLines(sheet: Sheet | undefined, csv: string) {
+  const [header = [], ...lines]: string[][] = parse(csv);
+  const [head = [], ...rows] = sheet?.rows ?? [];
+  expect(head).toMatchObject(header.map((value) => ({ type: "text", value, isBold: true })));
+  expect(sheet?.frozenRows).toBe(1);
+  expect(sheet?.widths).toHaveLength(header.length);
+  expect(rows.map((row) => header.map((column, n) => inCsv(row[n], column)))).toEqual(lines);
+}
+
+const fieldsOf = (sheet: Sheet | undefined) =>
+  (sheet?.rows ?? []).slice(1).map(([field, value]) => [field?.value, value?.value]);
+
+test("the workbook has the lines of both files, with numbers as numbers, times as dates and names as texts", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const change = dayOf(bench.today - 2 * DAY_MS);
+  const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
+  const prices = [
+    { unitPrice: "0.0000000007", currency: "USD", validFrom: bench.from, validTo: change, fromQuantity: 0 },
+    { unitPrice: "12345678.0123456789", currency: "USD", validFrom: change, fromQuantity: 0 },
+  ];
+  const lines = prices.map((one, at) => ({ where: `line ${at}`, price: { ...price, ...one } }));
+  await importPrices(bench.store, { file: "prices", lines, replace: true });
+  const drawn = fc.sample(fc.string({ unit: "binary", minLength: 1, maxLength: 20 }), {
+    numRuns: 60,
+    seed: 1,
+  });
+  const given = drawn.filter((name) => !name.includes("\0")).slice(0, 20 - NAMES.length);
+  const names = [...NAMES, ...given];
+  const workspaceId = bench.standin.organisation.workspaces[0]?.id ?? "";
+  await loadRows(bench.store, {
+    ...{ sourceId: 1, groupBy: "project", workspaceId },
+    window: windowOf("day", bench.gap, addDays(bench.gap, 1)),
+    rows: names.map((name, n) => {
+      const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
+      return [bench.gap, id, 1_000_000 + n, name] as const;
+    }),
+  });
+  const range = `from=${bench.from}&to=${bench.to}`;
+  for (const [title, query] of [
+    ["Usage", `by=project&per=day&${range}`],
+    ["Usage", `by=user&per=month&${range}`],
+    ["Usage", `by=workspace&per=hour&from=${addDays(bench.to, -2)}&to=${bench.to}`],
+    ["Usage", "from=2999-01-01&to=2999-02-01"],
+    ["Estimated costs", `by=workspace&measure=cost&${range}`],
+  ] as const) {
+    const sheets = await workbook(pages, query);
+    expect(sheets.map(({ name }) => name)).toEqual([title, "Course", "About"]);
+    expectLines(sheets[0], (await pages.get(`/usage.csv?${query}`)).text);
+    expectLines(sheets[1], (await pages.get(`/usage.csv?${query}&table=time`)).text);
+    const said = (await pages.get(`/usage?${query}`)).text;
+    expect(said.replaceAll("&amp;", "&")).toMatch(/<a href="\/usage\.xlsx\?|lies in the future/);
+  }
+  const [byProject] = await workbook(pages, `by=project&per=day&${range}`);
+  const shown = byProject?.rows.map((row) => row[5]?.value);
+  expect(names.filter((name) => shown?.includes(name) !== true)).toEqual([]);
+  const costs = await workbook(pages, `by=workspace&measure=cost&per=day&${range}`);
+  const types = new Set(costs.flatMap(({ rows }) => rows.slice(1)).map((row) => row[6]?.type));
+  // Some costs have more digits than a double.
+  expect(types).toEqual(new Set(["number", "text", undefined]));
+});
+
+test("the workbook says what its figures are and what they claim", async () => {
+  const bench = await setupUsage();
+  const pages = await setupPages(bench);
+  const { id, name } = bench.standin.organisation.workspaces[0] ?? { id: "", name: "" };
+  const before = Date.now();
+  const [, , about] = await workbook(pages, `by=user&from=${bench.from}&to=${bench.to}&per=day`);
+  const total = (
+    await bench.sql<{ total: string }>(
+      "SELECT sum(traces)::text AS total FROM reporting.fct_usage_user_daily WHERE usage_date < $1::date",
+      [bench.to],
+    )
+  )[0]?.total;
+  const fields = new Map(fieldsOf(about) as [string, string | undefined][]);
+  expect(Object.fromEntries(fields)).toMatchObject({
+    Contents: "Usage",
+    Source: "default",
+    Workspace: expect.stringMatching(/^all \(\d\)$/),
+    "First day": `${bench.from}T00:00:00.000Z`,
+    "Last day, included": `${addDays(bench.to, -1)}T00:00:00.000Z`,
+    Dimension: "user",
+    Measure: "traces",
+    "Course per": "day",
+    "Total of what is loaded": total,
+    Complete: "no",
+    Final: "no",
+    Proved: "no",
+    State: "missing",
+    "Not loaded": `${name} (${id}): ${bench.gap}`,
+  });
+  expect(fields.get("Total")).toBeUndefined();
+  expect(Math.abs(Date.parse(fields.get("As of") ?? "") - before)).toBeLessThan(600_000);
+  const page = textOf((await pages.get(`/usage?by=user&from=${bench.from}&to=${bench.to}&per=day`)).text);
+  const [, provisional] = /Provisional, so it may still change: (.*?)\./.exec(page) ?? [];
+  expect(fields.get("Provisional")).toBe(provisional ?? "nothing");
+});
+
+test("a workbook masks users for those who only look, and refuses what the page refuses", async () => {
+  const bench = await setupUsage();
+  const viewer = await setupViewer(bench);
+  const cookie = (await viewer.post("/login", { token: "viewers-token-4712" })).headers["set-cookie"];
+  const answer = await request(`${viewer.url}/usage.xlsx?by=user`, {
+    headers: { cookie: String(cookie).split(";")[0] ?? "" },
+  });
+  const sheets = readWorkbook(await answer.body.bytes());
+  const cells = sheets.flatMap(({ rows }) => rows.flat().map((cell) => cell?.value ?? ""));
+  expect(cells.filter((value) => value.includes("@"))).toEqual([]);
+  expect(cells.some((value) => /^user [0-9a-f]{8}/.test(value))).toBe(true);
+  expect(fieldsOf(sheets[2])).toContainEqual(["Users", "Their addresses are masked."]);
+  for (const query of ["source=other", "by=team", "measure=cost", "measure=agent_runs"])
+    expect([query, await refusalOf(viewer, `/usage.xlsx?${query}`)]).toEqual([
+      query,
+      await refusalOf(viewer, `/usage.csv?${query}`),
+    ]);
+});
