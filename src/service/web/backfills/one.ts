@@ -196,12 +196,16 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
     ...(state === "running" || state === "paused" ? (["cancel"] as const) : []),
   ];
   if (actions.length === 0) return html``;
-  return html`<ul class="orders">${actions.map(
-    (action) =>
-      html`<li><button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${
-        action === "retry" ? `Retry the failed: ${failed.toLocaleString("en-US")}` : capital(action)
-      }</button> ${twin(TWINS[action](backfillId))}</li>`,
-  )}</ul>`;
+  const labels: Partial<Record<Steering, string>> = {
+    retry: `Retry the failed: ${failed.toLocaleString("en-US")}`,
+    cancel: "Cancel this backfill",
+  };
+  return html`<ul class="orders">${actions.map((action) => {
+    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${labels[action] ?? capital(action)}</button> ${twin(TWINS[action](backfillId))}`;
+    if (action !== "cancel") return html`<li>${button}</li>`;
+    return html`<li><details id="ask-cancel"><summary>Cancel…</summary>
+      <p>What is loaded stays. What waits is not fetched by this backfill any more, and it cannot be resumed.</p>${button}</details></li>`;
+  })}</ul>`;
 }
 
 function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: number): Html {
