@@ -91,6 +91,13 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   await poll(async () => (await text()).match(/Fetch tasks\s*0 wait/));
   expect(await page.evaluate("document.activeElement.getAttribute('href')")).toMatch(/^\/usage/);
   expect(await isOpen()).toBe(false);
+  // The pieces that were sent make up the page as the server has it now.
+  const [shown, served] = (await page.evaluate(`(async () => {
+    const html = await (await fetch("/")).text();
+    const ours = (root) => root.querySelector("[data-live]").innerHTML.replaceAll(' open=""', "");
+    return [ours(document), ours(new DOMParser().parseFromString(html, "text/html"))];
+  })()`)) as string[];
+  expect(shown).toBe(served);
 
   // Nothing changes, but what stands there is true now.
   const asOf = () => page.textContent("[data-as-of] time");
