@@ -59,8 +59,10 @@ test.each([{ width: 1280 }, { width: 320, javascript: false }])(
     await opened.go(`/usage?by=workspace&from=${from}&to=${to}`);
     const told = await inPage<string[]>(opened.page, "tooltips");
     const rows = await inPage<string[][]>(opened.page, "cells", "details.figures");
-    // What a figure is made of stands below it.
-    expect(told.map((one) => one.split("\n")[0])).toEqual(
+    // What a figure is made of stands below it. The day with a restatement is marked.
+    const marked = told.filter((one) => one.includes(", changed when it was final"));
+    expect(marked).toHaveLength(1);
+    expect(told.map((one) => one.split("\n")[0]?.replace(", changed when it was final", ""))).toEqual(
       rows.map(([day, figure, state]) =>
         figure === "not loaded"
           ? `${day}: not fully loaded`

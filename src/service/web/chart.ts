@@ -9,6 +9,8 @@ export interface ChartPoint {
   /** Where the value is not known: what is loaded of it. */
   readonly atLeast?: number | null;
   readonly isFinal: boolean;
+  /** Whether a count of it changed when it was final. */
+  readonly isRestated?: boolean;
 }
 
 /** What the points are made of: a value for each of them. */
@@ -89,6 +91,11 @@ export function timeChart(chart: Chart): Html {
     ${points.map((point, n) =>
       point.value === null && (point.atLeast ?? 0) > 0
         ? html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`
+        : "",
+    )}
+    ${points.map(({ isRestated, value, atLeast }, n) =>
+      isRestated === true
+        ? html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`
         : "",
     )}
     ${dates(points, plot.right - plot.left).map(
@@ -260,13 +267,14 @@ function summary({ points, unit }: Chart): string {
 
 /** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
 function said({ points, parts = [], before = [], unit }: Chart, n: number): string {
-  const { at, value, atLeast, isFinal } = points[n] as ChartPoint;
+  const { at, value, atLeast, isFinal, isRestated } = points[n] as ChartPoint;
   const lines =
     value !== null
       ? [`${shortAt(at)}: ${shown(value)} ${unit}${isFinal ? "" : ", provisional"}`]
       : [
           `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${shown(atLeast ?? 0)} ${unit}` : ""}`,
         ];
+  if (isRestated === true) lines[0] += ", changed when it was final";
   if (points.length > MOST_NAMED) return lines.join("");
   for (const { name, values } of value === null ? [] : parts)
     if (values[n] !== 0) lines.push(`${name}: ${shown(values[n] ?? 0)}`);

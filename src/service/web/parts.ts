@@ -86,7 +86,7 @@ export function instant(at: number | string): Html {
 
 /** What does the same as the page or button beside it. `command` begins with `usage-etl`. */
 export function twin(command: string): Html {
-  return html`<p class="twin"><span class="visually-hidden">On the command line: </span><code>${command}</code></p>`;
+  return html`<details class="twin"><summary>As a command</summary><code>${command}</code></details>`;
 }
 
 /** A sentence with `` `usage-etl status` `` in it, as errors and findings write their next steps. */

@@ -1,6 +1,14 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../db/database.ts";
-import { cellsOf, recordsIn, type UsageOf, type UsageRange } from "./records.ts";
+import {
+  cellsOf,
+  isCounted,
+  midnight,
+  monthOf,
+  recordsIn,
+  type UsageOf,
+  type UsageRange,
+} from "./records.ts";
 
 /** Traces of one bucket. Buckets without a record have no row. */
 export interface BucketSum {
@@ -40,6 +48,25 @@ export async function bucketsOfIds(
     order by 1, 2
   `.execute(db);
   return rows;
+}
+
+/** The buckets in which a count changed when it was final already, in order. */
+export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRange): Promise<string[]> {
+  const { per, from, to } = range;
+  const at = per === "hour" ? sql`t.bucket_start` : sql`(t.bucket_start at time zone 'UTC')::date`;
+  const { rows } = await sql<{ bucket: string }>`
+    with ${cellsOf(of)}
+    select ${bucketText(range)} as bucket
+    from (
+      select distinct ${per === "month" ? monthOf(at) : at} as bucket
+      from cell c
+      join usage.series s on s.scope_id = ${per === "hour" ? sql`c.hour_scope_id` : sql`c.day_scope_id`}
+      join usage.restatement t using (series_id)
+      where t.bucket_start >= ${midnight(from)} and t.bucket_start < ${midnight(to)} and ${isCounted(of)}
+    ) p
+    order by 1
+  `.execute(db);
+  return rows.map(({ bucket }) => bucket);
 }
 
 function bucketText({ per }: UsageRange) {

@@ -68,7 +68,7 @@ export function recordsIn(of: UsageOf, range: UsageRange, keys?: readonly number
 }
 
 /** A scope of deployments or sandboxes has a series for each measure. */
-function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
+export function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { measure } = seriesTermsOf(counted);
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { refusalOf, rowsOf, rowsOfAll, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -59,6 +60,17 @@ test("differences show both numbers, of the export, of totals and of restatement
     `a final count changed from ${shown(stored)} to ${shown(stored + 7)}`,
   );
   expect(after[0]).toContain(numbers(stored + 7, stored, "before"));
+  // The chart of its usage marks the day, and no other.
+  for (const [per, at] of [
+    ["day", from],
+    ["month", `${from?.slice(0, 7)}-01`],
+  ]) {
+    const { text } = await pages.get(`/usage?by=project&per=${per}&from=${from}&to=${dayOf(bench.today)}`);
+    const marked = [...text.matchAll(/<title>(\S+): [^<]*, changed when it was final/g)].map(
+      ([, day]) => day,
+    );
+    expect(marked).toEqual([at]);
+  }
   const all = eventsOf((await pages.get("/differences?group_by=workspace&state=all")).text);
   expect(all.map((row) => /the export says|a final count/.exec(row)?.[0]).sort()).toEqual([
     "a final count",

@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { bucketsOfIds, bucketTotals } from "../../../store/figures/buckets.ts";
+import { bucketsOfIds, bucketTotals, restatedBuckets } from "../../../store/figures/buckets.ts";
 import { type CostLine, openCosts, usageCosts } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
@@ -52,6 +52,8 @@ export interface Report {
   readonly total: Line;
   /** The total of each bucket of the earlier range, in order. */
   readonly courseBefore: readonly (Figure & { readonly at: string })[];
+  /** Buckets in which a count changed when it was final already. Of costs: not known. */
+  readonly restated: ReadonlySet<string>;
   /** Workspaces of which a part of the range is missing. */
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
@@ -98,8 +100,12 @@ export async function reportOf(
   const dividing =
     measure === "cost" ? new LoadedTime(await loadedOf(db, of, { per, span }), { now, per }) : time;
   const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
-  const { sums, open, courseBefore } =
-    range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
+  const {
+    sums,
+    open,
+    courseBefore,
+    restated = [],
+  } = range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
   const buckets = bucketsOf(range, per);
   const unpriced =
     measure === "cost"
@@ -167,6 +173,7 @@ export async function reportOf(
   return {
     question,
     buckets,
+    restated: new Set(restated),
     courseBefore: bucketsOf(before, per).map((bucket) => {
       const { isComplete, ...state } = time.stateOf(bucket);
       const isWhole = isComplete && !hasDayIn(allUnpricedDays, bucket);
@@ -211,6 +218,7 @@ interface Sums {
   readonly open: ReadonlySet<string>;
   /** Of the earlier range, by bucket. */
   readonly courseBefore: ReadonlyMap<string, Amount>;
+  readonly restated?: readonly string[];
 }
 
 const NOTHING: Sums = { sums: [], open: new Set(), courseBefore: new Map() };
@@ -226,10 +234,11 @@ async function tracesOf(
   const range = { ...question.range, per };
   // Whole months are read from the month totals, whatever the size of the buckets.
   const summed = { ...range, per: per === "hour" ? per : "month" } as const;
-  const [rows, totals, early] = await Promise.all([
+  const [rows, totals, early, restated] = await Promise.all([
     usageSums(db, of, { range: summed, before, top, find, masked, sort }),
     bucketTotals(db, of, range),
     before.from === before.to ? [] : bucketTotals(db, of, { ...before, per }),
+    restatedBuckets(db, of, range),
   ]);
   const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
   const named = Map.groupBy(await bucketsOfIds(db, of, { range, keys }), ({ key }) => key);
@@ -249,7 +258,7 @@ async function tracesOf(
     };
   });
   const courseBefore = new Map(early.map(({ bucket, traces }) => [bucket, amountOfStored(counted, traces)]));
-  return { sums, open: new Set(), courseBefore };
+  return { sums, open: new Set(), courseBefore, restated };
 }
 
 async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {

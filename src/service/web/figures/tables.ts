@@ -7,6 +7,7 @@ import { hourlyUsage } from "../../../store/figures/hours.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart } from "../chart.ts";
 import {
+  address,
   badge,
   capital,
   count,
@@ -183,7 +184,7 @@ function pointOf(at: string, figure: Figure): ChartPoint {
 
 /** The course of the total as bars of the first lines, beside that of the earlier range, and the same figures as a table. */
 export function course(report: Report): Html {
-  const { question, lines, total, buckets, courseBefore } = report;
+  const { question, lines, total, buckets, courseBefore, restated } = report;
   const { range, before } = question;
   const unit = unitOf(report);
   const label = `${capital(unit)} per ${question.per}, ${range.from} to ${addDays(range.to, -1)}`;
@@ -199,6 +200,11 @@ export function course(report: Report): Html {
     ...(isOpen
       ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
       : []),
+    ...(restated.size === 0
+      ? []
+      : [
+          html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
+        ]),
     ...(courseBefore.length === 0
       ? []
       : [
@@ -207,7 +213,10 @@ export function course(report: Report): Html {
   ];
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
       ${timeChart({
-        points: pointsOf(total.course, report),
+        points: pointsOf(total.course, report).map((point) => ({
+          ...point,
+          isRestated: restated.has(point.at),
+        })),
         parts: parts.length > 1 ? parts : [],
         before: courseBefore.map((figure) => pointOf(figure.at, figure)),
         zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
