@@ -104,10 +104,10 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Differences</h2>${differenceList(facts.differences, who)}
-    <h2>Restatements</h2>${restatementList(facts.restatements, who)}
     <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
     ${taskList(facts)}
+    <h2>Differences</h2>${differenceList(facts.differences, who)}
+    <h2>Restatements</h2>${restatementList(facts.restatements, who)}
     <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
     <h2>Where it comes from</h2>
     <details><summary>Answers of the platform, and what they were compared with</summary>
