@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ColumnLength } from "../../src/domain/coverage/coverage-columns.ts";
+import { type ColumnLength, unitMsOf } from "../../src/domain/coverage/coverage-columns.ts";
 import {
   type ColumnState,
   columnStates,
@@ -54,7 +54,7 @@ function gridStates(
 ): Map<string, ColumnState> {
   return new Map(
     partsFor(coverage.cells, length, coverage.now).flatMap(({ cell, parts }) =>
-      columnStates(parts, columns, length).flatMap((state, n): [string, ColumnState][] =>
+      columnStates([parts], columns, unitMsOf(length)).flatMap((state, n): [string, ColumnState][] =>
         state.status === undefined ? [] : [[keyOf(cell, (columns[n] as Interval).start), state]],
       ),
     ),

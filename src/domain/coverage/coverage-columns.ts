@@ -21,16 +21,21 @@ export function columnsOf(range: Interval, stride: GridStride): Columns {
   const days = (range.end - range.start) / DAY_MS;
   if (days > MOST.day) return { length: "month", columns: monthsOf(range).slice(-MOST.month) };
   const length = stride === "hour" && days <= 2 ? "hour" : "day";
-  const size = length === "hour" ? HOUR_MS : DAY_MS;
-  const first = floorToGrid(range.start, size);
-  const count = Math.ceil((range.end - first) / size);
-  return {
-    length,
-    columns: Array.from({ length: count }, (_, n) => ({
-      start: first + n * size,
-      end: first + (n + 1) * size,
-    })),
-  };
+  return { length, columns: unitsOfRange(range, unitMsOf(length)) };
+}
+
+/** What columns are counted in: hours where a column is an hour, else days. */
+export function unitMsOf(length: ColumnLength): number {
+  return length === "hour" ? HOUR_MS : DAY_MS;
+}
+
+/** The whole days or hours that a range touches. */
+export function unitsOfRange({ start, end }: Interval, unitMs: number): Interval[] {
+  const first = floorToGrid(start, unitMs);
+  return Array.from({ length: Math.ceil((end - first) / unitMs) }, (_, n) => ({
+    start: first + n * unitMs,
+    end: first + (n + 1) * unitMs,
+  }));
 }
 
 /** The last 13 months, the one under way among them. */

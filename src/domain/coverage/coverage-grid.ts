@@ -1,7 +1,7 @@
-import { intersect, subtract } from "../time/intervals.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../time/stride.ts";
+import { intersectNormal, subtract } from "../time/intervals.ts";
+import { floorToGrid } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
-import type { ColumnLength, GridStride } from "./coverage-columns.ts";
+import { type ColumnLength, type GridStride, unitMsOf } from "./coverage-columns.ts";
 
 /** Counts of days or hours by status, in columns of time. The status of each is read from `usage.coverage_cell`. */
 
@@ -26,7 +26,7 @@ export interface Expectation {
   readonly isUnavailable: boolean;
 }
 
-/** The expected time by kind, without overlaps, in whole units: days, or hours. */
+/** The expected time by kind, without overlaps, in whole units: days, or hours. Each list is in the normal form. */
 export type Parts = Readonly<Record<Kind, readonly Interval[]>> & {
   readonly reconciled: readonly Interval[];
   readonly matched: readonly Interval[];
@@ -78,17 +78,21 @@ export interface ColumnState {
   readonly status: Status | undefined;
 }
 
-/** The state of a cell in each column. */
+/** The state of cells, taken together as one, in each column. */
 export function columnStates(
-  parts: Parts,
+  all: readonly Parts[],
   columns: readonly Interval[],
-  length: ColumnLength,
+  unitMs: number,
 ): ColumnState[] {
-  return countsOf([parts], columns, length === "hour" ? HOUR_MS : DAY_MS).map((count, n) => {
+  // Time with traces may lie outside of what is expected.
+  const traced = unitsIn(
+    all.map((one) => intersectNormal(one.traced, one.final)),
+    columns,
+    unitMs,
+  );
+  return countsOf(all, columns, unitMs).map((count, n) => {
     const kind = kindOf(count);
-    const hasTraces = () =>
-      intersect(intersect(parts.traced, parts.final), [columns[n] as Interval]).length > 0;
-    return { count, status: kind && statusOf(kind, kind === "final" && hasTraces()) };
+    return { count, status: kind && statusOf(kind, (traced[n] ?? 0) > 0) };
   });
 }
 
@@ -97,7 +101,7 @@ export function columnStates(
  * `fct_usage_workspace_monthly`, and no gap holds it.
  */
 export function withoutRunning(parts: Parts, stride: GridStride, now: number): Parts {
-  const start = floorToGrid(now, stride === "day" ? DAY_MS : HOUR_MS);
+  const start = floorToGrid(now, unitMsOf(stride));
   return { ...parts, missing: subtract(parts.missing, [{ start, end: Number.POSITIVE_INFINITY }]) };
 }
 
@@ -110,26 +114,44 @@ export interface Count extends Readonly<Record<Kind, number>> {
 /** Units (days or hours) of each column by kind, of all parts together. Columns are sorted and do not overlap. */
 export function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: number): Count[] {
   const counts = columns.map((): Mutable => ({ ...NONE }));
-  for (const parts of all) {
-    for (const name of COUNTED) addTo(counts, name, { parts: parts[name], columns, unitMs });
+  for (const name of COUNTED) {
+    for (const [n, units] of unitsIn(
+      all.map((one) => one[name]),
+      columns,
+      unitMs,
+    ).entries())
+      (counts[n] as Mutable)[name] = units;
   }
   return counts;
 }
 
-function addTo(
-  counts: readonly Mutable[],
-  name: keyof Count,
-  { parts, columns, unitMs }: { parts: readonly Interval[]; columns: readonly Interval[]; unitMs: number },
-): void {
-  let column = 0;
-  for (const part of parts) {
-    while ((columns[column]?.end ?? Number.POSITIVE_INFINITY) <= part.start) column++;
-    for (let at = column; at < columns.length; at++) {
-      const { start, end } = columns[at] as Interval;
-      if (start >= part.end) break;
-      (counts[at] as Mutable)[name] += (Math.min(end, part.end) - Math.max(start, part.start)) / unitMs;
+/** By where intervals begin and end, not unit by unit: a thousand workspaces have a million days in a year. */
+function unitsIn(
+  all: readonly (readonly Interval[])[],
+  columns: readonly Interval[],
+  unitMs: number,
+): number[] {
+  const first = columns[0]?.start ?? 0;
+  const length = ((columns.at(-1)?.end ?? first) - first) / unitMs;
+  const place = (at: number) => Math.min(Math.max((at - first) / unitMs, 0), length);
+  /** How many more parts hold a unit than hold the one before. */
+  const changes: number[] = Array(length + 1).fill(0);
+  const change = (at: number, by: number) => {
+    changes[place(at)] = (changes[place(at)] ?? 0) + by;
+  };
+  for (const parts of all) {
+    for (const { start, end } of parts) {
+      change(start, 1);
+      change(end, -1);
     }
   }
+  /** Units of all parts before each place. */
+  const before = [0];
+  for (let n = 0, holding = 0; n < length; n++) {
+    holding += changes[n] as number;
+    before.push((before[n] as number) + holding);
+  }
+  return columns.map(({ start, end }) => (before[place(end)] as number) - (before[place(start)] as number));
 }
 
 export const COUNTED = [...KINDS, "reconciled", "matched"] as const;

@@ -35,8 +35,11 @@ export function subtract(a: readonly Interval[], b: readonly Interval[]): Interv
 
 /** The instants in both `a` and `b`. */
 export function intersect(a: readonly Interval[], b: readonly Interval[]): Interval[] {
-  const left = normalize(a);
-  const right = normalize(b);
+  return intersectNormal(normalize(a), normalize(b));
+}
+
+/** The same of lists that are in the normal form already. */
+export function intersectNormal(left: readonly Interval[], right: readonly Interval[]): Interval[] {
   const shared: Interval[] = [];
   for (let i = 0, j = 0; ; ) {
     const x = left[i];

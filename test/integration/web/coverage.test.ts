@@ -16,6 +16,13 @@ function cellsOf(page: string, row: string): string[] {
   );
 }
 
+/** What a day of the calendar says, and where it leads. */
+function dayOf(page: string, day: string) {
+  const [, status, to = "", text] =
+    new RegExp(`<td class="status (\\w+)"><a href="([^"]*)" title="${day}: ([^"]*)"`).exec(page) ?? [];
+  return { status, text, to: to.replaceAll("&amp;", "&") };
+}
+
 async function textOf(pages: PagesBench, path: string): Promise<string> {
   const { status, text } = await pages.get(path);
   expect(status, path).toBe(200);
@@ -83,6 +90,16 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   expect(months).toContain("Show 4 dimensions");
   expect(months).toContain('aria-label="Screens"');
   expect(cellsOf(months, `data-workspace="${A}"`).at(-1)).toMatch(/^missing \d+ of \d+ daily figures, final/);
+  // A day of the calendar leads to the workspaces that have a gap on it. Today is not late yet.
+  const missing = "missing 6 of 8 daily figures, final 2 of 8 daily figures";
+  const tenth = dayOf(months, day(-10));
+  expect(tenth).toMatchObject({ status: "missing", text: missing });
+  expect(await textOf(pages, tenth.to)).toContain('workspaces <span class="number">1</span> to');
+  expect([dayOf(months, day(-41)), dayOf(months, day(0))]).toEqual(Array(2).fill(dayOf("", "")));
+  const final = dayOf(await textOf(pages, `/coverage?workspace=${A}&group_by=workspace`), day(-10));
+  expect(final).toMatchObject({ status: "ok", text: "final" });
+  expect(final.to).not.toContain("gaps");
+
   const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
   expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));
   expect(
@@ -90,6 +107,40 @@ test("coverage leads from months to days, hours and cells, and from the next gap
       /<tr data-/g,
     ),
   ).toHaveLength(1);
+});
+
+test("years lead to what is older than 13 months, and many workspaces are folded", async () => {
+  const bundle = await setupStore();
+  const { store } = bundle;
+  const standin = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
+  const pages = await setupPages({ databaseUrl: bundle.url, standin, store });
+  const workspaceIds = Array.from({ length: 11 }, (_, n) => A.replace(/..$/, String(n + 10)));
+  const [first = ""] = workspaceIds;
+  const year = new Date().getUTCFullYear() - 2;
+  const sourceId = await enterSource(bundle, { workspaceIds, dataStart: Date.UTC(year, 11, 30) });
+  const window = windowOf("day", `${year}-12-30`, `${year + 1}-01-03`);
+  await loadRows(store, { sourceId, groupBy: "workspace", workspaceId: first, window, rows: [] });
+
+  const now = await textOf(pages, "/coverage");
+  const yearsOf = (page: string) =>
+    [...page.matchAll(/<li><a href="([^"]*)" [^>]*>(\d{4}) .*?<\/li>/gs)].map(([, to = "", name]) => [
+      name,
+      to.replaceAll("&amp;", "&"),
+    ]);
+  const [, [, to = ""] = []] = yearsOf(now);
+  expect(yearsOf(now).map(([name]) => Number(name))).toEqual([year + 1, year]);
+  expect(now.match(/<tr><th scope="row">/g)).toHaveLength(13);
+  expect(now).toContain('<details id="table" >');
+  for (const asked of ["page=1", "gaps=1", `open=${first}`, `workspace=${first}`])
+    expect(await textOf(pages, `/coverage?${asked}`), asked).toContain('<details id="table" open>');
+
+  const old = await textOf(pages, `${to}&workspace=${first}&group_by=workspace`);
+  expect(old.match(/<tr><th scope="row">/g)).toHaveLength(1);
+  expect([29, 30, 31].map((day) => dayOf(old, `${year}-12-${day}`).status)).toEqual([
+    ...[undefined, "unverified", "unverified"],
+  ]);
+  expect(old).toMatch(new RegExp(`title="unverified" aria-current="page">${year} `));
+  expect(old).toContain("Last 13 months");
 });
 
 test("an address that makes no sense is answered with what is wrong with it", async () => {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { monthsOf } from "../../../domain/coverage/coverage-columns.ts";
+import { monthsOf, unitMsOf } from "../../../domain/coverage/coverage-columns.ts";
 import { type ColumnState, columnStates, partsFor } from "../../../domain/coverage/coverage-grid.ts";
 import { shortInstant } from "../../../domain/time/days.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
-import { DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { UsageError } from "../../../errors.ts";
 import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
@@ -37,7 +37,7 @@ import {
   unknownSource,
   workspaceUnknown,
 } from "./query.ts";
-import { described, fold } from "./table.ts";
+import { described } from "./table.ts";
 
 const QUERY = z.object(TARGET);
 type Query = z.output<typeof QUERY>;
@@ -86,9 +86,10 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   // A part of a day is shown in hours.
   const isHours = stride === "hour" && (range.start % DAY_MS !== 0 || range.end % DAY_MS !== 0);
   const length = isHours ? "hour" : "day";
-  const columns = bucketsOf(range, isHours ? HOUR_MS : DAY_MS);
-  const states = partsFor(cells, length, coverage.now).map(({ parts }) =>
-    columnStates(parts, columns, length),
+  const unitMs = unitMsOf(length);
+  const whole = { start: floorToGrid(range.start, unitMs), end: ceilToGrid(range.end, unitMs) };
+  const states = partsFor(cells, length, coverage.now).flatMap(({ parts }) =>
+    columnStates([parts], [whole], unitMs),
   );
   const scopeIds = cells
     .flatMap(({ scopeId, hourScopeId, daysOfHours }) => [
@@ -97,16 +98,16 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
     ])
     .filter((id) => id !== null);
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
-  const shown = { coverage, cells, range, unit: `${length}s`, states: states.map(fold), facts };
+  const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
   const refusal = refusalOf(coverage, first);
   return {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Differences</h2>${differenceList(facts.differences, who)}
-    <h2>Restatements</h2>${restatementList(facts.restatements, who)}
     <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
     ${taskList(facts)}
+    <h2>Differences</h2>${differenceList(facts.differences, who)}
+    <h2>Restatements</h2>${restatementList(facts.restatements, who)}
     <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
     <h2>Where it comes from</h2>
     <details><summary>Answers of the platform, and what they were compared with</summary>
@@ -131,14 +132,6 @@ function rangeOf({ from, to, stride = "day" }: Query): Interval {
     message: `The range ${rangeText(range)} is longer than ${MOST_DAYS} days.`,
     next: "Choose a shorter one, or look at it on the page of coverage.",
   });
-}
-
-function bucketsOf({ start, end }: Interval, size: number): Interval[] {
-  const first = floorToGrid(start, size);
-  return Array.from({ length: Math.ceil((end - first) / size) }, (_, n) => ({
-    start: first + n * size,
-    end: first + (n + 1) * size,
-  }));
 }
 
 function incomplete(field: string): UsageError {

@@ -5,17 +5,13 @@ import {
   columnsOf,
   type GridStride,
   lastMonths,
-  monthsOf,
   neighbour,
 } from "../../../domain/coverage/coverage-columns.ts";
 import { cellsIn, gapsOf } from "../../../domain/coverage/coverage-gaps.ts";
 import {
   type CellParts,
   cellParts,
-  countsOf,
-  kindOf,
   partsFor,
-  statusOf,
   withoutRunning,
 } from "../../../domain/coverage/coverage-grid.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
@@ -45,11 +41,11 @@ import {
   optional,
   plainName,
   prose,
-  STATUSES,
   sourceField,
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
+import { calendar, firstOf, lastMonthsOf, years } from "./calendar.ts";
 import {
   addressOf,
   checkedRange,
@@ -59,7 +55,7 @@ import {
   type Target,
   workspaceUnknown,
 } from "./query.ts";
-import { coverageTable, described, marksLegend, type Rows, rowsOf } from "./table.ts";
+import { coverageTable, marksLegend, type Rows, rowsOf } from "./table.ts";
 
 const QUERY = z.object({
   ...TARGET,
@@ -75,7 +71,7 @@ const QUERY = z.object({
 type Query = z.output<typeof QUERY>;
 type Chosen = Target & { readonly stride: GridStride };
 
-/** Coverage of months, days and hours, the strip of all history, and the next gap. */
+/** Coverage of months, days and hours, months as a calendar, and the next gap. */
 export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
 }
@@ -88,7 +84,7 @@ async function show({ db, query, config }: Context<Query, unknown>): Promise<Pag
   const stride = query.stride ?? "day";
   const isChosen = query.from !== undefined || query.to !== undefined;
   // Only a chosen range is short enough for columns of hours.
-  const chosen = isChosen ? rangeOf(query, 0) : undefined;
+  const chosen = isChosen ? rangeOf(query) : undefined;
   const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
   const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
   if (coverage === undefined) return { title, body: nothingYet() };
@@ -103,7 +99,7 @@ async function show({ db, query, config }: Context<Query, unknown>): Promise<Pag
   const filters = filterForm(query, { coverage, target, sources: sources.map((one) => one.source) });
   if (cells.length === 0) return { title, body: html`${filters}${noWorkspace(source)}` };
 
-  const range = chosen ?? rangeOf(query, coverage.now);
+  const range = chosen ?? lastMonthsOf(coverage);
   const { length, columns } = columnsOf(range, stride);
   const shownParts = partsFor(cells, length, coverage.now);
   const open = new Set(target.workspaceId === undefined ? query.open : [target.workspaceId]);
@@ -115,23 +111,23 @@ async function show({ db, query, config }: Context<Query, unknown>): Promise<Pag
     page: query.page ?? 1,
     onlyGaps: query.gaps === "1",
   });
-  const months = length === "month" ? shownParts : partsFor(cells, "month", coverage.now);
   const isUnloaded = cells.every(({ days }) => days.loaded.length === 0);
+  const workspaces = html`${coverageTable({ ...rows, target, length, columns, toggled: (id) => toggled(query, target, { id, open }) })}
+    ${paging(query, target, rows)}`;
+  const isCalendar = length === "month";
+  const all = { coverage, cells, target };
   const span = { start: columns[0]?.start ?? range.start, end: columns.at(-1)?.end ?? range.end };
   return {
     title,
     body: html`${filters}
     ${isUnloaded ? notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`) : ""}
     ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
-    ${strip(coverage, loadedBySync(months), target)}
+    ${isCalendar ? html`<h2>Calendar</h2>${years(all, chosen)}${calendar(all, span)}${legend()}` : ""}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
-    <h2 id="table">${rangeText(span)}</h2>
-    ${around(query, { coverage, target, span, length })}
-    ${coverageTable({ ...rows, target, length, columns, toggled: (id) => toggled(query, target, { id, open }) })}
-    ${paging(query, target, rows)}
+    ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}
     ${backfillForm(target, coverage, span)}
     <h2>Legend</h2>
-    ${legend()}${marksLegend()}
+    ${isCalendar ? "" : legend()}${marksLegend()}
     <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
     ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)}${sourceFlags} --days`)}
     <script type="module" src="/assets/coverage.js"></script>`,
@@ -154,9 +150,8 @@ function noWorkspace(source: string): Html {
   );
 }
 
-/** Without a range the last 13 months. With one end only, a month from it or the months before it. */
-function rangeOf({ from, to }: Query, now: number): Interval {
-  if (from === undefined && to === undefined) return lastMonths(now);
+/** With one end only, a month from it or the months before it. */
+function rangeOf({ from, to }: Query): Interval {
   const start = from ?? lastMonths((to as number) - 1).start;
   return checkedRange({ start, end: to ?? start + 31 * DAY_MS });
 }
@@ -196,13 +191,9 @@ function around(
 ): Html {
   const link = (range: Interval | undefined, text: string) =>
     html`<a class="turn" href="${addressOf("/coverage", { ...target, range }, { gaps: query.gaps })}">${text}</a>`;
-  const first = Math.min(
-    coverage.dataStart,
-    ...coverage.cells.flatMap(({ days }) => days.loaded[0]?.start ?? []),
-  );
   const links = [
-    ...(length === "month" ? [] : [link(undefined, "All months")]),
-    ...(span.start > first ? [link(neighbour(span, -1), `Earlier ${length}s`)] : []),
+    link(undefined, "All months"),
+    ...(span.start > firstOf(coverage) ? [link(neighbour(span, -1), `Earlier ${length}s`)] : []),
     ...(span.end < coverage.now ? [link(neighbour(span, 1), `Later ${length}s`)] : []),
   ];
   return html`<p class="around">${links.map((one) => html`${one} `)}</p>`;
@@ -225,6 +216,14 @@ function paging(query: Query, target: Chosen, { page, pages }: Rows): Html {
     html`<a class="turn" href="${addressOf("/coverage", given(query, target), { ...more(query), page: String(to) })}#table">${text}</a>`;
   return html`<nav class="paging" aria-label="Pages of workspaces"><p>${page > 1 ? link(page - 1, "Previous workspaces") : ""}
     Page ${page} of ${pages} ${page < pages ? link(page + 1, "Next workspaces") : ""}</p></nav>`;
+}
+
+/** More workspaces stand under the calendar only when they are asked for. */
+const MOST_UNASKED = 10;
+
+function folded({ workspaces }: Rows, { open, page, gaps }: Query, content: Html): Html {
+  const isOpen = workspaces <= MOST_UNASKED || open.length > 0 || page !== undefined || gaps !== undefined;
+  return html`<details id="table" ${isOpen ? "open" : ""}><summary><h2>Workspaces</h2></summary>${content}</details>`;
 }
 
 /** The range as it was asked for. */
@@ -260,43 +259,16 @@ function backfillForm(target: Chosen, coverage: SourceCoverage, span: Interval):
 
 type Cells = readonly CellParts<CoverageCell>[];
 
-/** Only cells that a sync loads: what left the listing or the configuration would be a gap for ever. */
-function loadedBySync(cells: Cells): CellParts<CoverageCell>[] {
-  return cells.filter(({ cell }) => cell.access === "read");
-}
-
-/** One part for each month of all history: the worst of everything that is chosen. */
-function strip(coverage: SourceCoverage, cells: Cells, target: Target): Html {
-  const starts = cells.flatMap(({ cell }) => cell.days.loaded[0]?.start ?? []);
-  const months = monthsOf({ start: Math.min(coverage.dataStart, ...starts), end: coverage.now });
-  const counts = countsOf(
-    cells.map(({ parts }) => parts),
-    months,
-    DAY_MS,
-  );
-  const unit = "daily figures";
-  return html`<h2 id="all-history">All history</h2>
-    <ol class="strip" aria-labelledby="all-history">${months.map((month, n) => {
-      const all = counts[n] as (typeof counts)[number];
-      const kind = kindOf(all);
-      if (kind === undefined) return "";
-      const status = statusOf(kind, true);
-      const text = `${shortInstant(month.start).slice(0, 7)}: ${described(all, status, unit)}`;
-      const year = n === 0 || text.slice(5, 7) === "01" ? text.slice(0, 4) : "";
-      return html`<li><span class="year" aria-hidden="true">${year}</span><a class="strip-link ${status}" href="${addressOf("/coverage", { ...target, range: month })}" title="${text}"><span class="status ${status}" aria-hidden="true">${STATUSES[status].glyph}</span><span class="visually-hidden">${text}</span></a></li>`;
-    })}</ol>`;
-}
-
 /** The earliest gap of all history, and the next one after what is shown, each with the way to load it. */
 function gaps(
   coverage: SourceCoverage,
   chosen: Cells,
   { target, shown }: { target: Target; shown: Interval },
 ): Html {
-  const cells = loadedBySync(chosen).map(({ cell, parts }) => ({
-    cell,
-    parts: withoutRunning(parts, coverage.stride, coverage.now),
-  }));
+  // Only cells that a sync loads: what left the listing or the configuration would be a gap for ever.
+  const cells = chosen
+    .filter(({ cell }) => cell.access === "read")
+    .map(({ cell, parts }) => ({ cell, parts: withoutRunning(parts, coverage.stride, coverage.now) }));
   const left = new Set(
     chosen.filter(({ cell }) => cell.access !== "read").map(({ cell }) => cell.workspaceId),
   ).size;

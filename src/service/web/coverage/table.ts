@@ -1,4 +1,4 @@
-import type { ColumnLength, GridStride } from "../../../domain/coverage/coverage-columns.ts";
+import { type ColumnLength, type GridStride, unitMsOf } from "../../../domain/coverage/coverage-columns.ts";
 import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
 import {
   type CellParts,
@@ -6,9 +6,7 @@ import {
   type Count,
   columnStates,
   kindOf,
-  STATUSES as STATUS_ORDER,
   statusOf,
-  sum,
   unitsOf,
 } from "../../../domain/coverage/coverage-grid.ts";
 import type { Interval } from "../../../domain/time/window.ts";
@@ -131,16 +129,21 @@ export function rowsOf(asked: RowsAsked): Rows {
   const page = Math.min(asked.page, pages);
   const shown = chosen.slice((page - 1) * PAGE, page * PAGE);
   const rows = shown.flatMap((group): Row[] => {
-    const lines = group.map(({ cell, parts }): Row => {
-      const states = columnStates(parts, columns, length);
-      return { cell, groupBy: cell.groupBy, dimensions: 1, states, isOpen: false };
-    });
-    const [first] = lines;
-    if (first === undefined || lines.length === 1) return lines;
-    const isOpen = open.has(first.cell.workspaceId);
-    const folded = columns.map((_, n) => fold(lines.map((line) => line.states[n] as ColumnState)));
-    const row = { cell: first.cell, groupBy: undefined, dimensions: lines.length, states: folded, isOpen };
-    return isOpen ? [row, ...lines] : [row];
+    const row = (some: typeof group, groupBy: GroupBy | undefined, isOpen = false): Row => {
+      const all = some.map(({ parts }) => parts);
+      const states = columnStates(all, columns, unitMsOf(length));
+      return {
+        cell: (some[0] as (typeof some)[number]).cell,
+        groupBy,
+        dimensions: some.length,
+        states,
+        isOpen,
+      };
+    };
+    const lines = () => group.map((one) => row([one], one.cell.groupBy));
+    if (group.length === 1) return lines();
+    const isOpen = open.has(group[0]?.cell.workspaceId ?? "");
+    return [row(group, undefined, isOpen), ...(isOpen ? lines() : [])];
   });
   const first = (page - 1) * PAGE + 1;
   return { rows, page, pages, workspaces: chosen.length, first, last: first + shown.length - 1 };
@@ -150,16 +153,6 @@ function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Int
   const [first, last] = [columns[0], columns.at(-1)];
   if (first === undefined || last === undefined) return false;
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
-}
-
-/** Several parts as one: the worst of them, and `ok` if all are final and any has traces. */
-export function fold(states: readonly ColumnState[]): ColumnState {
-  const has = (status: Status) => states.some((one) => one.status === status);
-  const worst = STATUS_ORDER.find((status) =>
-    status === "empty" ? has("empty") && !has("ok") : has(status),
-  );
-  const count: Count = sum(states.map((one) => one.count));
-  return { count, status: worst };
 }
 
 /** Short enough for a narrow cell; the whole word stands beside it for screen readers. */
@@ -222,7 +215,7 @@ export function marksLegend(): Html {
   </dl>`;
 }
 
-function unitOf(length: "month" | "day" | "hour", stride: GridStride, dimensions: number): string {
+export function unitOf(length: ColumnLength, stride: GridStride, dimensions: number): string {
   const isHour = length === "hour" && stride === "hour";
   if (dimensions > 1) return isHour ? "hourly figures" : "daily figures";
   return isHour ? "hours" : "days";

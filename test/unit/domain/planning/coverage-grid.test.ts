@@ -142,7 +142,7 @@ describe("counts", () => {
 test("final days of a column are empty where none of them has traces", () => {
   const day = (from: number, to = from + 1) => ({ start: FIRST + from * DAY_MS, end: FIRST + to * DAY_MS });
   const parts = { ...NONE, final: [day(0, 4)], provisional: [day(4)], traced: [day(1), day(4)] };
-  const statuses = columnStates(parts, [day(0), day(1), day(2, 4), day(3, 5), day(5)], "month").map(
+  const statuses = columnStates([parts], [day(0), day(1), day(2, 4), day(3, 5), day(5)], DAY_MS).map(
     (one) => one.status,
   );
   expect(statuses).toEqual(["empty", "ok", "empty", "provisional", undefined]);

@@ -1,0 +1,113 @@
+import { lastMonths, monthsOf, unitMsOf, unitsOfRange } from "../../../domain/coverage/coverage-columns.ts";
+import {
+  COUNTED,
+  type ColumnState,
+  cellParts,
+  columnStates,
+  partsFor,
+  withoutRunning,
+} from "../../../domain/coverage/coverage-grid.ts";
+import { dayOf } from "../../../domain/time/days.ts";
+import { DAY_MS } from "../../../domain/time/stride.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
+import { type Html, html, STATUSES, table } from "../parts.ts";
+import { addressOf, rangeText, type Target } from "./query.ts";
+import { described, unitOf } from "./table.ts";
+
+interface Chosen {
+  readonly coverage: SourceCoverage;
+  readonly cells: readonly CoverageCell[];
+  readonly target: Target;
+}
+
+/** What left the listing or the configuration would be a gap for ever: it is shown where nothing else is chosen. */
+function shownOf(cells: readonly CoverageCell[]): readonly CoverageCell[] {
+  const loaded = cells.filter(({ access }) => access === "read");
+  return loaded.length > 0 ? loaded : cells;
+}
+
+/** Whole months of days: the worst of everything that is chosen, and the way to the workspaces of a day or month. */
+export function calendar({ coverage, cells, target }: Chosen, span: Interval): Html {
+  const { stride, now } = coverage;
+  const all = cellParts(shownOf(cells)).map(({ parts }) => withoutRunning(parts, stride, now));
+  const days = unitsOfRange(span, DAY_MS);
+  const states = columnStates(all, days, unitMsOf(stride));
+  const unit = unitOf(stride, stride, all.length);
+  const daysOf = ({ start, end }: Interval) =>
+    Array.from({ length: 31 }, (_, n) => {
+      const at = start + n * DAY_MS;
+      const state = at < end ? states[(at - span.start) / DAY_MS] : undefined;
+      return day(state, { target, range: { start: at, end: at + DAY_MS }, unit });
+    });
+  const begins = days[states.findIndex(({ status }) => status !== undefined)]?.start ?? now;
+  const rows = monthsOf(span)
+    .filter(({ start, end }) => start < now && end > begins)
+    .reverse()
+    .map(
+      (range) =>
+        html`<tr><th scope="row"><a href="${addressOf("/coverage", { ...target, range })}">${dayOf(range.start).slice(0, 7)}</a></th>${daysOf(range)}</tr>`,
+    );
+  if (rows.length === 0) return html`<p class="quiet">No usage is expected in these months.</p>`;
+  return html`<p class="quiet">Each day shows the worst of all that is chosen. A day leads to its workspaces, a month to its days.</p>
+    ${table({ caption: `${rangeText(span)} by day`, kind: "grid calendar", heads: ["Month", ...Array.from({ length: 31 }, (_, n) => String(n + 1))], rows })}`;
+}
+
+/** Blank where nothing is expected: before the data start, and after today. */
+function day(
+  state: ColumnState | undefined,
+  { target, range, unit }: { target: Target; range: Interval; unit: string },
+): Html {
+  if (state?.status === undefined) return html`<td></td>`;
+  const { count, status } = state;
+  const hasGap = count.failed + count.missing + count.unverified > 0;
+  const to = addressOf("/coverage", { ...target, range }, { gaps: hasGap ? "1" : undefined });
+  const title = `${dayOf(range.start)}: ${described(count, status, unit)}`;
+  return html`<td class="status ${status}"><a href="${to}" title="${title}"><span aria-hidden="true">${STATUSES[status].glyph}</span></a></td>`;
+}
+
+/** The years before the last 13 months, each with the worst of its days; nothing where those are all there is and shown. */
+export function years({ coverage, cells, target }: Chosen, chosen: Interval | undefined): Html {
+  const { start } = lastMonths(coverage.now);
+  const first = firstOf(coverage);
+  if (chosen === undefined && first >= start) return html``;
+  const before = yearsOf(first, start);
+  const all = partsFor(shownOf(cells), "month", coverage.now).map(({ parts }) => parts);
+  const states = columnStates(all, before, DAY_MS);
+  const unit = unitOf("day", "day", all.length);
+  const link = (range: Interval | undefined, text: Html | string, title = "") =>
+    html`<li><a href="${addressOf("/coverage", { ...target, range })}" ${title && html`title="${title}"`} ${range?.start === chosen?.start && range?.end === chosen?.end ? html`aria-current="page"` : ""}>${text}</a></li>`;
+  return html`<nav class="presets" aria-label="Years"><ul>${link(undefined, "Last 13 months")}${before
+    .map((range, n) => {
+      const { count, status } = states[n] as ColumnState;
+      if (status === undefined) return "";
+      const year = dayOf(range.start).slice(0, 4);
+      const { glyph, word } = STATUSES[status];
+      const sign = html`<span class="status ${status}" aria-hidden="true">${glyph}</span><span class="visually-hidden">${word}</span>`;
+      return link(range, html`${year} ${sign}`, described(count, status, unit));
+    })
+    .reverse()}</ul></nav>`;
+}
+
+/** The calendar years of a stretch of time. */
+function yearsOf(from: number, until: number): Interval[] {
+  const all: Interval[] = [];
+  for (let year = new Date(from).getUTCFullYear(); Date.UTC(year, 0) < until; year++)
+    all.push({ start: Date.UTC(year, 0), end: Date.UTC(year + 1, 0) });
+  return all;
+}
+
+/** The last 13 months, as far as history goes back. */
+export function lastMonthsOf(coverage: SourceCoverage): Interval {
+  const last = lastMonths(coverage.now);
+  const first = monthsOf(last).find(({ end }) => end > firstOf(coverage)) ?? last;
+  return { ...last, start: first.start };
+}
+
+/** Where history begins: with the first day that is expected. */
+export function firstOf({ now, cells }: SourceCoverage): number {
+  return cells.reduce(
+    (first, { days }) => Math.min(first, ...COUNTED.map((name) => days[name][0]?.start ?? first)),
+    now,
+  );
+}

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { expectAccessible, expectKeyboard, expectNoSidewaysScroll } from "../support/browser/checks.ts";
+import { inBrowser, openPage, type View } from "../support/browser/page.ts";
+import { openStory } from "../support/browser/site.ts";
+import { iso, storyOf } from "../support/story.ts";
+
+/** What scripts add to coverage: the panel of a cell, and keys in the tables. Without them cells are links. */
+
+inBrowser();
+
+const story = storyOf(Date.now());
+const days = `/coverage?stride=day&from=${iso(story.today - 10 * DAY_MS)}&to=${iso(story.today)}`;
+
+let site: Awaited<ReturnType<typeof openStory>>;
+beforeAll(async () => {
+  site = await openStory();
+});
+afterAll(() => site?.close());
+
+async function openDays(view: View = {}) {
+  const opened = await openPage(site.url, view);
+  await opened.go(days);
+  const { page } = opened;
+  const ids = () => page.evaluate<string[]>("[...document.querySelectorAll('[id]')].map(({ id }) => id)");
+  const isIn = (selector: string) =>
+    page.evaluate<boolean>(
+      `document.querySelector(${JSON.stringify(selector)})?.contains(document.activeElement) ?? false`,
+    );
+  return {
+    ...opened,
+    opened,
+    ids,
+    isIn,
+    cell: page.locator("td.failed a").first(),
+    panel: page.getByRole("complementary"),
+  };
+}
+
+test.each([
+  { width: 1280, scheme: "light" },
+  { width: 1280, scheme: "dark" },
+  { width: 390, scheme: "light" },
+  { width: 390, scheme: "dark" },
+] as const)("a cell says beside the table why it is so: %o", async (view) => {
+  const { opened, page, cell, panel, ids, isIn } = await openDays(view);
+  await cell.click();
+  await panel.waitFor();
+  expect(await panel.textContent()).toContain("request_refused");
+  expect(new URL(page.url()).search).toBe(days.slice(days.indexOf("?")));
+  expect(await isIn("aside")).toBe(true);
+  const all = await ids();
+  expect(all).toEqual([...new Set(all)]);
+  // What is beside the panel can be seen: the cell, too.
+  const [shown, over] = [await cell.boundingBox(), await panel.boundingBox()];
+  if (view.width === 1280) expect((shown?.x ?? 0) + (shown?.width ?? 0)).toBeLessThanOrEqual(over?.x ?? 0);
+  else expect((shown?.y ?? 0) + (shown?.height ?? 0)).toBeLessThanOrEqual(over?.y ?? 0);
+  await expectAccessible(opened);
+  await expectNoSidewaysScroll(opened);
+
+  await page.keyboard.press("Escape");
+  expect([await panel.count(), await isIn("td.failed")]).toEqual([0, true]);
+  // By keyboard alone, and from one cell to the next.
+  await page.keyboard.press("Enter");
+  await panel.waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  expect([await panel.count(), await isIn("td.failed")]).toEqual([0, true]);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  await panel.waitFor();
+  expect(await panel.textContent()).toContain(iso(story.failed.end));
+});
+
+test("its links stay in the panel, and its form is sent as from the page of the cell", async () => {
+  const { page, cell, panel } = await openDays();
+  await cell.click();
+  await panel.getByRole("link", { name: "project" }).click();
+  await panel.locator("dd", { hasText: /^project$/ }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/coverage");
+  await panel.getByRole("button", { name: "Ask again" }).click();
+  await page.waitForURL(/\/backfills\/\d+$/);
+  expect(await page.textContent("main")).toContain(iso(story.failed.start));
+});
+
+test("whoever wants another window or a range, or has no script, gets what a link does", async () => {
+  const { page, context, cell, panel } = await openDays();
+  const href = (await cell.getAttribute("href")) ?? "";
+  const [other] = await Promise.all([
+    context.waitForEvent("page"),
+    cell.click({ modifiers: ["ControlOrMeta"] }),
+  ]);
+  await other.waitForURL(`**${href}`);
+  await other.close();
+  await cell.click({ modifiers: ["Shift"] });
+  expect(await page.locator("[data-range-note]").textContent()).toContain(
+    `Selected: ${iso(story.failed.start)}`,
+  );
+  expect(await panel.count()).toBe(0);
+
+  // The answer cannot be read.
+  await page.route("**/cell?*", (route) => route.abort("aborted"), { times: 1 });
+  await cell.click();
+  await page.waitForURL(`**${href}`);
+
+  const without = await openDays({ javascript: false });
+  await without.cell.click();
+  await without.page.waitForURL(`**${href}`);
+});
+
+test("the calendar is one stop of Tab, and arrow keys reach its days", async () => {
+  const opened = await openPage(site.url, { width: 390 });
+  const { page } = opened;
+  await opened.go("/coverage");
+  const focused = () => page.evaluate<string>("document.activeElement.title.slice(0, 10)");
+  const stops = page.locator(".calendar td a[tabindex='0']");
+  expect(await stops.count()).toBe(1);
+  const last = (await stops.getAttribute("title"))?.slice(0, 10) ?? "";
+  expect([iso(story.today), iso(story.today - DAY_MS)]).toContain(last);
+  // The last days are in sight.
+  const box = await stops.boundingBox();
+  expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+  await stops.focus();
+  await page.keyboard.press(last.endsWith("-01") ? "ArrowDown" : "ArrowLeft");
+  const next = await focused();
+  expect(next < last).toBe(true);
+  expect([await stops.count(), (await stops.getAttribute("title"))?.slice(0, 10)]).toEqual([1, next]);
+  await expectKeyboard(opened);
+  await stops.click();
+  expect(new URL(page.url()).searchParams.get("from")).toBe(next);
+});
