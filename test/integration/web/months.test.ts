@@ -51,7 +51,9 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   await load({ start: month.start, end: month.end - DAY_MS });
   const open = await pages.get(path);
   expect(open.status).toBe(200);
-  expect(textOf(open.text)).toContain(`${month.name} is open: 24 daily figures keep it so.`);
+  expect(textOf(open.text)).toContain(
+    `${monthTitle(monthAt(month.start))} is open: 24 daily figures keep it so.`,
+  );
   expect(open.text).not.toContain(`href="${path}/close`);
   const [, file = ""] = /href="(\/usage\.xlsx[^"]*)"/.exec(open.text) ?? [];
   expect((await pages.get(file.replaceAll("&amp;", "&"))).headers["content-disposition"]).toContain(

@@ -20,6 +20,7 @@ import {
   address,
   capital,
   count,
+  DIMENSION,
   type Html,
   html,
   instant,
@@ -225,7 +226,7 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
           heads: ["From", "To", "Stride", "Dimension", "Workspaces"],
           rows: ranges.map(
             ({ from, to, stride, groupBy, workspaceIds }) =>
-              html`<tr><th scope="row">${shortInstant(from)}</th><td>${shortInstant(to)}</td><td>${stride}</td><td>${groupBy}</td><td>${
+              html`<tr><th scope="row">${shortInstant(from)}</th><td>${shortInstant(to)}</td><td>${stride}</td><td>${DIMENSION[groupBy]}</td><td>${
                 workspaceIds.length === 1 ? html`<code>${workspaceIds[0]}</code>` : count(workspaceIds.length)
               }</td></tr>`,
           ),

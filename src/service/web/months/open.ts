@@ -8,7 +8,7 @@ import {
   type OpenReason,
   stepsOf,
 } from "../../../domain/months/check-list.ts";
-import type { CalendarMonth } from "../../../domain/months/month.ts";
+import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
@@ -20,6 +20,7 @@ import { totalsToClose } from "../../../store/months/month-totals.ts";
 import {
   address,
   count,
+  DIMENSION,
   type Html,
   html,
   name,
@@ -49,9 +50,9 @@ export function openPage(given: OpenMonth): Html {
   const fields = { source: source.source, without, accept: accepts ? "yes" : undefined };
   const state =
     open.length > 0
-      ? html`${notice("warn", html`<p>${month.name} is open: ${count(open.length)} daily figures keep it so.</p>`)}
+      ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${checkList(open, asked, source.source)}`
-      : html`${notice("good", html`<p>${month.name} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
+      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
@@ -149,7 +150,7 @@ export async function confirmation(
       <dt>Traces</dt><dd>${count(traces)}</dd>
       <dt>Totals</dt><dd><ul>${totals.dimensions.map(
         (one) =>
-          html`<li>${one.groupBy}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
+          html`<li>${DIMENSION[one.groupBy]}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
       )}</ul></dd>
       <dt>Estimated costs</dt><dd>${
         totals.costs.length === 0
@@ -209,7 +210,7 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
       meter: isTraces ? undefined : meter,
     });
     return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span></th>
-      <td>${isTraces ? "" : `${METER_NAME[meter]}, `}${groupBy}</td><td class="number">${count(days)}</td>
+      <td>${isTraces ? "" : `${METER_NAME[meter]}, `}${DIMENSION[groupBy]}</td><td class="number">${count(days)}</td>
       <td>${shortInstant(first)}</td><td>${shortInstant(last)}</td>
       <td>${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
         ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
