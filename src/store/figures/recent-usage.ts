@@ -10,6 +10,15 @@ interface RecentDay {
   readonly isFinal: boolean;
 }
 
+/** One of the workspaces that used most lately. */
+interface RecentWorkspace {
+  readonly source: string;
+  readonly id: string;
+  readonly name: string | null;
+  /** By day, in the order of the source's days; 0 where a day is not loaded. */
+  readonly traces: readonly number[];
+}
+
 /** The calendar month under way; each figure is null where a day that it needs is not loaded. */
 interface MonthToDate {
   readonly source: string;
@@ -50,6 +59,8 @@ interface MonthCost {
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
+  /** The first of them, the most first. */
+  readonly workspaces: readonly RecentWorkspace[];
   /** From `reporting_detail.usage_month_to_date`, over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
   /** From `reporting.fct_usage_workspace_daily`. */
@@ -58,20 +69,38 @@ export interface RecentUsage {
   readonly costs: readonly MonthCost[];
 }
 
-export async function recentUsage(db: Database, days: number): Promise<RecentUsage> {
+export async function recentUsage(
+  db: Database,
+  { days, top }: { days: number; top: number },
+): Promise<RecentUsage> {
   const whole = (column: string) =>
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
   const lastMonth = sql`(date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date`;
   const { rows } = await sql<RecentUsage>`
+    with recent as materialized (
+      select source_id as source, workspace_id as id, workspace_name as name, usage_date, traces, is_final
+      from reporting.fct_usage_workspace_daily
+      where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
+    ),
+    workspace as (
+      select r.*, row_number() over (partition by r.source order by r.traces desc, r.id collate "C") as place
+      from (select source, id, max(name) as name, sum(traces) as traces from recent group by 1, 2) r
+    )
     select (
       select coalesce(json_agg(d order by d.source, d.date), '[]') from (
-        select source_id as source, usage_date::text as date,
-               case when count(traces) = count(*) then sum(traces)::bigint end as traces, bool_and(is_final) as "isFinal"
-        from reporting.fct_usage_workspace_daily
-        where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
-        group by 1, 2
+        select source, usage_date::text as date, ${whole("traces")} as traces, bool_and(is_final) as "isFinal"
+        from recent group by 1, 2
       ) d
     ) as days, (
+      select coalesce(json_agg(w order by w.source, w.place), '[]') from (
+        select w.source, w.place, w.id, w.name, json_agg(coalesce(r.traces, 0) order by d.usage_date) as traces
+        from workspace w
+        join (select distinct source, usage_date from recent) d using (source)
+        left join recent r using (source, id, usage_date)
+        where w.place <= ${top} and w.traces > 0
+        group by 1, 2, 3, 4
+      ) w
+    ) as workspaces, (
       select coalesce(json_agg(m order by m.source), '[]') from (
         select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
                sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days,

@@ -41,7 +41,7 @@ const listed = (html: string) =>
   [...html.matchAll(/<tr><th scope="row"><span class="status [^>]*>(.*?)<\/tr>/gs)].map(([, row = ""]) => {
     const text = textOf(row.replace(/<span aria-hidden="true">.<\/span>/, ""));
     const [, what = "", dimension = "", days = ""] =
-      / ?([\w' ]+?) (workspace|project|user|api_key) ([\d,]+) /.exec(text) ?? [];
+      / ?([\w' ]+?) (workspace|project|user|API key) ([\d,]+) /.exec(text) ?? [];
     return `${dimension}: ${what.trim()}: ${days}`;
   });
 
@@ -73,7 +73,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   });
   expect(printed.code).toBe(4);
   const inCommand = [...printed.stdout.matchAll(/^(\w+) +([a-z' ]+?) +(\d+) +\d{4}-/gm)].map(
-    ([, dimension, what, days]) => `${dimension}: ${what}: ${days}`,
+    ([, dimension, what, days]) => `${dimension?.replace("api_key", "API key")}: ${what}: ${days}`,
   );
   expect(inCommand).toHaveLength(8);
   expect(listed(open.text)).toEqual(inCommand);

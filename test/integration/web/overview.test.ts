@@ -54,6 +54,21 @@ test("the overview begins with the months: traces, what they cost, and what may 
     expect(state).toMatch(n === 0 ? /^so far$/ : /^(final|may still change)$/);
     expect([shown, costs]).toEqual([traces, centsShown(amountOf(row?.cost ?? ""))]);
   }
+  // Each day of the chart is made of its workspaces.
+  const byDay = await sql<{ day: string; said: string }>(
+    `SELECT usage_date::text AS day, string_agg(workspace_name || ': ' || to_char(traces, 'FM999,999,999'), ' ' ORDER BY t.total DESC) AS said
+     FROM reporting.fct_usage_workspace_daily
+     JOIN (
+       SELECT workspace_id, sum(traces) AS total FROM reporting.fct_usage_workspace_daily
+       WHERE usage_date > (now() AT TIME ZONE 'UTC')::date - 30 GROUP BY 1
+     ) t USING (workspace_id)
+     WHERE traces > 0 AND usage_date > (now() AT TIME ZONE 'UTC')::date - 30 GROUP BY 1`,
+  );
+  expect(byDay.length).toBe(30);
+  for (const { day, said } of byDay) {
+    const [, shown = ""] = text.split(`${day}: `);
+    expect(shown.replace(/^[\d,]+ traces(, provisional)? /, "").slice(0, said.length)).toBe(said);
+  }
   // A day of it is not loaded: no sum, and the cost is a part of it.
   await sql(
     "DELETE FROM usage.coverage WHERE period_start <= $1 AND scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'workspace')",

@@ -8,8 +8,21 @@ import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
 import { recentUsage } from "../../../store/figures/recent-usage.ts";
-import { timeChart } from "../chart.ts";
-import { address, count, type Html, html, instant, money, notice, percent, prose, twin } from "../parts.ts";
+import { MOST_PARTS, timeChart } from "../chart.ts";
+import {
+  address,
+  count,
+  type Html,
+  html,
+  instant,
+  money,
+  name,
+  notice,
+  percent,
+  plainName,
+  prose,
+  twin,
+} from "../parts.ts";
 import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 
@@ -30,7 +43,7 @@ type Asked = Context<unknown, unknown>;
 async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
   const looking = seeQueues(context);
-  const recent = await recentUsage(db, DAYS);
+  const recent = await recentUsage(db, { days: DAYS, top: MOST_PARTS });
   const asAdvised = looking.then(({ sources, unseen }) => ({
     sources,
     problem: unseen?.why === "away" ? unseen.message : null,
@@ -78,6 +91,12 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
   const days = recent.days.filter((one) => one.source === source);
   const points = days.map(({ date, traces, isFinal }) => ({ at: date, value: traces, isFinal }));
   const label = `Traces by day of source ${source}`;
+  const used = recent.workspaces.filter((one) => one.source === source);
+  const parts = used.map(({ id, name, traces }, n) => ({
+    kind: `s${n + 1}`,
+    name: plainName(name ?? id),
+    values: traces,
+  }));
   return html`<p class="trust">${trusted(trust)}</p>
     ${notice(
       advice.kind,
@@ -87,9 +106,17 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
     ${alerts.map((one) => notice("warn", alertShown(one, source)))}
     <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days</h3>
-    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, unit: "traces", width: 900, height: 160, label })}</div>`}
+    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${parts.length > 1 ? workspaces(used, source) : ""}`}
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
     ${loading(report, now)}`;
+}
+
+/** Whose colour is which in the chart; each leads to its projects. */
+function workspaces(used: RecentUsage["workspaces"], source: string): Html {
+  return html`<ul class="chart-notes">${used.map(
+    ({ id, name: title }, n) =>
+      html`<li><span class="swatch s${n + 1}"></span> <a href="${address("/usage", { source, workspace: id, by: "project" })}">${name(title ?? id)}</a></li>`,
+  )}</ul>`;
 }
 
 /** The month under way, its forecast, and the month before: traces, what may be claimed of them, and their cost. */
