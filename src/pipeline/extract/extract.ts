@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
-import type { AnswerFlaw } from "../../domain/usage/answer.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
-import type { StoredTask } from "../../store/work/tasks.ts";
+import { zeroByWorkspace } from "../../store/load/zero-by-workspace.ts";
+import { endTask, type StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { type OpenSource, settleAfterIn } from "../source/source.ts";
@@ -47,6 +48,11 @@ interface ExtractOptions {
   readonly onTransient?: "keep" | "throw";
   /** What is stored is in doubt, so all of it is compared with the answer. */
   readonly isRepair?: boolean | undefined;
+  /**
+   * An answer by workspace that was sent at this instant (epoch milliseconds) or later, and has no traces, is one by each other
+   * dimension too: traces are conserved. Default: each dimension is asked for.
+   */
+  readonly zeroSince?: number | undefined;
   /** The task's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
   readonly row?: StoredTask;
 }
@@ -60,8 +66,10 @@ interface ExtractOptions {
 export async function extractTask(
   source: OpenSource,
   task: UsageRequest,
-  { onTransient = "keep", isRepair, row }: ExtractOptions = {},
+  { onTransient = "keep", isRepair, zeroSince, row }: ExtractOptions = {},
 ): Promise<TaskResult> {
+  const zero = zeroSince === undefined ? undefined : await loadZero(source, task, { since: zeroSince, row });
+  if (zero !== undefined) return zero;
   let requests = 0;
   const load = (confirms?: Load["confirms"]) =>
     loadTask(source, task, { onAttempt: () => requests++, isRepair, row, confirms });
@@ -93,6 +101,38 @@ export async function extractTask(
   if (refusal?.retryable && onTransient === "throw") throw refusal;
   const result = await notLoaded(last.stamp, nextStep(source, task, last));
   return refusal?.retryable ? { ...result, gaveUp: refusal } : result;
+}
+
+/**
+ * Loads a window that needs no request, since the workspace has no traces in it. As old as the answer that says so: whatever was
+ * asked for since then stays. Undefined: there is no such answer, or what is stored contradicts it, so the server is asked.
+ */
+async function loadZero(
+  source: OpenSource,
+  task: UsageRequest,
+  { since, row }: { since: number; row: StoredTask | undefined },
+): Promise<TaskResult | undefined> {
+  const { store, sourceId, log } = source;
+  const { meter, groupBy, window } = task;
+  const [scopeId] = scopeIdsOf(task);
+  if (groupBy === "workspace" || METER[meter].kind !== "traces" || scopeId === undefined) return undefined;
+  const stamp = await zeroByWorkspace(store.db, { scopeId, window, since });
+  if (stamp === undefined) return undefined;
+  const loaded = await loadAnswer(store, {
+    ...{ sourceId, meter, groupBy, window, stamp },
+    scopeIds: [scopeId],
+    answer: new AnswerCollector({ groupBy, window, workspaceIds: workspaceIdsOf(task) }),
+    settleAfterMs: await settleAfterIn(source, meter),
+  });
+  if (!isFinalBy(loaded)) return undefined;
+  log.debug({ task: describe(task), zeroOf: stamp.fetchNumber, ...loaded }, "task");
+  if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
+  return {
+    outcome: loaded.outcome,
+    requests: 0,
+    rows: rowsOf({ stamp, loaded, records: 0, traces: 0 }),
+    followUps: [],
+  };
 }
 
 /** More ids of one answer are asked for in parts: each takes about 1 KB of memory until it is stored. */

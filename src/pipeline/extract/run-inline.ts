@@ -3,6 +3,7 @@ import type { UsageRequest } from "../../domain/planning/request.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
 import { keepStatistics } from "../upkeep.ts";
@@ -58,6 +59,7 @@ export async function runInline(
   const failures: TaskFailure[] = [];
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const noteGivenUp = createDownDetector();
+  const began = await storeNow(source.store.db);
   let [done, total] = [0, tasks.length];
   let stop: unknown;
 
@@ -70,7 +72,7 @@ export async function runInline(
   const work = async (task: UsageRequest, failed: Replanned | undefined) => {
     const result = isStrideRefused(source, task)
       ? notAvailable(task)
-      : await extractTask(source, task, { isRepair });
+      : await extractTask(source, task, { isRepair, zeroSince: isRepair ? undefined : began });
     count(task, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(task, result);
     // Planned in a finer stride that the server does not answer in: the failure stays.
@@ -98,11 +100,15 @@ export async function runInline(
       { priority },
     );
 
-  for (const task of tasks) {
-    count(task, (before) => ({ ...before, planned: before.planned + 1 }));
-    enqueue(task, 0);
+  for (const task of tasks) count(task, (before) => ({ ...before, planned: before.planned + 1 }));
+  // By workspace first: where one has no traces, no other dimension is asked for.
+  const { first = [], then = [] } = Object.groupBy(tasks, ({ groupBy }) =>
+    groupBy === "workspace" ? "first" : "then",
+  );
+  for (const part of [first, then]) {
+    for (const task of part) enqueue(task, 0);
+    await queue.onIdle();
   }
-  await queue.onIdle();
   for (const { code, message } of failures) {
     await noteTaskFailed(source.store.db, { runId: source.runId, code, message });
   }

@@ -78,6 +78,7 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
   const result = await extractTask({ ...source, runId }, task, {
     onTransient: isLastAttempt ? "keep" : "throw",
     isRepair,
+    zeroSince: isRepair ? undefined : task.enteredAt,
     row: task,
   });
   // Else it ended with its answer.

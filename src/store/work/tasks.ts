@@ -21,6 +21,8 @@ export interface StoredTask extends UsageRequest {
 
 /** A task that a worker has taken. */
 export interface ClaimedTask extends StoredTask {
+  /** Epoch milliseconds. */
+  readonly enteredAt: number;
   /** The whole time of the task was fetched after the task was entered, so it needs no request. */
   readonly isLoaded: boolean;
   /** Of a backfill that fetches everything again: what is stored is in doubt, whatever its digests say. */
@@ -153,6 +155,7 @@ export async function claimTask(
     })),
     generation: row.generation,
     openClaims: row.open_claims,
+    enteredAt: row.created_at.getTime(),
     isLoaded: row.is_loaded,
     isRepair: row.is_repair,
   };
