@@ -38,6 +38,8 @@ interface Chart {
   readonly label: string;
   /** Of its figures: `traces`, `USD`. */
   readonly unit: string;
+  /** Then a title has cents. */
+  readonly isMoney?: boolean;
 }
 
 /** Ids that have a colour of their own (`.s1` and so on). */
@@ -266,20 +268,21 @@ function summary({ points, unit }: Chart): string {
 }
 
 /** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
-function said({ points, parts = [], before = [], unit }: Chart, n: number): string {
+function said({ points, parts = [], before = [], unit, isMoney = false }: Chart, n: number): string {
+  const told = isMoney ? inCents : shown;
   const { at, value, atLeast, isFinal, isRestated } = points[n] as ChartPoint;
   const lines =
     value !== null
-      ? [`${shortAt(at)}: ${shown(value)} ${unit}${isFinal ? "" : ", provisional"}`]
+      ? [`${shortAt(at)}: ${told(value)} ${unit}${isFinal ? "" : ", provisional"}`]
       : [
-          `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${shown(atLeast ?? 0)} ${unit}` : ""}`,
+          `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${told(atLeast ?? 0)} ${unit}` : ""}`,
         ];
   if (isRestated === true) lines[0] += ", changed when it was final";
   if (points.length > MOST_NAMED) return lines.join("");
   for (const { name, values } of value === null ? [] : parts)
-    if (values[n] !== 0) lines.push(`${name}: ${shown(values[n] ?? 0)}`);
+    if (values[n] !== 0) lines.push(`${name}: ${told(values[n] ?? 0)}`);
   const early = before[n];
-  if (early !== undefined && early.value !== null) lines.push(`${shortAt(early.at)}: ${shown(early.value)}`);
+  if (early !== undefined && early.value !== null) lines.push(`${shortAt(early.at)}: ${told(early.value)}`);
   return lines.join("\n");
 }
 
@@ -291,6 +294,12 @@ function shortAt(at: string): string {
 /** To cents, but for what is less than one. */
 function shown(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 10 : 2 });
+}
+
+/** As sums of money are shown elsewhere: what is less than half a cent is whole. */
+function inCents(value: number): string {
+  const digits = Math.abs(value) < 0.005 ? {} : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return value.toLocaleString("en-US", { maximumFractionDigits: 10, ...digits });
 }
 
 function round(value: number): number {

@@ -20,7 +20,9 @@ for (const chart of document.querySelectorAll("svg[data-zoom]")) {
     if (last < 0) return;
     const said = hits[to].textContent.replaceAll("\n", " · ");
     readout.textContent =
-      first === last ? said : `${hits[first].dataset.at} to ${hits[last].dataset.at}: Enter shows this range`;
+      first === last
+        ? said
+        : `${hits[first].dataset.at} to ${hits[last].dataset.at}: ${isDragged ? "release" : "Enter"} shows this range`;
   };
   const show = () => {
     const [first, last] = [Math.min(from, to), Math.max(from, to)];

@@ -22,6 +22,10 @@ function tellAge() {
 }
 setInterval(tellAge, 5_000);
 
+/** Where a chart is wider than the page, its last days are seen first. */
+for (const chart of document.querySelectorAll(".scroll > .chart"))
+  chart.parentElement.scrollLeft = chart.clientWidth;
+
 /** Follows the parts of the page that change, while somebody looks at it. */
 const followed = [...document.querySelectorAll("[data-live]")].map((element) => ({ element, stream: null }));
 

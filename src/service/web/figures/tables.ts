@@ -1,7 +1,7 @@
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import { amountDrawn, amountShown } from "../../../domain/usage/amount.ts";
+import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/hours.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
@@ -36,9 +36,18 @@ export function headline(report: Report): Html {
   const { before } = question;
   const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
   const change = total.isComparable
-    ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}</small>`
+    ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}${perDay(report)}</small>`
     : "";
   return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
+}
+
+/** The change of the average day, where one range has more days than the other. */
+function perDay({ total, question }: Report): string {
+  const [days, daysBefore] = [daysBetween(question.range), daysBetween(question.before)];
+  if (days === daysBefore) return "";
+  const [now, before] = [total.sum.amount * BigInt(daysBefore), total.before.amount * BigInt(days)];
+  const change = percentOf(now - before, before);
+  return change === null ? "" : `, which has ${daysBefore} days: ${percent(change, { signed: true })} a day`;
 }
 
 /** Cells for a figure and its state. */
@@ -55,8 +64,8 @@ export function idTable(report: Report, costs?: Report): Html {
     before.from < before.to ? html`<br><small>since ${before.from} to ${addDays(before.to, -1)}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
   const word = stateWord(total.sum);
-  // What is the same of all lines is said once.
-  const isAlike = lines.every(({ sum }) => stateWord(sum) === word);
+  // What is final of all lines is said once. Of another state, a part may be final.
+  const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
   return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
   ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
@@ -70,7 +79,7 @@ export function idTable(report: Report, costs?: Report): Html {
       ...(costs === undefined ? [] : [numberHead(`Estimated cost, ${unitOf(costs)}`)]),
       numberHead("Share"),
       sortedHead(question, "growth", html`Change`, since),
-      "Course",
+      html`<th scope="col" class="course">Course</th>`,
     ],
     rows: lines.map((line, n) => idRow(line, report, { isAlike, n, costs })),
     foot: idRow(total, report, { isAlike, costs }),
@@ -94,7 +103,7 @@ function idRow(
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`<td class="number">${figureShown(line.sum, report)}</td>${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
   return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
-    <td>${sparkline(pointsOf(line.course, report))}</td></tr>`;
+    <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
 
 /** What the ids of a line cost: those of the rest, what the others leave of the total. */
@@ -200,6 +209,9 @@ export function course(report: Report): Html {
     ...(isOpen
       ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
       : []),
+    ...(lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n)
+      ? [html`<li><span class="swatch rest"></span> all others</li>`]
+      : []),
     ...(restated.size === 0
       ? []
       : [
@@ -221,7 +233,7 @@ export function course(report: Report): Html {
         before: courseBefore.map((figure) => pointOf(figure.at, figure)),
         zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
         end: range.to,
-        ...{ width: 960, height: 260, label, unit },
+        ...{ width: 960, height: 260, label, unit, isMoney: question.measure === "cost" },
       })}
     </div>
     ${notes.length === 0 ? "" : html`<ul class="chart-notes">${notes}</ul>`}
@@ -334,7 +346,7 @@ function averageOf({ traces, loaded }: Cell): number | null {
 /** How a line without an id of its own is called. */
 export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
   const one = idWord(question);
-  if (kind === "none") return "(none)";
+  if (kind === "none") return `Without ${one === "API key" ? "an" : "a"} ${one}`;
   if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
   if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${one}${ids === 1 ? "" : "s"}`;

@@ -7,7 +7,7 @@ import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
-import { address, capital, count, type Html, html, name, notice, prose } from "../parts.ts";
+import { address, capital, count, type Html, html, name, notice, percent, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
 import {
@@ -201,6 +201,8 @@ function underWay(question: Question): Html {
   return html`${today} is under way: its figures grow until it ends.${without}`;
 }
 
+/** Per cent without an id that a reader should know of. */
+const MUCH = 20;
 const MOST_WORKSPACES = 5;
 
 /** What a reader must know before they believe the figures. */
@@ -260,6 +262,16 @@ function claims(report: Report): Html[] {
       notice(
         "info",
         "Costs are provisional where an earlier day of their month is: it may shift the volume tiers.",
+      ),
+    );
+  }
+  const apart = report.lines.find(({ kind }) => kind === "none");
+  if (measure === "cost" && apart !== undefined && (apart.share ?? 0) >= MUCH) {
+    const one = idWord({ by, measure });
+    notices.push(
+      notice(
+        "info",
+        `${percent(apart.share)} of this cost stands for no ${one}: traces that name none, and what the platform counts without it, such as sandboxes.`,
       ),
     );
   }
