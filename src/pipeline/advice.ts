@@ -209,7 +209,7 @@ function onDays(at: Situation): Advice | undefined {
   if (trust.idleDays > 0) {
     const { idleDays, firstIdle, lastIdle } = trust;
     const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
-    const load = `${described(idleDays)} not loaded, ${spanOf(firstIdle, lastIdle)}. Load them.${underWay === 0 ? "" : ` ${more}`}`;
+    const load = `${described(idleDays)} not loaded, ${spanOf(firstIdle, lastIdle)}. Load ${them(idleDays)}.${underWay === 0 ? "" : ` ${more}`}`;
     const to = dayAfter(lastIdle);
     const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
     const command = `usage-etl backfill --from ${firstIdle} --to ${to}${sourceFlags}`;
@@ -218,7 +218,7 @@ function onDays(at: Situation): Advice | undefined {
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
   if (gap !== undefined) {
     const { meter, idleDays, firstIdle, lastIdle } = gap;
-    const load = `${described(idleDays, METER_NAME[meter])} not loaded, ${spanOf(firstIdle, lastIdle)}. Load them.`;
+    const load = `${described(idleDays, METER_NAME[meter])} not loaded, ${spanOf(firstIdle, lastIdle)}. Load ${them(idleDays)}.`;
     const tierFlags = ` ${meterFlags(meter)}`;
     const command = `usage-etl backfill --from ${firstIdle} --to ${dayAfter(lastIdle)}${tierFlags}${sourceFlags}`;
     return advice("warn", load, command);
@@ -246,7 +246,7 @@ function onFigures(at: Situation): Advice | undefined {
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
-    const ask = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept them when you close.`;
+    const ask = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept ${them(trust.disagreements)} when you close.`;
     return advice("warn", ask, undefined, `/differences?${where}`);
   }
   if (at.unpriced) {
@@ -302,4 +302,8 @@ function spanOf(first: string | null, last: string | null): string {
 
 function dayAfter(day: string | null): string {
   return new Date(Date.parse(day ?? "1970-01-01") + DAY_MS).toISOString().slice(0, 10);
+}
+
+function them(count: number): string {
+  return count === 1 ? "it" : "them";
 }

@@ -82,7 +82,7 @@ function section(report: SourceReport, given: { recent: RecentUsage; now: number
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
-  return alerts.length > 0 || advice.kind === "warn" || advice.kind === "bad";
+  return alerts.some((one) => !isFarAway(one)) || advice.kind === "warn" || advice.kind === "bad";
 }
 
 function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
@@ -103,9 +103,9 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${alerts.map((one) => notice("warn", alertShown(one, source)))}
+    ${alerts.map((one) => notice(isFarAway(one) ? "info" : "warn", alertShown(one, source)))}
     <dl class="facts">${monthFigures(recent, source)}</dl>
-    <h3>Traces of the last ${DAYS} days</h3>
+    <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${parts.length > 1 ? workspaces(used, source) : ""}`}
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
     ${loading(report, now)}`;
@@ -151,10 +151,15 @@ function monthFigures({ months, before, costs }: RecentUsage, source: string): H
         <dd><strong class="headline">${count(runRate)}</strong> traces<br><small>if it goes on as on its final days</small></dd></div>`);
   }
   if (last !== undefined) {
-    const state = last.isClosed ? "closed" : last.isFinal ? "final" : "may still change";
+    const state = last.isClosed ? "closed" : finality(last);
     facts.push(fact(last.month, state, last.traces));
   }
   return facts;
+}
+
+function finality({ isFinal, isProved }: RecentUsage["before"][number]): string {
+  if (!isFinal) return "may still change";
+  return isProved ? "final and proved" : "final, not proved";
 }
 
 function titleOf(month: string): string {
@@ -173,6 +178,11 @@ const DIFFERENCES_OF: Readonly<Record<string, string>> = {
   final_changed: "restatement",
 };
 
+/** A limit that is not reached this month is no trouble. */
+function isFarAway({ kind, message }: SourceReport["alerts"][number]): boolean {
+  return kind === "usage_limit" && !/ is reached|rejects/.test(message);
+}
+
 /** An alert's message ends with the view that has more, for those who have no page. */
 function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {
   const says = DIFFERENCES_OF[kind];
@@ -186,7 +196,7 @@ function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync } = report;
   const { source } = status;
   return html`<details id="loading-${source}" ${trust.openDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
-      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} days, counted for each workspace and dimension`}</a></dd></div>
+      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} daily ${trust.openDays === 1 ? "figure" : "figures"}`}</a></dd></div>
       <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${describeBudget(report.budget)}</dd></div>

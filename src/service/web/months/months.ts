@@ -1,4 +1,5 @@
 import { type CalendarMonth, monthBefore, monthTitle } from "../../../domain/months/month.ts";
+import { amountOf } from "../../../domain/usage/amount.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { daysWithin } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
@@ -10,9 +11,11 @@ import { checkMonths } from "../../../store/months/month-open-days.ts";
 import {
   address,
   count,
+  DIMENSION,
   type Html,
   html,
   instant,
+  money,
   name,
   numberHead,
   postForm,
@@ -119,7 +122,7 @@ function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: num
 
 function ofOpen(isReady: boolean, inWords: string): Html {
   return isReady
-    ? html`<span class="status provisional"><span aria-hidden="true">□</span> open</span>: nothing keeps it open, it can be closed`
+    ? html`<span class="status provisional"><span aria-hidden="true">□</span> open</span>: it can be closed`
     : html`<span class="status missing"><span aria-hidden="true">□</span> open</span>: ${inWords}`;
 }
 
@@ -192,10 +195,10 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
   return html`<p>${count(totals)} ${totals === 1 ? "total is" : "totals are"} not as closed. The workspaces have ${signed(netTraces)} traces.</p>
     ${table({
       label: "Adjustments",
-      caption: `Never add up over dimensions.${shown}`,
+      caption: `The same changes by each dimension: do not add up its rows with those of another.${shown}`,
       heads: ["Dimension", "Workspace", "Id", ...CHANGE_HEADS],
       rows: largest.map(
-        (one) => html`<tr><th scope="row">${one.groupBy}</th>
+        (one) => html`<tr><th scope="row">${DIMENSION[one.groupBy]}</th>
           <td title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</td>
           <td title="${one.dimensionId}">${name(one.dimensionName ?? one.dimensionId)}</td>
           <td class="number">${count(one.closedTraces)}</td>
@@ -230,7 +233,7 @@ function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number
         one,
       ) => html`<tr><th scope="row" title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</th>
           <td>${name(one.sku)}</td><td class="number">${one.unitPrice} ${one.currency}</td>
-          <td class="number">${one.closedCost}</td><td class="number">${one.adjustmentCost}</td><td class="number">${one.currentCost}</td></tr>`,
+          ${[one.closedCost, one.adjustmentCost, one.currentCost].map((cost) => html`<td class="number">${money(amountOf(cost))}</td>`)}</tr>`,
     ),
   });
 }

@@ -229,13 +229,13 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
     ],
     rows,
   })}
-    <h2>What to do</h2>
+    <div class="to-do"><h2>What to do</h2>
     <ul class="steps">${stepsOf(open, asked).map(
       ({ text, kind, workspaceId }) =>
         html`<li>${prose(text)}
           ${kind === "accept" ? html`<a href="${address(`/months/${name}`, { source, without, accept: "yes" })}">Look at the month with these accepted</a>` : ""}
           ${workspaceId === undefined ? "" : html`<a href="${address(`/months/${name}`, { source, without: [...without, workspaceId] })}">Look at the month without this workspace</a>`}</li>`,
-    )}</ul>`;
+    )}</ul></div>`;
 }
 
 /** The same in a few words, for a list of months. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../../config/config.ts";
 import { type BillLine, billTotals, isWithoutCost, lineName } from "../../../domain/bill/bill.ts";
-import { describeProviderMonth } from "../../../domain/bill/provider.ts";
+import { describeProviderMonth, type ProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { type CalendarMonth, monthAt, monthNamed, monthTitle } from "../../../domain/months/month.ts";
 import { type KnownUsage, OTHER_STATES } from "../../../domain/months/other-usage.ts";
@@ -83,7 +83,10 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const named = monthNamed(name);
   const title = `${named === undefined ? name : monthTitle(named)}, ${source.source}`;
   const all = html`<p><a href="${address("/months", { source: source.source })}">All months</a></p>`;
-  const page = async (month: CalendarMonth, ...below: (Html | string)[]): Promise<Page> => {
+  const page = async (
+    month: CalendarMonth,
+    { provider, state, others }: { provider?: Html; state: Html; others?: Html },
+  ): Promise<Page> => {
     const masked = who.role === "viewer";
     const statement = await statementOf(db, {
       source: source.source,
@@ -92,16 +95,16 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
       masked,
     });
     const bill = await monthBill(db, { source: source.source, monthStart: month.start });
-    const [state, ...rest] = below;
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);
     return {
       title,
-      body: html`${choice}${statement?.sums}${withoutCost(bill)}<h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${statement?.parts}${rest}${all}`,
+      body: html`${choice}${statement?.sums}${provider}${beforeDataStart(month, source)}${withoutCost(bill)}${statement?.parts}
+        <h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${others}${all}`,
     };
   };
   if (named?.name === monthAt(context.now).name) {
     const state = `${name} is under way. It can be closed once its last day is final and proved.`;
-    return page(named, notice("info", state));
+    return page(named, { state: notice("info", state) });
   }
   const look = await lookFor(context, source, query);
   const { month, closed } = look;
@@ -119,19 +122,48 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           sourceFlags: sourceFlagsOf(context.config, source.source),
           csrf: who.role === "operator" ? context.csrf() : undefined,
         });
-  const others = look.others.length === 0 ? "" : otherUsage(look.others);
-  const provider = html`<p>${prose(capital(describeProviderMonth(look.provider)))}</p>`;
-  return page(month, body, others, provider);
+  return page(month, {
+    provider: providerLine(look.provider, source),
+    state: body,
+    ...(look.others.length === 0 ? {} : { others: otherUsage(look.others) }),
+  });
 }
 
-/** What the cost above leaves out. */
-function withoutCost(bill: readonly BillLine[]): Html | "" {
-  const names = bill.filter(isWithoutCost).map(lineName);
-  if (names.length === 0 || billTotals(bill).length === 0) return "";
+/** What the billing provider says of the month. */
+function providerLine(provider: ProviderMonth, { source }: ListedSource): Html {
+  const said = prose(capital(describeProviderMonth(provider)));
+  if (provider.outcomes.every(({ outcome }) => outcome !== "differs"))
+    return html`<p class="quiet">${said}</p>`;
+  const both = address("/differences", { source, says: "total" });
+  return notice("warn", html`<p>${said} <a href="${both}">Show both numbers</a></p>`);
+}
+
+/** A month of which the first days are not here is not whole, although each day of it that is here may be proved. */
+function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource, "dataStart">): Html | "" {
+  if (dataStart <= month.start) return "";
   return notice(
-    "info",
-    `Not in the cost, in whole or in part: ${[...new Set(names)].join(", ")}. The bill says why.`,
+    "warn",
+    `Usage is loaded from ${dataStart} on. What was used earlier in this month is in no figure of this page.`,
   );
+}
+
+/** What the cost above leaves out, and what the bill has beside it. */
+function withoutCost(bill: readonly BillLine[]): Html[] {
+  const names = [...new Set(bill.filter(isWithoutCost).map(lineName))];
+  const corrects = bill.some(({ line }) => line === "correction");
+  return [
+    ...(names.length === 0 || billTotals(bill).length === 0
+      ? []
+      : [notice("info", `Not in the cost, in whole or in part: ${names.join(", ")}. The bill says why.`)]),
+    ...(corrects
+      ? [
+          notice(
+            "info",
+            "The total of the bill has corrections of closed months too, which this month's cost has not.",
+          ),
+        ]
+      : []),
+  ];
 }
 
 /** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */
@@ -139,23 +171,35 @@ function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
     html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
   const isRefused = others.some(({ evidence }) => evidence !== null);
-  return html`<h2>Other usage</h2>${table({
-    label: "Other usage",
-    caption: "What a close of the month has to do with it. In daily figures.",
-    heads: [
-      "Usage",
-      "A close",
-      numberHead("Final days"),
-      numberHead("Compared with the export"),
-      numberHead("Differences"),
-    ],
-    rows: others.map(
-      (
-        one,
-      ) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${OTHER_STATES[one.state]}</td>
+  // Usage that is in no figure takes a sentence, and a row only where something of it is loaded.
+  const [apart, rows] = [true, false].map((isApart) =>
+    others.filter((one) => isApart === (one.state !== "checked" && one.finalDays + one.differences === 0)),
+  ) as [KnownUsage[], KnownUsage[]];
+  const names = Map.groupBy(apart, ({ state }) => state);
+  return html`<h2>Other usage</h2>${[...names].map(
+    ([state, some]) =>
+      html`<p>${capital(some.map(({ meter }) => METER_NAME[meter]).join(", "))}: ${OTHER_STATES[state]}.</p>`,
+  )}${
+    rows.length === 0
+      ? ""
+      : table({
+          label: "Other usage",
+          caption: "What a close of the month has to do with it. In daily figures.",
+          heads: [
+            "Usage",
+            "A close",
+            numberHead("Final days"),
+            numberHead("Compared with the export"),
+            numberHead("Differences"),
+          ],
+          rows: rows.map(
+            (
+              one,
+            ) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${OTHER_STATES[one.state]}</td>
         ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
-    ),
-  })}${isRefused ? html`<p>${prose("What the server answered to each is in `usage-etl doctor`.")}</p>` : ""}`;
+          ),
+        })
+  }${isRefused ? html`<p>${prose("What the server answered to each is in `usage-etl doctor`.")}</p>` : ""}`;
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
