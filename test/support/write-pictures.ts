@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
-import { PLANTED } from "../../src/local/demo/plant.ts";
+import { monthAt, monthBefore } from "../../src/domain/months/month.ts";
+import { BILLED, PLANTED } from "../../src/local/demo/plant.ts";
 import { startChromium } from "./browser/chromium.ts";
 import { poll } from "./poll.ts";
 
@@ -18,6 +19,8 @@ const FOLDER = fileURLToPath(new URL("../../docs/pictures", import.meta.url));
 const PICTURES = [
   { name: "overview", path: "/", height: 1000 },
   { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
+  { name: "usage", path: `/usage?source=${BILLED}&measure=cost&by=workspace`, height: 1000 },
+  { name: "month", path: `/months/${monthBefore(monthAt(Date.now())).name}?source=${BILLED}`, height: 1000 },
 ];
 /** Readers load them with the README. */
 const LARGEST_BYTES = 150_000;
