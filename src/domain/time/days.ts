@@ -13,6 +13,13 @@ export function dayOf(instant: number): string {
   return new Date(instant).toISOString().slice(0, 10);
 }
 
+/** Whether a text is a day of the calendar, such as `2026-03-01`. */
+export function isDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text < "1970-01-01" || text >= "9000-01-01") return false;
+  const at = Date.parse(text);
+  return !Number.isNaN(at) && dayOf(at) === text;
+}
+
 export function addDays(day: string, days: number): string {
   return dayOf(Date.parse(day) + days * DAY_MS);
 }

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { z } from "zod";
 import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/coverage-grid.ts";
+import { addDays } from "../../domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../../domain/usage/amount.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
@@ -236,6 +237,11 @@ export function dayField(label: string, field: string, value: string | undefined
   return html`<label>${label}
     <input type="date" name="${field}" value="${value ?? ""}">
   </label>`;
+}
+
+/** The last day of a range that ends before the day `to`. Pages understand it in place of `to`. */
+export function lastDayField(to: string | undefined): Html {
+  return dayField("To (included)", "until", to === undefined ? undefined : addDays(to, -1));
 }
 
 /** A form sends a field that was left empty as an empty text. */

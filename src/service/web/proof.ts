@@ -20,6 +20,7 @@ import {
   type Html,
   html,
   instant,
+  lastDayField,
   name,
   numberHead,
   optional,
@@ -118,7 +119,7 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
     ${choice("What is counted", "meter", COUNTED, asked.meter ?? "")}
     ${choice("Dimension", "group_by", [ALL, ...GROUPINGS], asked.group_by ?? "")}
     <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
-    ${dayField("Days from", "from", asked.from)} ${dayField("to, not included", "to", asked.to)}
+    ${dayField("Days from", "from", asked.from)} ${lastDayField(asked.to)}
     <button>Show</button>
   </form>`;
 }

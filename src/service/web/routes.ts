@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
+import { addDays, isDay } from "../../domain/time/days.ts";
 import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { Database, Store } from "../../store/db/database.ts";
@@ -109,7 +110,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       ...services,
       db,
       age,
-      query: parsed(query ?? NOTHING, request.query, "query_invalid") as z.output<Q>,
+      query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
       params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
       who,
       actor: { name: who.name, role: who.role, via: "page" },
@@ -243,6 +244,14 @@ function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.ou
     message: `Something in the ${code === "form_invalid" ? "form" : "address"} cannot be used. ${said}.`,
     next: "Go back and correct it, or begin at the overview.",
   });
+}
+
+/** A form names the last day of a range (`until`), an address the day after it (`to`). */
+function withEnd(query: unknown): unknown {
+  const { until, ...rest } = query as Record<string, unknown>;
+  if (typeof until !== "string" || until === "") return rest;
+  // What is no day is refused as one.
+  return { ...rest, to: isDay(until) ? addDays(until, 1) : until };
 }
 
 function hasNul(given: unknown): boolean {

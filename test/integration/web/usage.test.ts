@@ -6,32 +6,13 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
-import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
-import { type Bench, senderOn, setup } from "../../support/source.ts";
+import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
+import { setupUsage } from "../../support/usage-bench.ts";
 import { inSchema } from "../../support/views.ts";
 
 const DAYS = 10;
-
-/** Ten days of usage, of which one workspace lacks the fourth day from today. */
-async function setupUsage(): Promise<Bench & { readonly gap: string }> {
-  const bench = await setup({ days: DAYS, hourlyForMs: 2 * DAY_MS });
-  const { today, dataStart, standin } = bench;
-  const gap = today - 4 * DAY_MS;
-  const want = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
-  const [, ...others] = standin.organisation.workspaces.map(({ id }) => id);
-  await bench.fetch({
-    wanted: [want(dataStart, gap), want(gap + DAY_MS, today + DAY_MS)],
-    reprocess: "missing",
-  });
-  await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
-  await bench.fetch({
-    wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
-    ...{ reprocess: "missing", groupings: ["workspace"] },
-  });
-  return { ...bench, gap: dayOf(gap) };
-}
-
 /** A reader of BI tools, who has nothing but the views. */
 async function reader(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, options: "-c jit=off -c timezone=UTC" });
@@ -53,7 +34,7 @@ function rowsOf(page: string): string[][] {
 const numberOf = (text: string) => Number(text.replace(/[^\d.]/g, ""));
 
 test("usage adds up to the views, names what is missing in place of a zero, and is the same as file and in SQL", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
   const client = await reader(bench.databaseUrl);
   const range = { from: dayOf(bench.dataStart), to: dayOf(bench.today) };
@@ -114,7 +95,7 @@ test("usage adds up to the views, names what is missing in place of a zero, and 
 });
 
 test("what grew most comes first where that is asked for, in the file too", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
   const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
   const address = `by=project&from=${day(3)}&to=${day(0)}&per=day&against=${day(6)}`;
@@ -136,7 +117,7 @@ test("what grew most comes first where that is asked for, in the file too", asyn
 });
 
 test("any earlier range is compared with, and an id is found by a part of its name", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
   const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
   const address = `by=project&from=${day(2)}&to=${day(0)}&per=day`;
@@ -156,6 +137,13 @@ test("any earlier range is compared with, and an id is found by a part of its na
     );
     expect(await grown(against)).toEqual([Number(sums?.now), Number(sums?.before)]);
   }
+  // A form names the last day, and leads to the same.
+  const byForm = `by=project&from=${day(2)}&until=${day(1)}&per=day`;
+  expect(rowsOf((await pages.get(`/usage?${byForm}`)).text)).toEqual(
+    rowsOf((await pages.get(`/usage?${address}`)).text),
+  );
+  for (const until of ["2026-02-30", "March 5", "x"])
+    expect(await refusalOf(pages, `/usage?from=${day(2)}&until=${until}`)).toBe("400 query_invalid");
   const page = await pages.get(`/usage?${address}&against=${day(9)}`);
   expect(textOf(page.text)).toContain(`grey line: ${day(9)} to ${day(8)}`);
   const overlapping = await pages.get(`/usage?${address}&against=${day(3)}`);
@@ -177,7 +165,7 @@ test("any earlier range is compared with, and an id is found by a part of its na
 });
 
 test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
   const client = await reader(bench.databaseUrl);
   expect(textOf((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
@@ -230,7 +218,7 @@ test("costs by each dimension are those of the views to the last digit, and unpr
 });
 
 test("a viewer sees no address of a user, on the page, in the file and in the statement", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupViewer(bench);
   for (const address of [
     "/usage?by=user",
@@ -272,7 +260,7 @@ test("what cannot be asked for is said, and leads on", async () => {
 });
 
 test("long-lived traces and each measure of deployments are counted by themselves, as in their views", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
   const client = await reader(bench.databaseUrl);
   const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today)];

@@ -6,8 +6,8 @@ import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
-import { type Bench, setup } from "../../support/source.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
+import { setupUsage } from "../../support/usage-bench.ts";
 import { readWorkbook, type Sheet, type SheetCell } from "../../support/workbook.ts";
 
 /** The workbook of usage, as a spreadsheet reads what HTTP gave. */
@@ -31,25 +31,6 @@ const NAMES = [
   "line\r\nbreak \u001b\u0085\uFFFD\uFDD0",
   " <t>&amp;]]></t> ",
 ];
-
-/** Days of usage, of which one workspace lacks one, and hours of two days. */
-async function setupUsage(): Promise<Bench & { readonly from: string; readonly to: string; gap: string }> {
-  const bench = await setup({ days: DAYS, hourlyForMs: 2 * DAY_MS });
-  const { today, dataStart, standin } = bench;
-  const gap = today - 3 * DAY_MS;
-  const want = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
-  const [, ...others] = standin.organisation.workspaces.map(({ id }) => id);
-  await bench.fetch({
-    wanted: [want(dataStart, gap), want(gap + DAY_MS, today + DAY_MS)],
-    reprocess: "missing",
-  });
-  await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
-  await bench.fetch({
-    wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
-    ...{ reprocess: "missing", groupings: ["workspace"] },
-  });
-  return { ...bench, from: dayOf(dataStart), to: dayOf(today), gap: dayOf(gap) };
-}
 
 async function workbook(pages: PagesBench, query: string): Promise<Sheet[]> {
   const answer = await request(`${pages.url}/usage.xlsx?${query}`);
@@ -103,7 +84,7 @@ const fieldsOf = (sheet: Sheet | undefined) =>
   (sheet?.rows ?? []).slice(1).map(([field, value]) => [field?.value, value?.value]);
 
 test("the workbook has the lines of both files, with numbers as numbers, times as dates and names as texts", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
   const pages = await setupPages(bench);
   const change = dayOf(bench.today - 2 * DAY_MS);
   const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
@@ -153,7 +134,7 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
 });
 
 test("the workbook says what its figures are and what they claim", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
   const pages = await setupPages(bench);
   const { id, name } = bench.standin.organisation.workspaces[0] ?? { id: "", name: "" };
   const before = Date.now();
@@ -189,7 +170,7 @@ test("the workbook says what its figures are and what they claim", async () => {
 });
 
 test("a workbook masks users for those who only look, and refuses what the page refuses", async () => {
-  const bench = await setupUsage();
+  const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
   const viewer = await setupViewer(bench);
   const cookie = (await viewer.post("/login", { token: "viewers-token-4712" })).headers["set-cookie"];
   const answer = await request(`${viewer.url}/usage.xlsx?by=user`, {

@@ -35,6 +35,7 @@ import {
   type Html,
   hidden,
   html,
+  lastDayField,
   legend,
   name,
   notice,
@@ -167,7 +168,7 @@ function filterForm(
     ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: DIMENSION[value] }))], target.groupBy ?? "")}
     ${workspaceChoice(coverage, target)}
     ${dayField("From", "from", day(query.from))}
-    ${dayField("To, not included", "to", day(query.to))}
+    ${lastDayField(day(query.to))}
     <label><input type="checkbox" name="gaps" value="1" ${query.gaps === "1" ? "checked" : ""}> only with gaps</label>
     <button>Show</button>
   </form>`;

@@ -6,6 +6,7 @@ import {
   type Days,
   dayOf,
   daysBetween,
+  isDay,
   monthStart,
   rangeBefore,
   rangeFrom,
@@ -26,6 +27,7 @@ import {
   type Html,
   hidden,
   html,
+  lastDayField,
   optional,
   plainName,
   sourceField,
@@ -40,10 +42,7 @@ const DEFAULT_DAYS = 30;
 export const ROWS = [20, 100, 500] as const;
 
 const text = z.string().max(1000);
-const day = text.refine(
-  (value) => /^\d{4}-\d{2}-\d{2}$/.test(value) && isDay(value),
-  "it is not a day such as 2026-03-01",
-);
+const day = text.refine(isDay, "it is not a day such as 2026-03-01");
 
 /** What the page shows: counts, or what they cost. */
 const MEASURED = [...COUNTED, "cost"] as const;
@@ -165,7 +164,7 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   throw new UsageError({
     code: "range_reversed",
     message: `The range begins on ${start} and ends before ${end}, which leaves no day.`,
-    next: "Give a last day that is later: `to` is not included.",
+    next: "Give a last day that is later. In an address, the day `to` is not included.",
   });
 }
 
@@ -232,11 +231,6 @@ function presetsOf(asked: Days, today: string): readonly { readonly name: string
     { name: "Last month", range: { from: addMonths(thisMonth, -1), to: thisMonth } },
     { name: "Last 12 months", range: { from: addMonths(thisMonth, -12), to: thisMonth } },
   ];
-}
-
-function isDay(value: string): boolean {
-  const at = Date.parse(value);
-  return !Number.isNaN(at) && dayOf(at) === value && value >= "1970-01-01" && value < "9000-01-01";
 }
 
 /** What is counted, as the unit of a figure. */
@@ -314,7 +308,7 @@ export function questionForm(
       ${choice("By", "by", dimensions, by)}
       ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
       ${dayField("From", "from", asked.from)}
-      ${dayField("To (not included)", "to", asked.to)}
+      ${lastDayField(asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
       ${dayField("Compare with days from", "against", against)}
       ${hidden({ find })}

@@ -321,7 +321,7 @@ export function heatMap({ range, cells }: HeatMap): Html {
     ${table({
       kind: "heat",
       label: "Hours of the week",
-      caption: `Traces per hour of all workspaces by weekday and hour, on average, ${range.from} to ${range.to} (not included)`,
+      caption: `Traces per hour of all workspaces by weekday and hour, on average, ${range.from} to ${addDays(range.to, -1)}`,
       heads: ["Day", ...Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"))],
       rows: WEEKDAYS.map(
         (day, n) =>

@@ -251,6 +251,15 @@ function claims(report: Report): Html[] {
     notices.push(notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, per)}.`));
   }
   if (total.sum.isUnderWay) notices.push(notice("info", underWay(question)));
+  if (per === "hour" && total.sum.isFinal && !total.sum.isProved) {
+    const byDay = addressOf(question, { per: "day" });
+    notices.push(
+      notice(
+        "info",
+        html`Hours are compared apart from days, and some of these are not yet. <a href="${byDay}">By day</a> they may be proved.`,
+      ),
+    );
+  }
   if (
     measure === "cost" &&
     total.sum.isComplete &&

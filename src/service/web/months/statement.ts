@@ -59,6 +59,7 @@ export async function statementOf(
     parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0])}
       <nav class="presets" aria-label="The same month"><ul>${others}
         ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question, { rows: undefined })}">its costs</a></li>`}
-        <li><a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a></li></ul></nav>`,
+        <li><a href="${addressOf(question, {}, "/usage.xlsx")}">Excel of traces</a></li>
+        ${costs.currencies.map((currency) => html`<li><a href="${addressOf(costs.question, { currency }, "/usage.xlsx")}">Excel of costs, ${currency}</a></li>`)}</ul></nav>`,
   };
 }

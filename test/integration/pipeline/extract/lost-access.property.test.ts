@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
-import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { syncByQueue } from "../../../support/by-queue.ts";
 import { times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
@@ -118,23 +116,6 @@ test("no figure is one that nobody could have read, and the truth is back with a
     },
   );
 });
-
-/** A sync as the service works it: each fetch task is a message of its own. */
-async function syncByQueue(bench: Bench, opened: () => void): Promise<void> {
-  const source = await bench.open();
-  opened();
-  await planSync(source);
-  for (;;) {
-    const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
-    );
-    if (messages.length === 0) return;
-    for (const message of messages) {
-      // What fails is kept, and asked for by the next sync.
-      await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true }).catch(() => {});
-    }
-  }
-}
 
 /** Days whose figure is neither unknown nor the platform's. */
 async function untrue(bench: Bench, workspaceId: string) {

@@ -2,10 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
-import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
-import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
-import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { syncByQueue } from "../../../support/by-queue.ts";
 import { seed, times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
@@ -150,16 +148,3 @@ test(`over any history of late traces the store is the ledger's after each sync 
     { seed: SEED, numRuns: times(2) },
   );
 }, 600_000);
-
-/** As the service works it: each fetch task is a message of its own. */
-async function syncByQueue(bench: Bench): Promise<void> {
-  const source = await bench.open();
-  await planSync(source);
-  for (;;) {
-    const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
-    );
-    if (messages.length === 0) return;
-    for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
-  }
-}

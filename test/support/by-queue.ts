@@ -1,0 +1,19 @@
+import { workMessage } from "../../src/pipeline/extract/work-task.ts";
+import { planSync } from "../../src/pipeline/sync/sync.ts";
+import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
+import type { Bench } from "./source.ts";
+
+/** A sync as the service works it: each fetch task is a message of its own. What fails is kept, for the next sync. */
+export async function syncByQueue(bench: Bench, opened = () => {}): Promise<void> {
+  const source = await bench.open();
+  opened();
+  await planSync(source);
+  for (;;) {
+    const messages = await bench.store.transaction(({ db }) =>
+      takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
+    );
+    if (messages.length === 0) return;
+    for (const message of messages)
+      await workMessage({ ...source, attempts: 1 }, { ...message, isLastAttempt: true }).catch(() => {});
+  }
+}

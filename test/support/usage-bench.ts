@@ -1,0 +1,28 @@
+import { dayOf } from "../../src/domain/time/days.ts";
+import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { type Bench, setup } from "./source.ts";
+
+/** Days of usage, of which one workspace lacks one (`gap`), and hours of two days by workspace. */
+export async function setupUsage({
+  days,
+  gapAgo,
+}: {
+  days: number;
+  gapAgo: number;
+}): Promise<Bench & { readonly from: string; readonly to: string; readonly gap: string }> {
+  const bench = await setup({ days, hourlyForMs: 2 * DAY_MS });
+  const { today, dataStart, standin } = bench;
+  const gap = today - gapAgo * DAY_MS;
+  const want = (start: number, end: number) => ({ stride: "day" as const, range: { start, end } });
+  const [, ...others] = standin.organisation.workspaces.map(({ id }) => id);
+  await bench.fetch({
+    wanted: [want(dataStart, gap), want(gap + DAY_MS, today + DAY_MS)],
+    reprocess: "missing",
+  });
+  await bench.fetch({ wanted: [want(gap, gap + DAY_MS)], reprocess: "missing", workspaceIds: others });
+  await bench.fetch({
+    wanted: [{ stride: "hour", range: { start: today - 2 * DAY_MS, end: today } }],
+    ...{ reprocess: "missing", groupings: ["workspace"] },
+  });
+  return { ...bench, from: dayOf(dataStart), to: dayOf(today), gap: dayOf(gap) };
+}
