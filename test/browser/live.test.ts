@@ -81,8 +81,8 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   // Something failed, so how the loading goes stands open. What somebody folds away stays so.
   const isOpen = () => page.evaluate("document.querySelector('details[id^=loading-]').open");
   expect(await isOpen()).toBe(true);
-  await page.locator("details[id^='loading-'] summary").click();
-  await page.locator("[data-live] a[href^='/usage']").focus();
+  await page.locator("details[id^='loading-'] > summary").click();
+  await page.locator("[data-live] a[href^='/usage']").first().focus();
   const [, tasks] = /Fetch tasks\s*(\d+) wait/.exec(await text()) ?? [];
   expect(Number(tasks)).toBeGreaterThan(0);
 
