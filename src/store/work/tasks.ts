@@ -294,7 +294,7 @@ export async function takeTasksToQueue(
         from (
           select w.task_id from usage.fetch_task w
           where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
-          order by w.created_at, ${NEXT_FIRST}, w.task_id
+          order by w.created_at, w.period_start desc, w.task_id
           limit ${sql.lit(oldest)}
         ) of_oldest
         union all

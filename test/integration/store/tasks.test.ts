@@ -98,13 +98,7 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
           );
         const routine = waiting.filter(({ of }) => of === "routine");
         const oldest = routine
-          .toSorted(
-            (a, b) =>
-              b.age - a.age ||
-              Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
-              b.from - a.from ||
-              a.id - b.id,
-          )
+          .toSorted((a, b) => b.age - a.age || b.from - a.from || a.id - b.id)
           .slice(0, fours);
         const rest = newest(routine.filter((one) => !oldest.includes(one)));
         const ofBackfills = newest(waiting.filter(({ of }) => of === "running" || of === "other"));
