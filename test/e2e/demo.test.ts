@@ -47,11 +47,13 @@ function shown(ended: Ended, { afterKill = false, isFirst = false } = {}): Shown
   for (const { groupBy, stride, windows, requests, fewest } of round.extracted) {
     expect([groupBy, stride, fewest]).toEqual([groupBy, stride, windows]);
     // What the killed demo had loaded is not fetched again. By workspace, the quiet one shares its requests with the others; by
-    // another dimension it takes none where its answer by workspace came first, as most do.
+    // another dimension it takes none where its answer by workspace came first.
     const quiet = groupBy === "workspace" ? 0 : windows / WORKSPACES;
-    expect(requests, `${groupBy} ${stride}`).toBeLessThanOrEqual(windows - (isFirst ? quiet / 4 : 0));
+    expect(requests, `${groupBy} ${stride}`).toBeLessThanOrEqual(windows);
     if (!afterKill) expect(requests, `${groupBy} ${stride}`).toBeGreaterThanOrEqual(windows - quiet);
   }
+  const sum = (of: "windows" | "requests") => round.extracted.reduce((all, one) => all + one[of], 0);
+  if (isFirst) expect(sum("requests")).toBeLessThan(sum("windows"));
   return round;
 }
 
