@@ -105,7 +105,7 @@ export async function extractTask(
 
 /**
  * Loads a window that needs no request, since the workspace has no traces in it. As old as the answer that says so: whatever was
- * asked for since then stays. Undefined: there is no such answer, or what is stored contradicts it, so the server is asked.
+ * asked for since then stays. Undefined: there is no such answer, or what is stored is newer or contradicts it, so the server is asked.
  */
 async function loadZero(
   source: OpenSource,
@@ -124,7 +124,8 @@ async function loadZero(
     answer: new AnswerCollector({ groupBy, window, workspaceIds: workspaceIdsOf(task) }),
     settleAfterMs: await settleAfterIn(source, meter),
   });
-  if (!isFinalBy(loaded)) return undefined;
+  // Where a part of the window was loaded since then, the answer is discarded: the rest still has to be asked for.
+  if (loaded.outcome !== "loaded") return undefined;
   log.debug({ task: describe(task), zeroOf: stamp.fetchNumber, ...loaded }, "task");
   if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
   return {

@@ -77,11 +77,23 @@ test("what a server says of a project that its workspace does not have is kept, 
     "SELECT sum(traces)::integer AS traces FROM usage.dated_record",
   );
   expect(before).toEqual({ traces: 7 });
-  // The answer by workspace is older than that by project, so it says nothing of it.
-  expect(await extractTask(source, task, { zeroSince: 0 })).toMatchObject({
-    outcome: "discarded",
-    requests: 0,
+  // The answer by workspace is older than that by project, so it says nothing of it: the server is asked.
+  expect(await extractTask(source, task, { zeroSince: 0 })).toMatchObject({ outcome: "loaded", requests: 1 });
+  // Also of a window of which only a part was loaded since then: the rest is not left out.
+  const whole = { ...task, window: { stride: "day", start: bench.dataStart, end: today } as const };
+  await sql(`DELETE FROM usage.coverage WHERE period_start < $1 AND scope_id = $2`, [
+    new Date(today - DAY_MS),
+    scope?.scopeId,
+  ]);
+  expect(await extractTask(source, whole, { zeroSince: 0 })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
   });
+  const [loaded] = await sql<{ loaded: boolean }>(
+    "SELECT range_agg(tstzrange(period_start, period_end)) @> tstzrange($1, $2) AS loaded FROM usage.coverage WHERE scope_id = $3",
+    [new Date(bench.dataStart), new Date(today), scope?.scopeId],
+  );
+  expect(loaded).toEqual({ loaded: true });
   // One that is newer and says zero would retire them: the server is asked.
   await sql(
     "UPDATE usage.coverage SET fetch_number = nextval('usage.fetch_number'), fetched_at = clock_timestamp() WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'workspace')",
