@@ -79,6 +79,8 @@ export function staleAfterOf(syncEveryMs: number): number {
 
 export interface FiringAlert {
   readonly kind: AlertKind;
+  /** Nobody has to do anything: a limit is more than half used, and not reached this month. */
+  readonly isNote: boolean;
   readonly message: string;
 }
 
@@ -92,7 +94,7 @@ export async function firingAlerts(
       facts.source,
       conditions(facts, { staleAfterMs })
         .filter(({ isFiring }) => isFiring)
-        .map(({ kind, message }) => ({ kind, message })),
+        .map(({ kind, isNote = false, message }) => ({ kind, isNote, message })),
     ]),
   );
 }
@@ -100,6 +102,8 @@ export async function firingAlerts(
 interface Condition {
   readonly kind: AlertKind;
   readonly isFiring: boolean;
+  /** Default false. */
+  readonly isNote?: boolean;
   /** An alert is sent again where either grows. */
   readonly count: number;
   readonly newest: number;
@@ -199,6 +203,7 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
   return {
     kind: "usage_limit",
     isFiring: warned.length > 0,
+    isNote: warned.every((one) => !one.isRejecting && (one.percent ?? 0) < 100 && one.reachedOn === null),
     count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
     newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
     message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,

@@ -130,7 +130,7 @@ export async function sendBare(reply: FastifyReply, status: number, page: Page):
 async function sendHtml(reply: FastifyReply, status: number, page: Html): Promise<FastifyReply> {
   reply.code(status).type("text/html; charset=utf-8").header("vary", "accept-encoding");
   const text = String(await page);
-  if (!/\bgzip\b(?!;q=0)/.test(String(reply.request.headers["accept-encoding"] ?? "")))
+  if (!/\bgzip\b(?!\s*;\s*q=0)/.test(String(reply.request.headers["accept-encoding"] ?? "")))
     return reply.send(text);
   return reply.header("content-encoding", "gzip").send(await compressed(text));
 }

@@ -113,7 +113,7 @@ export async function recentUsage(
       select coalesce(json_agg(b), '[]') from (
         select source_id as source, to_char(${lastMonth}, 'YYYY-MM') as month, ${whole("traces")} as traces,
                bool_and(is_final) as "isFinal",
-               bool_and(is_reconciled or totals_matched_at is not null) as "isProved",
+               bool_and(proved_at is not null) as "isProved",
                exists (
                  select from usage.month_close c join usage.source s using (source_id)
                  where s.slug = d.source_id and c.month_start = ${lastMonth}

@@ -82,7 +82,7 @@ function section(report: SourceReport, given: { recent: RecentUsage; now: number
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
-  return alerts.some((one) => !isFarAway(one)) || advice.kind === "warn" || advice.kind === "bad";
+  return alerts.some(({ isNote }) => !isNote) || advice.kind === "warn" || advice.kind === "bad";
 }
 
 function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
@@ -103,7 +103,7 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${alerts.map((one) => notice(isFarAway(one) ? "info" : "warn", alertShown(one, source)))}
+    ${alerts.map((one) => notice(one.isNote ? "info" : "warn", alertShown(one, source)))}
     <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${parts.length > 1 ? workspaces(used, source) : ""}`}
@@ -177,11 +177,6 @@ const DIFFERENCES_OF: Readonly<Record<string, string>> = {
   provider_total: "total",
   final_changed: "restatement",
 };
-
-/** A limit that is not reached this month is no trouble. */
-function isFarAway({ kind, message }: SourceReport["alerts"][number]): boolean {
-  return kind === "usage_limit" && !/ is reached|rejects/.test(message);
-}
 
 /** An alert's message ends with the view that has more, for those who have no page. */
 function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {

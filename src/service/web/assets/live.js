@@ -23,8 +23,11 @@ function tellAge() {
 setInterval(tellAge, 5_000);
 
 /** Where a chart is wider than the page, its last days are seen first. */
-for (const chart of document.querySelectorAll(".scroll > .chart"))
-  chart.parentElement.scrollLeft = chart.clientWidth;
+function showLastDays() {
+  for (const chart of document.querySelectorAll(".scroll > .chart"))
+    chart.parentElement.scrollLeft = chart.clientWidth;
+}
+showLastDays();
 
 /** Follows the parts of the page that change, while somebody looks at it. */
 const followed = [...document.querySelectorAll("[data-live]")].map((element) => ({ element, stream: null }));
@@ -73,6 +76,7 @@ function replaceContent(element, content) {
   if (template.innerHTML === element.innerHTML) return;
   const focused = element.contains(document.activeElement) ? markOf(document.activeElement) : undefined;
   element.replaceChildren(template.content);
+  showLastDays();
   if (focused === undefined) return;
   [...element.querySelectorAll("a, button, [tabindex]")].find((one) => markOf(one) === focused)?.focus();
 }

@@ -289,7 +289,7 @@ export function questionForm(
   question: Question,
   { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
 ): Html {
-  const { source, by, asked, per, measure, currency, workspace, against, find, today } = question;
+  const { source, by, asked, per, measure, currency, workspace, against, today } = question;
   const { slug, workspaces } = source;
   const dimensions = GROUPINGS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
   const measures = MEASURED.map((value) => ({
@@ -311,7 +311,6 @@ export function questionForm(
       ${lastDayField(asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
       ${dayField("Compare with days from", "against", against)}
-      ${hidden({ find })}
       <button>Show</button>
     </form>
     <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {

@@ -92,7 +92,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}
-      <p>Take it along: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
+      <p>Download: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
         <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
         <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of its course</a></p>
       ${twins(question, { masked })}

@@ -96,6 +96,9 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     const expected =
       start + (days - 1) * DAY_MS < Date.parse(month.end) ? new Date(day).toISOString().slice(0, 10) : null;
     expect(use.reachedOn).toBe(expected);
+    // One that is not reached this month asks nothing of anybody.
+    const [alert] = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default") ?? [];
+    if (alert !== undefined) expect(alert.isNote).toBe(expected === null);
     expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
   }
 
