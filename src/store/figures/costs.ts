@@ -44,9 +44,9 @@ interface CostPer {
 interface Listed {
   /** An earlier range: it ends where the other begins, or before. */
   readonly before: Days;
-  /** Only the first ids have a line of their own, */
+  /** How many ids have a line of their own. */
   readonly top: number;
-  /** of those whose name or id has this text. */
+  /** Only ids whose name or id has this text have one. */
   readonly find?: string | undefined;
   /** Users are named by their id. */
   readonly masked: boolean;

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { rowsOf as rowsAllowed } from "../../../src/service/web/figures/question.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
@@ -160,6 +161,10 @@ test("any earlier range is compared with, and an id is found by a part of its na
     listed.filter((row) => !named.includes(row)).map(([title = ""]) => title.replace(/:.*/, "")),
   ).toEqual(["The rest", "Total"]);
   expect(listed.at(-1)?.[1]).toBe(rowsOf(page.text).at(-1)?.[1]);
+  // More lines are shown where that is no page of a million figures.
+  expect(rowsAllowed({ range: { from: day(92), to: day(0) }, per: "day" })).toEqual([20, 100, 500]);
+  expect(rowsAllowed({ range: { from: day(31), to: day(0) }, per: "hour" })).toEqual([20]);
+  expect((await pages.get(`/usage?${address}&rows=500`)).status).toBe(200);
   const none = await pages.get(`/usage?${address}&find=no such project`);
   expect(textOf(none.text)).toContain("No project has “no such project” in its name.");
 });

@@ -123,7 +123,7 @@ document.addEventListener("click", async (event) => {
 
 async function contentOf(address) {
   try {
-    const answer = await fetch(address);
+    const answer = await fetch(address, { signal: AbortSignal.timeout(10_000) });
     // A login that ended leads elsewhere.
     if (!answer.ok || answer.redirected) return null;
     return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("#content");

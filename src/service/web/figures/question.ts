@@ -39,7 +39,8 @@ import {
 export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
 /** Ids that are listed one by one: the first number, unless more are asked for. */
-export const ROWS = [20, 100, 500] as const;
+const ROWS = [20, 100, 500] as const;
+const MOST_FIGURES = 50_000;
 
 const text = z.string().max(1000);
 const day = text.refine(isDay, "it is not a day such as 2026-03-01");
@@ -110,7 +111,7 @@ export function questionOf(
   const asked = rangeOf(query, today);
   const range = shownOf(asked, { dataStart: source.dataStart, today });
   const { measure = "traces", by = "workspace" } = query;
-  return {
+  const question: Question = {
     source,
     workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
     by,
@@ -122,11 +123,21 @@ export function questionOf(
     against: query.against,
     before: beforeOf(range, query.against, source.dataStart),
     find: query.find,
-    rows: Number(query.rows ?? ROWS[0]),
+    rows: ROWS[0],
     sort: query.sort ?? "amount",
     today,
     isLoaded,
   };
+  return {
+    ...question,
+    rows: rowsOf(question).findLast((one) => one <= Number(query.rows ?? ROWS[0])) ?? ROWS[0],
+  };
+}
+
+/** How many lines may be asked for: each has a figure for each bucket. */
+export function rowsOf({ range, per }: Pick<Question, "range" | "per">): readonly number[] {
+  const buckets = { hour: 24, day: 1, month: 1 / 28 }[per] * daysBetween(range);
+  return ROWS.filter((rows, n) => n === 0 || rows * buckets <= MOST_FIGURES);
 }
 
 /** The first source where none is named; undefined where there is none at all. Error: `source_unknown`. */

@@ -1,7 +1,6 @@
 import type { UnpricedDay } from "../../../domain/bill/price.ts";
-import { addMonths, type Days } from "../../../domain/time/days.ts";
-import { intersect, subtract } from "../../../domain/time/intervals.ts";
-import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
+import type { Days } from "../../../domain/time/days.ts";
+import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
@@ -15,9 +14,10 @@ import {
   loadedHours,
   loadedMeterDays,
 } from "../../../store/figures/loaded.ts";
-import type { Per, UsageCells } from "../../../store/figures/records.ts";
+import type { UsageCells } from "../../../store/figures/records.ts";
 import { usageSums } from "../../../store/figures/sums.ts";
 import { unpricedIn } from "../../../store/figures/unpriced-in.ts";
+import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded-time.ts";
 import type { Question } from "./question.ts";
 
 /** A sum with what it can claim. */
@@ -266,7 +266,7 @@ async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked
   if (currency === undefined || per === "hour") return { sums: [], open: new Set(), courseBefore: new Map() };
   const listed = { before, top, find, masked, sort };
   const rows = await usageCosts(db, of, { ...range, ...listed, per, currency });
-  const bucketsOf = (own: readonly CostLine[]) =>
+  const byBucketOf = (own: readonly CostLine[]) =>
     new Map(own.flatMap(({ bucket, cost }) => (bucket === null ? [] : [[bucket, amountOf(cost)] as const])));
   const { before: early = [], ...lines } = Object.groupBy(rows, ({ kind, id }) =>
     kind === "before" ? kind : `${kind} ${id}`,
@@ -276,11 +276,11 @@ async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked
     if (whole === undefined) return [];
     const [amount, amountBefore] = [amountOf(whole.cost), amountOf(whole.costBefore)];
     return [
-      { ...whole, kind: whole.kind as Sum["kind"], amount, before: amountBefore, byBucket: bucketsOf(own) },
+      { ...whole, kind: whole.kind as Sum["kind"], amount, before: amountBefore, byBucket: byBucketOf(own) },
     ];
   });
   const open = await openCosts(db, of, { ...range, per, currency });
-  return { sums, open, courseBefore: bucketsOf(early) };
+  return { sums, open, courseBefore: byBucketOf(early) };
 }
 
 /** UTC midnights of the days, epoch milliseconds. */
@@ -300,109 +300,4 @@ function sumOf(amounts: readonly Amount[]): Amount {
 
 function intervalOf({ from, to }: Days): Interval {
   return { start: Date.parse(from), end: Date.parse(to) };
-}
-
-/** One bucket of a range: its own days of it, if the range begins or ends within a month. */
-export interface Bucket extends Interval {
-  /** First day, or the instant of an hour. */
-  readonly at: string;
-}
-
-/** The buckets of a range, in order. */
-export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
-  const [start, end] = [Date.parse(from), Date.parse(to)];
-  if (per === "month") {
-    const buckets: Bucket[] = [];
-    for (let at = from; at < to; ) {
-      const next = addMonths(at, 1);
-      buckets.push({
-        at: `${at.slice(0, 7)}-01`,
-        start: Date.parse(at),
-        end: Math.min(Date.parse(next), end),
-      });
-      at = next;
-    }
-    return buckets;
-  }
-  const step = per === "day" ? DAY_MS : HOUR_MS;
-  return Array.from({ length: Math.max(0, Math.round((end - start) / step)) }, (_, n) => {
-    const iso = new Date(start + n * step).toISOString();
-    return {
-      at: per === "day" ? iso.slice(0, 10) : `${iso.slice(0, 19)}Z`,
-      start: start + n * step,
-      end: start + (n + 1) * step,
-    };
-  });
-}
-
-/** What a sum over some time can claim. */
-export interface State {
-  /** Everything of it that has ended is loaded. */
-  readonly isComplete: boolean;
-  /** It changes only by a restatement. */
-  readonly isFinal: boolean;
-  /** It is final, and equal to the export or to totals. */
-  readonly isProved: boolean;
-  /** Today or the current hour lies in it. */
-  readonly isUnderWay: boolean;
-  /** Of a cost: some of the usage has no price. Then it is not complete. */
-  readonly isUnpriced?: boolean;
-}
-
-/** What the sums over some workspaces can claim, from what is loaded of each. */
-export class LoadedTime {
-  readonly loaded: readonly Interval[];
-  readonly #final: readonly Interval[];
-  readonly #proved: readonly Interval[];
-  /** End of the last bucket that has ended: of the day before today, or of the last hour. */
-  readonly #ended: number;
-
-  constructor(
-    workspaces: readonly Pick<LoadedWorkspace, "loaded" | "final" | "proved">[],
-    { now, per }: { now: number; per: Per },
-  ) {
-    const shared = (of: "loaded" | "final" | "proved") =>
-      workspaces
-        .map((one) => one[of])
-        .reduce<readonly Interval[] | undefined>(
-          (all, one) => (all === undefined ? one : intersect(all, one)),
-          undefined,
-        ) ?? [];
-    this.loaded = shared("loaded");
-    this.#final = shared("final");
-    this.#proved = shared("proved");
-    const step = per === "hour" ? HOUR_MS : DAY_MS;
-    this.#ended = Math.floor(now / step) * step;
-  }
-
-  stateOf({ start, end }: Interval): State {
-    const isUnderWay = end > this.#ended;
-    const ended = { start, end: Math.min(end, this.#ended) };
-    // Before anything of it has ended, it is known once that is loaded.
-    const isComplete =
-      ended.start < ended.end
-        ? covers(this.loaded, ended)
-        : this.loaded.some((one) => one.start <= start && one.end > start);
-    const isPast = isComplete && !isUnderWay;
-    return {
-      isComplete,
-      isFinal: isPast && covers(this.#final, { start, end }),
-      isProved: isPast && covers(this.#proved, { start, end }),
-      isUnderWay,
-    };
-  }
-
-  /** What has ended of the range and is not loaded. */
-  missingIn({ start, end }: Interval): Interval[] {
-    return subtract([{ start, end: Math.min(end, this.#ended) }], this.loaded);
-  }
-
-  /** What is loaded of the range, and may change without a restatement. */
-  provisionalIn(range: Interval): Interval[] {
-    return subtract(intersect([range], this.loaded), this.#final);
-  }
-}
-
-function covers(intervals: readonly Interval[], { start, end }: Interval): boolean {
-  return intervals.some((one) => one.start <= start && end <= one.end);
 }

@@ -22,8 +22,9 @@ import {
   shortId,
   table,
 } from "../parts.ts";
-import { addressOf, COUNTED_WORDS, findForm, idWord, MOST_DAYS, type Question, ROWS } from "./question.ts";
-import { bucketsOf, type Figure, type Line, LoadedTime, type Report } from "./report.ts";
+import { bucketsOf, LoadedTime } from "./loaded-time.ts";
+import { addressOf, COUNTED_WORDS, findForm, idWord, MOST_DAYS, type Question, rowsOf } from "./question.ts";
+import type { Figure, Line, Report } from "./report.ts";
 
 /** What the figures are counts of. */
 export function unitOf({ question: { measure, currency } }: Report): string {
@@ -125,7 +126,7 @@ function colourOf({ kind }: Line, n: number): string {
 function titleOf(line: Line, report: Report): Html {
   const { question } = report;
   if (line.kind === "rest" && question.find === undefined) {
-    const rows = ROWS.find((one) => one > question.rows);
+    const rows = rowsOf(question).find((one) => one > question.rows);
     const more =
       rows === undefined
         ? ""

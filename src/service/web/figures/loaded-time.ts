@@ -1,0 +1,113 @@
+import { addMonths, type Days } from "../../../domain/time/days.ts";
+import { intersect, subtract } from "../../../domain/time/intervals.ts";
+import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
+import type { Interval } from "../../../domain/time/window.ts";
+import type { LoadedWorkspace } from "../../../store/figures/loaded.ts";
+import type { Per } from "../../../store/figures/records.ts";
+
+/** The buckets of a range, and what sums over them can claim from what is loaded. */
+
+/** One bucket of a range: its own days of it, if the range begins or ends within a month. */
+export interface Bucket extends Interval {
+  /** First day, or the instant of an hour. */
+  readonly at: string;
+}
+
+/** The buckets of a range, in order. */
+export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
+  const [start, end] = [Date.parse(from), Date.parse(to)];
+  if (per === "month") {
+    const buckets: Bucket[] = [];
+    for (let at = from; at < to; ) {
+      const next = addMonths(at, 1);
+      buckets.push({
+        at: `${at.slice(0, 7)}-01`,
+        start: Date.parse(at),
+        end: Math.min(Date.parse(next), end),
+      });
+      at = next;
+    }
+    return buckets;
+  }
+  const step = per === "day" ? DAY_MS : HOUR_MS;
+  return Array.from({ length: Math.max(0, Math.round((end - start) / step)) }, (_, n) => {
+    const iso = new Date(start + n * step).toISOString();
+    return {
+      at: per === "day" ? iso.slice(0, 10) : `${iso.slice(0, 19)}Z`,
+      start: start + n * step,
+      end: start + (n + 1) * step,
+    };
+  });
+}
+
+/** What a sum over some time can claim. */
+export interface State {
+  /** Everything of it that has ended is loaded. */
+  readonly isComplete: boolean;
+  /** It changes only by a restatement. */
+  readonly isFinal: boolean;
+  /** It is final, and equal to the export or to totals. */
+  readonly isProved: boolean;
+  /** Today or the current hour lies in it. */
+  readonly isUnderWay: boolean;
+  /** Of a cost: some of the usage has no price. Then it is not complete. */
+  readonly isUnpriced?: boolean;
+}
+
+/** What the sums over some workspaces can claim, from what is loaded of each. */
+export class LoadedTime {
+  readonly loaded: readonly Interval[];
+  readonly #final: readonly Interval[];
+  readonly #proved: readonly Interval[];
+  /** End of the last bucket that has ended: of the day before today, or of the last hour. */
+  readonly #ended: number;
+
+  constructor(
+    workspaces: readonly Pick<LoadedWorkspace, "loaded" | "final" | "proved">[],
+    { now, per }: { now: number; per: Per },
+  ) {
+    const shared = (of: "loaded" | "final" | "proved") =>
+      workspaces
+        .map((one) => one[of])
+        .reduce<readonly Interval[] | undefined>(
+          (all, one) => (all === undefined ? one : intersect(all, one)),
+          undefined,
+        ) ?? [];
+    this.loaded = shared("loaded");
+    this.#final = shared("final");
+    this.#proved = shared("proved");
+    const step = per === "hour" ? HOUR_MS : DAY_MS;
+    this.#ended = Math.floor(now / step) * step;
+  }
+
+  stateOf({ start, end }: Interval): State {
+    const isUnderWay = end > this.#ended;
+    const ended = { start, end: Math.min(end, this.#ended) };
+    // Before anything of it has ended, it is known once that is loaded.
+    const isComplete =
+      ended.start < ended.end
+        ? covers(this.loaded, ended)
+        : this.loaded.some((one) => one.start <= start && one.end > start);
+    const isPast = isComplete && !isUnderWay;
+    return {
+      isComplete,
+      isFinal: isPast && covers(this.#final, { start, end }),
+      isProved: isPast && covers(this.#proved, { start, end }),
+      isUnderWay,
+    };
+  }
+
+  /** What has ended of the range and is not loaded. */
+  missingIn({ start, end }: Interval): Interval[] {
+    return subtract([{ start, end: Math.min(end, this.#ended) }], this.loaded);
+  }
+
+  /** What is loaded of the range, and may change without a restatement. */
+  provisionalIn(range: Interval): Interval[] {
+    return subtract(intersect([range], this.loaded), this.#final);
+  }
+}
+
+function covers(intervals: readonly Interval[], { start, end }: Interval): boolean {
+  return intervals.some((one) => one.start <= start && end <= one.end);
+}
