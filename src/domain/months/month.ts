@@ -1,3 +1,5 @@
+import { addDays, type Days, monthStart } from "../time/days.ts";
+
 /** A calendar month, UTC. */
 export interface CalendarMonth {
   /** Such as `2026-03`. */
@@ -8,7 +10,7 @@ export interface CalendarMonth {
 }
 
 /** Such as `March 2026`. */
-export function monthTitle({ start }: CalendarMonth): string {
+export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {
   return new Date(start).toLocaleDateString("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
 }
 
@@ -28,4 +30,12 @@ export function monthAt(instant: number): CalendarMonth {
 /** The month before. */
 export function monthBefore({ start }: CalendarMonth): CalendarMonth {
   return monthAt(Date.parse(start) - 1);
+}
+
+/** Days as people name them: whole months by their names, else the first and the last day. */
+export function daysText({ from, to }: Days): string {
+  const last = addDays(to, -1);
+  if (from !== monthStart(from) || to !== monthStart(to)) return from === last ? from : `${from} to ${last}`;
+  const [first, end] = [from, last].map((day) => monthTitle({ start: day }));
+  return first === end ? `${first}` : `${first} to ${end}`;
 }

@@ -19,28 +19,48 @@ export interface KnownUsage {
   readonly differences: number;
 }
 
-/** Said of a close. */
-export const OTHER_STATES: Readonly<Record<OtherState, string>> = {
+const CLOSE: Readonly<Record<OtherState, string>> = {
   checked: "checked too",
-  not_counted: "NOT in it, for the server is not known to count it",
-  not_known: "NOT in it, for no sync has learned yet whether the server counts it",
-  not_wanted: "not checked for gaps, for it is kept no more (USAGE_KINDS, USAGE_TIERS)",
+  not_counted: "not in the close, since the server is not known to count it",
+  not_known: "not in the close, since no sync has learned yet whether the server counts it",
+  not_wanted: "not checked for gaps, since it is no longer kept (USAGE_KINDS, USAGE_TIERS)",
 };
+
+/** What a close does with a meter. */
+export function closeDoes({ state }: KnownUsage): string {
+  return CLOSE[state];
+}
+
+/** Meters of which something is loaded, or should be. */
+export function withFigures(known: readonly KnownUsage[]): KnownUsage[] {
+  return known.filter(
+    (one) => one.state === "checked" || one.finalDays + one.reconciledDays + one.differences > 0,
+  );
+}
+
+/** A sentence for meters that are in no figure, and where to read what the server answered. */
+export function describeAbsent(known: readonly KnownUsage[]): string[] {
+  const present = new Set(withFigures(known));
+  const absent = known.filter((one) => !present.has(one));
+  const sentences = [...Map.groupBy(absent, ({ state }) => state)].map(
+    ([state, some]) => `${sentence(some.map(({ meter }) => METER_NAME[meter]).join(", "))}: ${CLOSE[state]}.`,
+  );
+  const isRefused = absent.some(({ evidence }) => evidence !== null);
+  return isRefused ? [...sentences, "`usage-etl doctor` shows what the server answered."] : sentences;
+}
 
 /** What a close says of other usage than traces of all tiers. */
 export function describeOtherUsage(known: readonly KnownUsage[]): string {
-  return known
-    .map((one) => {
-      const { meter, state, evidence, finalDays, reconciledDays, differences } = one;
-      const why = evidence === null ? "" : ` (${evidence})`;
-      const isLoaded = state === "checked" || finalDays + reconciledDays + differences > 0;
-      const left = differences === 0 ? "no difference" : `${count(differences)} DIFFERENT`;
-      const figures = isLoaded
-        ? `; daily figures: ${count(finalDays)} final, ${count(reconciledDays)} reconciled; ${left}`
-        : "";
-      return `${METER_NAME[meter]}: ${OTHER_STATES[state]}${why}${figures}.`;
-    })
-    .join(" ");
+  const present = withFigures(known).map((one) => {
+    const { meter, finalDays, reconciledDays, differences } = one;
+    const left = differences === 0 ? "no difference" : `${count(differences)} DIFFERENT`;
+    return `${sentence(METER_NAME[meter])}: ${closeDoes(one)}; daily figures: ${count(finalDays)} final, ${count(reconciledDays)} reconciled; ${left}.`;
+  });
+  return [...present, ...describeAbsent(known)].join(" ");
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 function count(number: number): string {

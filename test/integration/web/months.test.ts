@@ -125,7 +125,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
 
   const offered = (await pages.get(confirm)).text;
   expect(textOf(offered)).toContain("none: no price is valid for any of these traces.");
-  expect(textOf(offered)).toContain(`Close ${month.name} without costs`);
+  expect(textOf(offered)).toContain(`Close ${monthTitle(monthAt(month.start))} without costs`);
   const [, now = ""] = /name="digest" value="(\w+)"/.exec(offered) ?? [];
   const priced = await pages.post(`${path}/close`, { source: "default", digest: now }, { from: confirm });
   expect([priced.status, textOf(priced.text)]).toEqual([
@@ -169,7 +169,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   );
   const path = `/months/${month.name}`;
   const without = await pages.get(`${path}?without=${left}`);
-  expect(listed(without.text)).toEqual(["project: platform's totals differ: 1"]);
+  expect(listed(without.text)).toEqual(["project: the platform's totals differ: 1"]);
   const both = `source=default&without=${left}&accept=yes`;
   const ready = await pages.get(`${path}?${both}`);
   expect(textOf(ready.text)).toContain("but for 1 that are accepted");
@@ -276,11 +276,17 @@ test("a month begins with its traces, what may be claimed of them and the change
   const running = await pages.get(`/months/${name}`);
   expect(running.status).toBe(200);
   expect(textOf(running.text)).toContain(`Traces ${shown(soFar)} so far ◔ under way`);
-  expect(textOf(running.text)).toContain(`${name} is under way. It can be closed once`);
+  expect(textOf(running.text)).toContain(
+    `${monthTitle(monthAt(bench.now))} is under way. It can be closed once`,
+  );
   expect(running.text).not.toContain("/close");
   const list = textOf((await pages.get("/months")).text);
-  expect(list).toContain(`${monthTitle(monthAt(month.start))} ${shown(traces)} ● final and proved`);
-  expect(list).toContain(`${monthTitle(monthAt(bench.now))} ${shown(soFar)} so far ◔ under way`);
+  expect(list).toContain(
+    `${monthTitle(monthAt(month.start))} ${shown(traces)} – ${shown(traces / 2, 2)} ● final and proved`,
+  );
+  expect(list).toContain(
+    `${monthTitle(monthAt(bench.now))} ${shown(soFar)} so far – ${shown(soFar / 2, 2)} so far ◔ under way`,
+  );
 });
 
 test("a month of which one day is known is read by the day, whatever hours are loaded", async () => {

@@ -117,6 +117,26 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   expect((await pages.get(`/usage?${address}&sort=name`)).status).toBe(400);
 });
 
+test("each day of two weeks or more stands before the same weekday of the earlier range", async () => {
+  const bench = await setupUsage({ days: 31, gapAgo: 1 });
+  const pages = await setupPages(bench);
+  const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
+  const { text } = await pages.get(`/usage?from=${day(14)}&to=${day(0)}&per=day&against=${day(30)}`);
+  expect(textOf(text)).toContain("moved by 2 days so that weekdays match");
+  const counts = await bench.sql<{ day: string; traces: number }>(
+    "SELECT usage_date::text AS day, sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily GROUP BY 1",
+  );
+  const said = new Map(counts.map((one) => [one.day, one.traces.toLocaleString("en-US")]));
+  const bars = [...text.matchAll(/<rect class="hit"[^>]*data-at="([^"]*)"[^>]*><title>([^<]*)</g)];
+  const compared = bars.flatMap(([, at = "", title = ""]) => {
+    const [, early, traces] = /\n(\d{4}-\d\d-\d\d): ([\d,]+)$/.exec(title) ?? [];
+    if (early === undefined) return [];
+    expect(traces).toBe(said.get(early));
+    return [(Date.parse(at) - Date.parse(early)) / DAY_MS];
+  });
+  expect([bars.length, compared]).toEqual([14, Array(12).fill(14)]);
+});
+
 test("any earlier range is compared with, and an id is found by a part of its name", async () => {
   const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { GridStride } from "../../../domain/coverage/coverage-columns.ts";
+import { daysText } from "../../../domain/months/month.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
@@ -58,8 +59,7 @@ export function addressOf(path: string, target: Target, more: Fields = {}): stri
 /** A range by its first and last day, or by its hours. */
 export function rangeText({ start, end }: Interval): string {
   if (start % DAY_MS !== 0 || end % DAY_MS !== 0) return `${hour(start)} to ${hour(end)}`;
-  const [first, last] = [dayOf(start), dayOf(end - DAY_MS)];
-  return first === last ? first : `${first} to ${last}`;
+  return daysText({ from: dayOf(start), to: dayOf(end) });
 }
 
 function hour(at: number): string {

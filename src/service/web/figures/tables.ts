@@ -1,3 +1,4 @@
+import { daysText } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
@@ -37,7 +38,7 @@ export function headline(report: Report): Html {
   const { before } = question;
   const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
   const change = total.isComparable
-    ? html`<br><small>${changeOf(total)} against ${before.from} to ${addDays(before.to, -1)}${perDay(report)}</small>`
+    ? html`<br><small>${changeOf(total)} against ${daysText(before)}${perDay(report)}</small>`
     : "";
   return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
 }
@@ -51,9 +52,14 @@ function perDay({ total, question }: Report): string {
   return change === null ? "" : `, which has ${daysBefore} days: ${percent(change, { signed: true })} a day`;
 }
 
-/** Cells for a figure and its state. */
-export function figureCells(figure: Figure, report: Report): Html {
-  return html`<td class="number">${figureShown(figure, report)}</td><td>${stateBadge(figure)}</td>`;
+export function numberCell(figure: Figure, report: Report): Html {
+  return html`<td class="number">${figureShown(figure, report)}</td>`;
+}
+
+/** By how much a figure is more than an earlier one, where both are whole. */
+export function changeSince(before: Figure | undefined, figure: Figure): string {
+  const isWhole = before?.isComplete === true && figure.isComplete && !figure.isUnderWay;
+  return percent(isWhole ? percentOf(figure.amount - before.amount, before.amount) : null, { signed: true });
 }
 
 /** The ids of a range: the first ones, those without an id, the rest and the total. `costs`: of the same ids, in a column beside. */
@@ -61,8 +67,7 @@ export function idTable(report: Report, costs?: Report): Html {
   const { question, lines, total } = report;
   const { range, before, find } = question;
   const one = idWord(question);
-  const since =
-    before.from < before.to ? html`<br><small>since ${before.from} to ${addDays(before.to, -1)}</small>` : "";
+  const since = before.from < before.to ? html`<br><small>since ${daysText(before)}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
   const word = stateWord(total.sum);
   // What is final of all lines is said once. Of another state, a part may be final.
@@ -72,7 +77,7 @@ export function idTable(report: Report, costs?: Report): Html {
   ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
     kind: "usage-ids",
     label: `By ${one}`,
-    caption: `By ${one}, ${range.from} to ${addDays(range.to, -1)}${isAlike ? `. All of it: ${word}` : ""}`,
+    caption: `By ${one}, ${daysText(range)}${isAlike ? `. All of it: ${word}` : ""}`,
     heads: [
       capital(one),
       sortedHead(question, "amount", html`${capital(unitOf(report))}`),
@@ -102,7 +107,7 @@ function idRow(
   { isAlike, n, costs }: { isAlike: boolean; n?: number; costs: Report | undefined },
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
-  const figure = html`<td class="number">${figureShown(line.sum, report)}</td>${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
+  const figure = html`${numberCell(line.sum, report)}${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
   return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
@@ -174,7 +179,7 @@ const SIGNS = {
 } as const;
 
 /** Where a figure stands: as sign and word. */
-function stateBadge(figure: Figure): Html {
+export function stateBadge(figure: Figure): Html {
   const word = stateWord(figure);
   if (word === "missing" || word === "provisional") return badge(word);
   const [glyph, kind, about] = SIGNS[word];
@@ -197,7 +202,7 @@ export function course(report: Report): Html {
   const { question, lines, total, buckets, courseBefore, restated } = report;
   const { range, before } = question;
   const unit = unitOf(report);
-  const label = `${capital(unit)} per ${question.per}, ${range.from} to ${addDays(range.to, -1)}`;
+  const label = `${capital(unit)} per ${question.per}, ${daysText(range)}`;
   const parts = lines.flatMap((line, n) => {
     const kind = colourOf(line, n);
     const name = line.kind === "id" ? plainName(line.name ?? line.id ?? "") : lineTitle(line, question);
@@ -205,6 +210,8 @@ export function course(report: Report): Html {
       ? []
       : [{ kind, name, values: line.course.map(({ amount }) => amountDrawn(amount)) }];
   });
+  const isWeeks = question.per === "day" && buckets.length >= 2 * WEEK;
+  const shift = isWeeks ? toSameWeekday(before.from, range.from) : 0;
   const isOpen = total.course.some(({ isComplete, isFinal }) => isComplete && !isFinal);
   const notes = [
     ...(isOpen
@@ -221,7 +228,7 @@ export function course(report: Report): Html {
     ...(courseBefore.length === 0
       ? []
       : [
-          html`<li><span class="swatch ghost"></span> grey line: ${before.from} to ${addDays(before.to, -1)}</li>`,
+          html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift === 0 ? "" : `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
         ]),
   ];
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
@@ -231,7 +238,10 @@ export function course(report: Report): Html {
           isRestated: restated.has(point.at),
         })),
         parts: parts.length > 1 ? parts : [],
-        before: courseBefore.map((figure) => pointOf(figure.at, figure)),
+        before: buckets.map((_, n) => {
+          const figure = courseBefore[n + shift];
+          return figure === undefined ? { at: "", value: null, isFinal: true } : pointOf(figure.at, figure);
+        }),
         zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
         end: range.to,
         ...{ width: 960, height: 260, label, unit, isMoney: question.measure === "cost" },
@@ -245,10 +255,18 @@ export function course(report: Report): Html {
       heads: [capital(question.per), numberHead(capital(unit)), "State"],
       rows: buckets.map(({ at }, n) => {
         const figure = total.course[n] as Figure;
-        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${figureCells(figure, report)}</tr>`;
+        return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${numberCell(figure, report)}<td>${stateBadge(figure)}</td></tr>`;
       }),
     })}</details>
     <script type="module" src="/assets/chart.js"></script>`;
+}
+
+const WEEK = 7;
+
+/** By how many days, at most three, the first day moves to be the weekday of the second. */
+function toSameWeekday(first: string, second: string): number {
+  const later = daysBetween({ from: first, to: second }) % WEEK;
+  return later > WEEK / 2 ? later - WEEK : later;
 }
 
 export function bucketShown(at: string, per: string): string {
@@ -315,14 +333,14 @@ export function heatMap({ range, cells }: HeatMap): Html {
   const [loaded, hours] = [sum((cell) => cell.loaded), sum((cell) => cell.hours)];
   if (loaded === 0) {
     return html`<h2>Hours of the week</h2>
-    <p class="quiet">No hour of ${range.from} to ${range.to} is loaded for all workspaces. Hours are kept up to date for USAGE_HOURLY_FOR; a backfill with the stride hour loads older ones.</p>`;
+    <p class="quiet">No hour of ${daysText(range)} is loaded for all workspaces. Hours are kept up to date for USAGE_HOURLY_FOR; a backfill with the stride hour loads older ones.</p>`;
   }
   return html`<h2>Hours of the week</h2>
     <p class="quiet">${loaded.toLocaleString("en-US")} of ${hours.toLocaleString("en-US")} hours are loaded for all workspaces. Only these count.</p>
     ${table({
       kind: "heat",
       label: "Hours of the week",
-      caption: `Traces per hour of all workspaces by weekday and hour, on average, ${range.from} to ${addDays(range.to, -1)}`,
+      caption: `Traces per hour of all workspaces by weekday and hour, on average, ${daysText(range)}`,
       heads: ["Day", ...Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"))],
       rows: WEEKDAYS.map(
         (day, n) =>
@@ -389,8 +407,7 @@ export function intervalsShown(intervals: readonly Interval[], per: Per): string
 }
 
 function daysShown({ start, end }: Interval): string {
-  const [first, last] = [dayOf(start), dayOf(end - 1)];
-  return first === last ? first : `${first} to ${last}`;
+  return daysText({ from: dayOf(start), to: addDays(dayOf(end - 1), 1) });
 }
 
 function hoursShown({ start, end }: Interval): string {

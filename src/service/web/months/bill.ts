@@ -23,7 +23,7 @@ export function billTable(
 ): Html {
   const totals = billTotals(lines);
   const foot = totals.map(
-    ({ currency, cost }) => html`<tr><th scope="row" colspan="4">Total</th>
+    ({ currency, cost }) => html`<tr><th scope="row" colspan="3">Total</th>
       <td class="number"><strong>${money(cost)} ${currency}</strong></td><td>${totalState(lines)}</td></tr>`,
   );
   const charged = lines.filter(({ line }) => !IS_APART.has(line));
@@ -35,14 +35,7 @@ export function billTable(
           label: "Bill",
           caption:
             "An estimate from the imported prices, without taxes and discounts: not an invoice. Rounded to cents.",
-          heads: [
-            "What",
-            "SKU",
-            numberHead("Quantity"),
-            numberHead("Unit price"),
-            numberHead("Cost"),
-            "State",
-          ],
+          heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
           rows: charged.map(chargedRow),
           foot: html`${foot}`,
         })
@@ -62,8 +55,9 @@ export function billTable(
 }
 
 function chargedRow(one: BillLine): Html {
-  return html`<tr><th scope="row">${lineName(one)}</th>
-    <td>${one.sku === null || one.line === "unpriced" ? "" : name(one.sku)}</td>${quantity(one)}<td class="number">${shownAmount(one.unitPrice) ?? "–"}</td>
+  const what = lineName(one);
+  const isNamed = one.sku === null || one.sku === what || one.line === "unpriced";
+  return html`<tr><th scope="row">${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}</th>${quantity(one)}<td class="number">${shownAmount(one.unitPrice) ?? "–"}</td>
     <td class="number">${one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`;
 }
 

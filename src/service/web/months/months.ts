@@ -24,7 +24,7 @@ import {
   twin,
 } from "../parts.ts";
 import { inShort } from "./open.ts";
-import { tracesByMonth } from "./statement.ts";
+import { figuresByMonth } from "./statement.ts";
 
 /** Months on a page. */
 const ON_A_PAGE = 12;
@@ -61,7 +61,7 @@ export async function monthList(
   const oldest = shown.at(-1) ?? last;
   const open = shown.filter(isOpen);
   const ranges = open.map((month) => daysWithin(month, source.dataStart));
-  const [checks, adjusted, traces] = await Promise.all([
+  const [checks, adjusted, figures] = await Promise.all([
     ranges.length === 0
       ? []
       : checkMonths(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
@@ -69,7 +69,7 @@ export async function monthList(
       db,
       closes.map(({ closeId }) => closeId),
     ),
-    tracesByMonth(db, { source: source.source, from: oldest.start, to: newest.end, now }),
+    figuresByMonth(db, { source: source.source, from: monthBefore(oldest).start, to: newest.end, now }),
   ]);
   const rows = shown.map((month): Row => {
     const close = closed.get(month.name);
@@ -79,21 +79,25 @@ export async function monthList(
     return { month, what: ofOpen(check.open.length === 0, inShort(check.open)), since: "" };
   });
   const older = monthBefore(oldest);
+  const hasClosed = shown.some(({ name }) => closed.has(name));
   const months = table({
     label: "Months",
-    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Open points count daily figures.`,
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. The number of an open point is that of daily figures.`,
     heads: [
       "Month",
       numberHead("Traces"),
+      numberHead("Change"),
+      ...figures.currencies.map((currency) => numberHead(`Estimated cost, ${currency}`)),
       "State",
       "Closed, or what keeps it open",
-      "Changed since the close",
+      ...(hasClosed ? ["Changed since the close"] : []),
     ],
     rows: rows.map(({ month, what, since }) => {
       const { name, start } = month;
       const to = address(`/months/${name}`, { source: source.source });
       return html`<tr><th scope="row"><a href="${to}">${monthTitle(month)}</a></th>
-        ${traces.get(start) ?? html`<td></td><td></td>`}<td>${what}</td><td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td></tr>`;
+        ${figures.cells.get(start) ?? html`<td colspan="${3 + figures.currencies.length}"></td>`}<td>${what}</td>
+        ${hasClosed ? html`<td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td>` : ""}</tr>`;
     }),
   });
   return html`${months}
@@ -213,8 +217,12 @@ function costlessMonth({ month, source, sourceFlags, csrf }: Parameters<typeof c
   const fields = { source: source.source, costs: "closed" };
   const form =
     csrf &&
-    postForm(`/months/${month.name}/close`, { csrf, label: `Close the costs of ${month.name}`, fields });
-  return html`<p>None: ${month.name} was closed without costs, so it has none anywhere. Once prices for it are imported, its costs can be closed too.</p>
+    postForm(`/months/${month.name}/close`, {
+      csrf,
+      label: `Close the costs of ${monthTitle(month)}`,
+      fields,
+    });
+  return html`<p>None: ${monthTitle(month)} was closed without costs, so it has none anywhere. Once prices for it are imported, its costs can be closed too.</p>
     ${form ?? html`<p>An operator can close them.</p>`} ${twin(`usage-etl close ${month.name}${sourceFlags}`)}`;
 }
 

@@ -53,7 +53,7 @@ export function openPage(given: OpenMonth): Html {
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${checkList(open, asked, source.source)}`
       : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
-        ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${month.name} …</a></p>` : html`<p>An operator can close it.</p>`}`;
+        ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
     ${options(given)}`;
@@ -173,7 +173,7 @@ export async function confirmation(
       ),
     })}
     ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
-    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${month.name}${withoutCosts ? " without costs" : ""}`, fields })}
+    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}
     ${twin(commandOf({ month, without, withoutCosts, accepts, digest, sourceFlags }))}`;
 }
 
@@ -217,8 +217,8 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
         ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}</td></tr>`;
   });
   return html`${table({
-    label: `What keeps ${name} open`,
-    caption: `What keeps ${name} open, by dimension`,
+    label: `What keeps ${monthTitle(asked.month)} open`,
+    caption: `What keeps ${monthTitle(asked.month)} open, by dimension`,
     heads: [
       "What is open",
       "Dimension",
@@ -244,7 +244,7 @@ export function inShort(open: readonly OpenDay[]): string {
   return [...points]
     .map(([reason, some]) => {
       const days = some.reduce((sum, one) => sum + one.days, 0);
-      return `${days.toLocaleString("en-US")} ${OPEN_WORDS[reason]}`;
+      return `${OPEN_WORDS[reason]} (${days.toLocaleString("en-US")})`;
     })
     .join(", ");
 }

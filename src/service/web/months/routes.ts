@@ -4,7 +4,12 @@ import { type BillLine, billTotals, isWithoutCost, lineName } from "../../../dom
 import { describeProviderMonth, type ProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { type CalendarMonth, monthAt, monthNamed, monthTitle } from "../../../domain/months/month.ts";
-import { type KnownUsage, OTHER_STATES } from "../../../domain/months/other-usage.ts";
+import {
+  closeDoes,
+  describeAbsent,
+  type KnownUsage,
+  withFigures,
+} from "../../../domain/months/other-usage.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { EtlError } from "../../../errors.ts";
 import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
@@ -103,7 +108,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
     };
   };
   if (named?.name === monthAt(context.now).name) {
-    const state = `${name} is under way. It can be closed once its last day is final and proved.`;
+    const state = `${monthTitle(named)} is under way. It can be closed once its last day is final and proved.`;
     return page(named, { state: notice("info", state) });
   }
   const look = await lookFor(context, source, query);
@@ -166,20 +171,12 @@ function withoutCost(bill: readonly BillLine[]): Html[] {
   ];
 }
 
-/** What a close has to do with other usage than traces of all tiers. What a server answered stays with `doctor`. */
+/** What a close has to do with other usage than traces of all tiers. */
 function otherUsage(others: readonly KnownUsage[]): Html {
   const days = (one: KnownUsage, number: number) =>
     html`<td class="number">${one.state === "checked" || number > 0 ? count(number) : ""}</td>`;
-  const isRefused = others.some(({ evidence }) => evidence !== null);
-  // Usage that is in no figure takes a sentence, and a row only where something of it is loaded.
-  const [apart, rows] = [true, false].map((isApart) =>
-    others.filter((one) => isApart === (one.state !== "checked" && one.finalDays + one.differences === 0)),
-  ) as [KnownUsage[], KnownUsage[]];
-  const names = Map.groupBy(apart, ({ state }) => state);
-  return html`<h2>Other usage</h2>${[...names].map(
-    ([state, some]) =>
-      html`<p>${capital(some.map(({ meter }) => METER_NAME[meter]).join(", "))}: ${OTHER_STATES[state]}.</p>`,
-  )}${
+  const rows = withFigures(others);
+  return html`<h2>Other usage</h2>${describeAbsent(others).map((one) => html`<p>${prose(one)}</p>`)}${
     rows.length === 0
       ? ""
       : table({
@@ -193,13 +190,11 @@ function otherUsage(others: readonly KnownUsage[]): Html {
             numberHead("Differences"),
           ],
           rows: rows.map(
-            (
-              one,
-            ) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${OTHER_STATES[one.state]}</td>
+            (one) => html`<tr><th scope="row">${capital(METER_NAME[one.meter])}</th><td>${closeDoes(one)}</td>
         ${[one.finalDays, one.reconciledDays, one.differences].map((number) => days(one, number))}</tr>`,
           ),
         })
-  }${isRefused ? html`<p>${prose("What the server answered to each is in `usage-etl doctor`.")}</p>` : ""}`;
+  }`;
 }
 
 async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Promise<Page> {
@@ -207,10 +202,10 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
   const { source } = await chosenSource(context, wanted.source);
   const look = await lookFor(context, source, wanted);
   const { month, closed, open } = look;
-  const back = html`<p><a href="${address(`/months/${month.name}`, { source: source.source, without: wanted.without, accept: wanted.accept })}">Back to ${month.name}</a></p>`;
+  const back = html`<p><a href="${address(`/months/${month.name}`, { source: source.source, without: wanted.without, accept: wanted.accept })}">Back to ${monthTitle(month)}</a></p>`;
   if (closed !== undefined) {
-    const body = html`${notice("info", html`<p>${month.name} of ${source.source} was closed ${instant(closed.closedAt)}. A month closes once.</p>`)}${back}`;
-    return { title: `${month.name} is closed`, body, status: 409 };
+    const body = html`${notice("info", html`<p>${monthTitle(month)} of ${source.source} was closed ${instant(closed.closedAt)}. A month closes once.</p>`)}${back}`;
+    return { title: `${monthTitle(month)} is closed`, body, status: 409 };
   }
   if (open.length > 0) {
     const list = checkList(
@@ -218,16 +213,20 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
       askedOf(context, { month, without: wanted.without, source: source.source }),
       source.source,
     );
-    return { title: `${month.name} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
+    return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }
   if (who.role !== "operator") {
-    return { title: `Close ${month.name}`, body: html`<p>An operator can close it.</p>${back}`, status: 403 };
+    return {
+      title: `Close ${monthTitle(month)}`,
+      body: html`<p>An operator can close it.</p>${back}`,
+      status: 403,
+    };
   }
   const { without } = wanted;
   const accepts = wanted.accept === "yes";
   const sourceFlags = sourceFlagsOf(context.config, source.source);
   const body = await confirmation(db, { look, source, without, accepts, sourceFlags, csrf: context.csrf() });
-  return { title: `Close ${month.name}`, body: html`${body}${back}` };
+  return { title: `Close ${monthTitle(month)}`, body: html`${body}${back}` };
 }
 
 type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
@@ -236,7 +235,8 @@ type Form = Context<unknown, Params> & { readonly body: z.output<typeof form> };
 async function close(context: Form): Promise<Page | { redirect: string }> {
   const { store, config, actor: by, body } = context;
   const { source } = await chosenSource(context, body.source);
-  const month = monthOf(context.params.month, context.now).name;
+  const named = monthOf(context.params.month, context.now);
+  const month = named.name;
   const refused = (why: string) =>
     recordAction(store.db, by, {
       sourceId: source.sourceId,
@@ -270,7 +270,7 @@ async function close(context: Form): Promise<Page | { redirect: string }> {
       accept: body.accept,
     });
     const page = html`${refusal(error)}<p><a class="button" href="${again}">Look again</a></p>`;
-    return { title: `${month} was not closed`, body: page, status: 409 };
+    return { title: `${monthTitle(named)} was not closed`, body: page, status: 409 };
   }
 }
 

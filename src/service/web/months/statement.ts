@@ -2,9 +2,9 @@ import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { usageSources } from "../../../store/figures/sources.ts";
 import { changedMonths } from "../../../store/months/month-adjustments.ts";
-import { addressOf, sourceOf } from "../figures/question.ts";
+import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
-import { course, figureCells, headline, idTable } from "../figures/tables.ts";
+import { changeSince, course, headline, idTable, numberCell, stateBadge } from "../figures/tables.ts";
 import { askedOf, sinceClose } from "../figures/usage.ts";
 import { type Html, html } from "../parts.ts";
 
@@ -15,20 +15,39 @@ interface Statement {
   readonly parts: Html;
 }
 
-/** Cells for the traces of each month of a range of days, by its first day, and for what can be claimed of them. */
-export async function tracesByMonth(
+/** What each month of a range comes to: traces, and the cost in each currency. */
+interface MonthFigures {
+  readonly currencies: readonly string[];
+  /** By the first day of the month: cells for its traces, their change, its costs, and what can be claimed of the traces. */
+  readonly cells: ReadonlyMap<string, Html>;
+}
+
+export async function figuresByMonth(
   db: Database,
   given: Days & { readonly source: string; readonly now: number },
-): Promise<ReadonlyMap<string, Html>> {
+): Promise<MonthFigures> {
   const source = sourceOf(given.source, await usageSources(db));
-  if (source === undefined) return new Map();
+  const none = { currencies: [], cells: new Map() };
+  if (source === undefined) return none;
   const { from, to, now } = given;
-  const { question } = await askedOf(db, { source: source.slug, from, to, per: "month" }, { source, now });
-  if (question.range.from === question.range.to) return new Map();
-  const report = await reportOf(db, question, { now, masked: true });
-  return new Map(
-    report.buckets.map(({ at }, n) => [at, figureCells(report.total.course[n] as Figure, report)]),
-  );
+  const query = { source: source.slug, from, to, per: "month" as const };
+  const { question } = await askedOf(db, query, { source, now });
+  if (question.range.from === question.range.to) return none;
+  const read = (asked: Question) => reportOf(db, asked, { now, masked: true });
+  const traces = await read(question);
+  const costs = await askedOf(db, { ...query, measure: "cost" }, { source, now });
+  const priced: Report[] = [];
+  for (const currency of costs.currencies) priced.push(await read({ ...costs.question, currency }));
+  const months = traces.total.course;
+  const cells = traces.buckets.map(({ at }, n): [string, Html] => {
+    const figure = months[n] as Figure;
+    return [
+      at,
+      html`${numberCell(figure, traces)}<td class="number">${changeSince(months[n - 1], figure)}</td>
+        ${priced.map((report) => numberCell(report.total.course[n] as Figure, report))}<td>${stateBadge(figure)}</td>`,
+    ];
+  });
+  return { currencies: costs.currencies, cells: new Map(cells) };
 }
 
 /** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */

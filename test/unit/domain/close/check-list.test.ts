@@ -5,7 +5,7 @@ import {
   type OpenDay,
   stepsOf,
 } from "../../../../src/domain/months/check-list.ts";
-import { monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
+import { daysText, monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
 import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 
@@ -161,6 +161,13 @@ test("a month has its first day and that of the next, over the year's end too", 
   expect(monthBefore(monthAt(Date.parse("2026-01-15"))).name).toBe("2025-12");
 });
 
+test("whole months are called by their names, other days by the first and the last", () => {
+  expect(daysText({ from: "2026-10-01", to: "2026-11-01" })).toBe("October 2026");
+  expect(daysText({ from: "2025-12-01", to: "2026-03-01" })).toBe("December 2025 to February 2026");
+  expect(daysText({ from: "2026-10-01", to: "2026-10-31" })).toBe("2026-10-01 to 2026-10-30");
+  expect(daysText({ from: "2026-10-31", to: "2026-11-01" })).toBe("2026-10-31");
+});
+
 test("other usage is said with what the close does with it, and what differs", () => {
   const known = { finalDays: 0, reconciledDays: 0, differences: 0, evidence: null };
   expect(
@@ -168,10 +175,12 @@ test("other usage is said with what the close does with it, and what differs", (
       { ...known, meter: "longlived", state: "checked", finalDays: 1_234, reconciledDays: 7 },
       { ...known, meter: "deployments", state: "not_wanted", reconciledDays: 2_000, differences: 1_001 },
       { ...known, meter: "shortlived", state: "not_counted", evidence: "it answers 400" },
+      { ...known, meter: "sandboxes", state: "not_counted" },
     ]),
   ).toBe(
-    "long-lived traces: checked too; daily figures: 1,234 final, 7 reconciled; no difference. " +
-      "deployment usage: not checked for gaps, for it is kept no more (USAGE_KINDS, USAGE_TIERS); daily figures: 0 final, 2,000 reconciled; 1,001 DIFFERENT. " +
-      "short-lived traces: NOT in it, for the server is not known to count it (it answers 400).",
+    "Long-lived traces: checked too; daily figures: 1,234 final, 7 reconciled; no difference. " +
+      "Deployment usage: not checked for gaps, since it is no longer kept (USAGE_KINDS, USAGE_TIERS); daily figures: 0 final, 2,000 reconciled; 1,001 DIFFERENT. " +
+      "Short-lived traces, sandbox usage: not in the close, since the server is not known to count it. " +
+      "`usage-etl doctor` shows what the server answered.",
   );
 });
