@@ -51,6 +51,17 @@ test.each(SCREENS.map((screen, place) => [screen.name, screen, place] as const))
   },
 );
 
+test("the statement of a month is printed on one page, without what only a screen can do", async () => {
+  const opened = await openPage(site.url, { width: 1280 });
+  const month = iso(story.month.start).slice(0, 7);
+  await opened.go(`/months/${month}`);
+  await opened.page.emulateMedia({ media: "print" });
+  const buttons = opened.page.locator("button, .button, summary").filter({ visible: true });
+  expect(await buttons.allTextContents()).toEqual([]);
+  const pdf = (await opened.page.pdf({ format: "A4" })).toString("latin1");
+  expect(pdf.match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+});
+
 test.each([{ width: 1280 }, { width: 320, javascript: false }])(
   "whoever points at a bucket of a chart is told its figure, which stands in the table too: %o",
   async (view) => {

@@ -25,12 +25,9 @@ export function name(text: string): Html {
   return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
 }
 
-const LONG_ID = 12;
-
-/** The beginning of an id that stands beside its name. */
-export function shortId(id: string): string {
-  const whole = printableLine(id);
-  return whole.length <= LONG_ID ? whole : `${[...whole].slice(0, 8).join("")}…`;
+/** An id that stands beside its name: its beginning is shown, and one click selects the whole, to be copied. */
+export function idBeside(id: string): Html {
+  return html`<small class="id" title="${id}">${printableLine(id)}</small>`;
 }
 
 /** The same where markup cannot stand, such as in a list to choose from. */
@@ -85,9 +82,10 @@ export function instant(at: number | string): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace("T", " ")}</time>`;
 }
 
-/** What does the same as the page or button beside it. `command` begins with `usage-etl`. */
-export function twin(command: string): Html {
-  return html`<details class="twin"><summary>As a command</summary><code>${command}</code></details>`;
+/** What does the same as the page or button beside it. Commands begin with `usage-etl`. */
+export function twin(...commands: string[]): Html {
+  const lines = commands.map((one) => html`<code>${one}</code>`);
+  return html`<details class="twin"><summary>As ${commands.length === 1 ? "a command" : "commands"}</summary>${lines}</details>`;
 }
 
 /** A sentence with `` `usage-etl status` `` in it, as errors and findings write their next steps. */

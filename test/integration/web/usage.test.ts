@@ -1,6 +1,7 @@
 import { parse } from "csv-parse/sync";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
+import { monthTitle } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
@@ -420,7 +421,7 @@ test("traces counted since a month was closed are named beside its traces and be
   monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
   await load();
   const name = dayOf(month.start).slice(0, 7);
-  const was = `${name} was closed with ${closed} traces of all workspaces.`;
+  const was = `${monthTitle({ start: name })} was closed with ${closed} traces of all workspaces.`;
   expect(await shown("traces")).toContain(
     `${was} 12 more are counted since then, and these figures are those of now.`,
   );

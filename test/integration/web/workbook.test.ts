@@ -48,7 +48,7 @@ const DATE_FORMATS: Readonly<Record<string, string>> = {
     ["day", "from", "to", "before_from", "before_to"].map((column) => [column, "yyyy-mm-dd"]),
   ),
 };
-const TEXTS = ["source_id", "by", "id", "name", "state"];
+const TEXTS = ["source_id", "by", "id", "name", "state", "currency"];
 
 /** What CSV has in the place of a cell. */
 function inCsv(cell: SheetCell | undefined, column: string): string {
@@ -124,6 +124,19 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
     const said = (await pages.get(`/usage?${query}`)).text;
     expect(said.replaceAll("&amp;", "&")).toMatch(/<a href="\/usage\.xlsx\?|lies in the future/);
   }
+  const month = bench.from.slice(0, 7);
+  const whole = await workbook(pages, `month=${month}`);
+  expect(whole.map(({ name }) => name)).toEqual(["Usage", "Course", "Bill", "About"]);
+  const bill = await bench.sql<{ cells: (string | null)[] }>(
+    `SELECT ARRAY[trim_scale(quantity)::text, trim_scale(unit_price)::text, currency, trim_scale(estimated_cost)::text] AS cells
+     FROM reporting.usage_bill_monthly WHERE month_start = $1::date ORDER BY line_number`,
+    [`${month}-01`],
+  );
+  const columns = ["quantity", "unit_price", "currency", "estimated_cost"];
+  expect(whole[2]?.rows.slice(1).map((row) => columns.map((column, n) => inCsv(row[n + 4], column)))).toEqual(
+    bill.map(({ cells }) => cells.map((cell) => cell ?? "")),
+  );
+  expect(bill.some(({ cells }) => cells[3] !== null)).toBe(true);
   const [byProject] = await workbook(pages, `by=project&per=day&${range}`);
   const shown = byProject?.rows.map((row) => row[5]?.value);
   expect(names.filter((name) => shown?.includes(name) !== true)).toEqual([]);

@@ -74,6 +74,8 @@ if (calendar !== null) {
   if (stop) region.scrollLeft = right(stop) - right(region);
 }
 
+const DAY_MS = 86_400_000;
+
 /** Marks the cells between two of them, and fills the fields of the form with their time and workspace. */
 function choose(from, to) {
   for (const cell of table.querySelectorAll(".chosen")) cell.classList.remove("chosen");
@@ -86,10 +88,13 @@ function choose(from, to) {
   for (const cell of chosen) cell.classList.add("chosen");
   const workspaces = new Set(chosen.map((cell) => cell.parentElement.dataset.workspace));
   fill("from", Math.min(...links.map((link) => Number(link.dataset.from))));
-  fill("to", Math.max(...links.map((link) => Number(link.dataset.to))));
+  const end = Math.max(...links.map((link) => Number(link.dataset.to)));
+  const { from: first, until } = form.elements;
+  // A form by the day names the last day, one by the hour the end.
+  if (until) fill("until", end - DAY_MS);
+  else fill("to", end);
   form.elements.workspace.value = workspaces.size === 1 ? [...workspaces][0] : "";
-  const { from: start, to: end } = form.elements;
-  note.textContent = `Selected: ${start.value} to ${end.value}, not included, ${workspaces.size === 1 ? "one workspace" : "all workspaces"}.`;
+  note.textContent = `Selected: ${first.value} ${until ? `to ${until.value}` : `until ${form.elements.to.value}`}, ${workspaces.size === 1 ? "one workspace" : "all workspaces"}.`;
 }
 
 function fill(field, at) {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Config } from "../../../config/config.ts";
 import { sourceFlagsOf } from "../../../config/config.ts";
 import { readWindows, windowsOf, writeWindows } from "../../../domain/planning/planned-windows.ts";
+import { isDay } from "../../../domain/time/days.ts";
 import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
@@ -24,9 +25,11 @@ import type { NamedWorkspace } from "../../../store/activity/readers.ts";
 import type { Page } from "../layout.ts";
 import {
   choice,
+  DIMENSION,
   dayField,
   type Html,
   html,
+  lastDayField,
   name,
   notice,
   postForm,
@@ -147,7 +150,7 @@ async function previewSection(
     ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
     ${previewOf({ checked, preview, budget })}
     ${startForm(context, { asked, known, preview })}
-    ${commandsOf(checked, asked, config).map((command) => twin(command))}
+    ${twin(...commandsOf(checked, asked, config))}
   </section>`;
 }
 
@@ -180,12 +183,12 @@ function askForm(
   return html`<form method="get" action="/backfills/new" class="ask">
     <div class="row">
       ${sourceField(slugs, asked.source ?? slugs[0])}
-      ${instantField("From (UTC)", "from", asked.from)}
-      ${instantField("To, not included", "to", asked.to)}
-      ${choice("Stride", "stride", STRIDES, asked.stride ?? "day")}
+      ${isDayOrNothing(asked.from) ? dayField("From", "from", asked.from) : instantField("From", "from", asked.from)}
+      ${isDayOrNothing(asked.to) ? lastDayField(asked.to || undefined) : instantField("To (not included)", "to", asked.to)}
+      ${choice("Per", "stride", STRIDES, asked.stride ?? "day")}
     </div>
     <fieldset><legend>Dimensions (none chosen: all)</legend>
-      ${GROUPINGS.map((one) => tick("group_by", one, html`${one}`, asked.group_by.includes(one)))}
+      ${GROUPINGS.map((one) => tick("group_by", one, html`${DIMENSION[one]}`, asked.group_by.includes(one)))}
     </fieldset>
     <fieldset><legend>What is fetched</legend>
       ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}
@@ -203,13 +206,15 @@ function askForm(
   </form>`;
 }
 
-/** A day, and an instant where one was given: a browser's field for days would drop its hours. */
+/** A browser's field for days would drop the hours of an instant. */
 function instantField(label: string, field: string, value: string | undefined): Html {
-  const isDay = value === undefined || value === "" || /^\d{4}-\d{2}-\d{2}$/.test(value);
-  if (isDay) return dayField(label, field, value);
   return html`<label>${label}
     <input type="text" name="${field}" value="${value}">
   </label>`;
+}
+
+function isDayOrNothing(value = ""): boolean {
+  return value === "" || isDay(value);
 }
 
 function tick(field: string, value: string, label: Html, isChosen: boolean): Html {
@@ -238,7 +243,9 @@ export function checkAsked(
   const start = instantOf("From", asked.from, problems);
   const end = instantOf("To", asked.to, problems);
   if (start !== undefined && end !== undefined && start >= end)
-    problems.push("From is not before To. To is not included: one day is 2026-03-01 to 2026-03-02.");
+    problems.push(
+      `The range from ${asked.from} ends before ${asked.to}, which leaves nothing. Give a last day that is later.`,
+    );
   if (problems.length > 0 || source === undefined || start === undefined || end === undefined)
     return { problems };
   const chosen = GROUPINGS.filter((one) => asked.group_by.includes(one));
@@ -255,7 +262,7 @@ export function checkAsked(
 
 function instantOf(label: string, given: string | undefined, problems: string[]): number | undefined {
   if (given === undefined || given === "") {
-    problems.push(`${label} is missing. Give both days. To is not included.`);
+    problems.push(`${label} is missing. Give both days.`);
     return undefined;
   }
   const read = readInstant(given);

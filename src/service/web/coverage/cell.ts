@@ -246,7 +246,7 @@ function askAgainForm(
     return html`<p class="quiet">The source is not configured here, so nothing of it can be asked for.</p>`;
   }
   if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be asked for: ${refusal}.</p>`;
-  const commands = commandsOf(checked, asked, config).map((command) => twin(command));
+  const commands = twin(...commandsOf(checked, asked, config));
   if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>${commands}`;
   const { reprocess: _, ...fields } = asked;
   return html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>

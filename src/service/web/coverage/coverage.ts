@@ -243,15 +243,18 @@ function backfillForm(target: Chosen, coverage: SourceCoverage, span: Interval):
     start: Math.max(span.start, coverage.dataStart),
     end: Math.min(span.end, Math.ceil(coverage.now / DAY_MS) * DAY_MS),
   };
-  const field = (label: string, name: string, at: number) =>
+  const { start } = expected;
+  const end = Math.max(expected.end, start);
+  const hourField = (label: string, name: string, at: number) =>
+    html`<label>${label} <input type="datetime-local" step="3600" name="${name}" value="${new Date(at).toISOString().slice(0, 16)}"></label>`;
+  const range =
     stride === "day"
-      ? dayField(label, name, dayOf(at))
-      : html`<label>${label} <input type="datetime-local" step="3600" name="${name}" value="${new Date(at).toISOString().slice(0, 16)}"></label>`;
+      ? html`${dayField("From", "from", dayOf(start))} ${lastDayField(dayOf(end))}`
+      : html`${hourField("From", "from", start)} ${hourField("To (not included)", "to", end)}`;
   return html`<h2>Load a range</h2>
     <form class="row" method="get" action="/backfills/new" data-range>
       ${hidden({ source, stride, group_by: groupBy })}
-      ${field("From", "from", expected.start)}
-      ${field("To, not included", "to", Math.max(expected.end, expected.start))}
+      ${range}
       ${workspaceChoice(coverage, target)}
       <button>New backfill of this range</button>
     </form>

@@ -14,13 +14,13 @@ import {
   count,
   type Html,
   html,
+  idBeside,
   money,
   name,
   notice,
   numberHead,
   percent,
   plainName,
-  shortId,
   table,
 } from "../parts.ts";
 import { bucketsOf, LoadedTime } from "./loaded-time.ts";
@@ -140,10 +140,7 @@ function titleOf(line: Line, report: Report): Html {
   }
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
-  const id =
-    line.name === null || line.name === line.id
-      ? ""
-      : html` <small class="id" title="${line.id}">${shortId(line.id)}</small>`;
+  const id = line.name === null || line.name === line.id ? "" : html` ${idBeside(line.id)}`;
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
 }

@@ -1,5 +1,9 @@
+import type { BillLine } from "../../../domain/bill/bill.ts";
 import { describeUnpricedDays } from "../../../domain/bill/price.ts";
+import { monthTitle } from "../../../domain/months/month.ts";
+import { addMonths, monthStart } from "../../../domain/time/days.ts";
 import { UsageError } from "../../../errors.ts";
+import { monthBill } from "../../../store/bill/month-bill.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { currenciesOf } from "../../../store/figures/costs.ts";
@@ -32,7 +36,7 @@ import { workbookOf } from "./workbook.ts";
 export function addUsage(web: Web): void {
   web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
   web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
-    const report = await reportForFile(context);
+    const report = await inSnapshot(context.db, (db) => reportForFile({ ...context, db }));
     const table = context.query.table ?? "ids";
     return (
       context.reply
@@ -44,8 +48,11 @@ export function addUsage(web: Web): void {
   });
   web.file("/usage.xlsx", { query: USAGE_QUERY }, async (context) => {
     const { now, who, reply } = context;
-    const report = await reportForFile(context);
-    const workbook = await workbookOf(report, { now, masked: who.role === "viewer" });
+    const { report, bill } = await inSnapshot(context.db, async (db) => {
+      const report = await reportForFile({ ...context, db });
+      return { report, bill: await billOf(db, report.question) };
+    });
+    const workbook = await workbookOf(report, { now, masked: who.role === "viewer", bill });
     return reply
       .type("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
       .header("content-disposition", `attachment; filename="${fileName(report, "xlsx")}"`)
@@ -53,16 +60,23 @@ export function addUsage(web: Web): void {
   });
 }
 
-/** As the page: of one instant, with the sources and prices that the question is about. */
+/** As the page, with the sources and prices that the question is about. `db`: a snapshot. */
 async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
-  return inSnapshot(db, async (snapshot) => {
-    const source = sourceOf(query.source, await usageSources(snapshot));
-    const asked = source && (await askedOf(snapshot, query, { source, now }));
-    if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
-    const refusal = refusalOf(asked.question);
-    if (refusal !== undefined) throw tooLong(refusal);
-    return reportOf(snapshot, asked.question, { now, masked: who.role === "viewer" });
-  });
+  const source = sourceOf(query.source, await usageSources(db));
+  const asked = source && (await askedOf(db, query, { source, now }));
+  if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
+  const refusal = refusalOf(asked.question);
+  if (refusal !== undefined) throw tooLong(refusal);
+  return reportOf(db, asked.question, { now, masked: who.role === "viewer" });
+}
+
+/** The bill that the traces or costs of all workspaces of one month belong to. */
+async function billOf(db: Database, question: Question): Promise<readonly BillLine[] | undefined> {
+  const { asked, range, measure, workspace, source } = question;
+  if (range.from === range.to) return undefined;
+  const isMonth = asked.from === monthStart(asked.from) && asked.to === addMonths(asked.from, 1);
+  if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
+  return monthBill(db, { source: source.slug, monthStart: asked.from });
 }
 
 async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
@@ -183,7 +197,7 @@ export function sinceClose(
 ): Html | string {
   if (measure === "cost" && !hasCosts) return "";
   const [many, more] = [count(Math.abs(netTraces)), netTraces > 0 ? "more" : "fewer"];
-  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${month}</a> was closed with ${count(closedTraces)} traces of all workspaces.`;
+  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${monthTitle({ start: month })}</a> was closed with ${count(closedTraces)} traces of all workspaces.`;
   return notice(
     "info",
     measure === "cost"

@@ -87,7 +87,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const { month: name } = context.params;
   const named = monthNamed(name);
   const title = `${named === undefined ? name : monthTitle(named)}, ${source.source}`;
-  const all = html`<p><a href="${address("/months", { source: source.source })}">All months</a></p>`;
+  const all = html`<p class="back"><a href="${address("/months", { source: source.source })}">All months</a></p>`;
   const page = async (
     month: CalendarMonth,
     { provider, state, others }: { provider?: Html; state: Html; others?: Html },
