@@ -85,6 +85,7 @@ function fromValues(values: Values, sources: readonly SourceConfig[], redis: Red
     hourlyKeepMs: values.USAGE_HOURLY_KEEP,
     reconcileForMs: values.USAGE_RECONCILE_FOR,
     syncEveryMs: values.USAGE_SYNC_EVERY,
+    refreshAfterMs: values.USAGE_REFRESH_AFTER,
     keepHistoryMs: values.USAGE_KEEP_HISTORY,
     /** Files for a warehouse. Without an address the service writes none. */
     files: {

@@ -266,6 +266,10 @@ export const SETTINGS = {
     duration.prefault("PT15M").refine((ms) => ms >= 1000 && ms <= 31 * DAY_MS, "must be a second to 31 days"),
     "How often the service syncs.",
   ),
+  USAGE_REFRESH_AFTER: setting(
+    duration.prefault("PT1H"),
+    "How old a figure by project, user or API key may be that is not final: younger ones that still add up to the count of their workspace are not asked for again. PT0S: each sync asks for all of them.",
+  ),
   USAGE_EXPORT_DIR: setting(
     z
       .string()

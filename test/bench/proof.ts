@@ -143,6 +143,7 @@ async function checkYear(workspaces: number): Promise<string> {
         settleAfterMs: 3 * DAY_MS,
         hourlyForMs: DAY_MS,
         syncEveryMs: 900_000,
+        refreshAfterMs: 0,
         userEmail: "keep",
         meters: ["traces"],
       },

@@ -1,11 +1,16 @@
 import { workMessage } from "../../src/pipeline/extract/work-task.ts";
+import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { planSync } from "../../src/pipeline/sync/sync.ts";
 import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
 import type { Bench } from "./source.ts";
 
 /** A sync as the service works it: each fetch task is a message of its own. What fails is kept, for the next sync. */
-export async function syncByQueue(bench: Bench, opened = () => {}): Promise<void> {
-  const source = await bench.open();
+export async function syncByQueue(
+  bench: Bench,
+  opened = () => {},
+  settings: Partial<OpenSource["settings"]> = {},
+): Promise<void> {
+  const source = await bench.open({ settings });
   opened();
   await planSync(source);
   for (;;) {

@@ -146,6 +146,7 @@ export async function openBench(
         settleAfterMs: options.settleAfterMs ?? FINAL_DAYS_AGO * DAY_MS,
         hourlyForMs: options.hourlyForMs ?? DAY_MS,
         syncEveryMs: 900_000,
+        refreshAfterMs: 0,
         userEmail: options.userEmail ?? "keep",
         meters: ["traces"],
         ...how.settings,
@@ -166,9 +167,13 @@ export async function openBench(
     how.opened?.(source);
     return source;
   };
-  const run = async (source: OpenSource, tasks: readonly UsageRequest[]): Promise<Sync> => {
+  const run = async (
+    source: OpenSource,
+    tasks: readonly UsageRequest[],
+    isRoutine = false,
+  ): Promise<Sync> => {
     const before = standin.requests.count;
-    const result = await runInline(source, tasks);
+    const result = await runInline(source, tasks, { isRoutine });
     return { source, run: result, planned: tasks.length, requests: standin.requests.count - before };
   };
   const sql = async <T>(text: string, parameters: unknown[] = []): Promise<T[]> =>
@@ -188,7 +193,7 @@ export async function openBench(
       const source = await open(how);
       await learnMeters(source);
       const wanted = routineDemand(source, await storeNow(source.store.db));
-      return run(source, await planRoutine(source, { wanted }));
+      return run(source, await planRoutine(source, { wanted }), true);
     },
     async fetch(request, how) {
       const source = await open(how);

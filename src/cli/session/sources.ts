@@ -46,7 +46,7 @@ export async function loadInline(
     work: async (source) => {
       const { asked, tasks, isRepair = false } = await planOf(source, await storeNow(source.store.db));
       const run = await session.output.progress({ label: source.config.slug, unit: "requests" }, (update) =>
-        runInline(source, tasks, { onProgress: update, isRepair }),
+        runInline(source, tasks, { onProgress: update, isRepair, isRoutine: kind === "sync" }),
       );
       return { run, range: await statusOfAsked(source.store.db, source, asked) };
     },

@@ -20,7 +20,7 @@ export interface FetchStamp {
  * The instant up to which a fetch settles. It moves by whole UTC days, so that coverage stays in few intervals. A bucket
  * is final when it ends at or before it.
  */
-function finalUntil(fetchedAt: number, settleAfterMs: number): number {
+export function finalUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import { type FetchStamp, finalUntil } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
+import { addsUp, type ByWorkspace, byWorkspace } from "../../store/load/by-workspace.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
-import { zeroByWorkspace } from "../../store/load/zero-by-workspace.ts";
 import { endTask, type StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
@@ -30,7 +30,8 @@ export type RowCounts = Readonly<typeof NO_ROWS>;
 
 /** How one task ended. `followUps` take its place where it was split or planned in a finer stride. */
 export interface TaskResult {
-  readonly outcome: LoadResult["outcome"] | "split" | "failed" | "not_available";
+  /** `unchanged`: no request was sent, since what is stored still adds up to the counts by workspace. */
+  readonly outcome: LoadResult["outcome"] | "unchanged" | "split" | "failed" | "not_available";
   readonly requests: number;
   readonly rows: RowCounts;
   readonly followUps: readonly UsageRequest[];
@@ -43,16 +44,18 @@ export interface TaskResult {
   readonly gaveUp?: PlatformError;
 }
 
-interface ExtractOptions {
+export interface ExtractOptions {
   /** A passing error that outlasted every attempt is kept as a failure, or thrown for the queue to try again. */
   readonly onTransient?: "keep" | "throw";
   /** What is stored is in doubt, so all of it is compared with the answer. */
   readonly isRepair?: boolean | undefined;
   /**
-   * An answer by workspace that was sent at this instant (epoch milliseconds) or later, and has no traces, is one by each other
-   * dimension too: traces are conserved. Default: each dimension is asked for.
+   * Answers by workspace that were sent at this instant (epoch milliseconds) or later are believed by each other dimension too, since
+   * traces are conserved: where they have no traces, there are none. Default: each dimension is asked for.
    */
-  readonly zeroSince?: number | undefined;
+  readonly workspacesSince?: number | undefined;
+  /** Whether what still adds up to these answers is not asked for, until it is as old as `refreshAfterMs` allows. */
+  readonly isRoutine?: boolean | undefined;
   /** The task's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
   readonly row?: StoredTask;
 }
@@ -66,10 +69,11 @@ interface ExtractOptions {
 export async function extractTask(
   source: OpenSource,
   task: UsageRequest,
-  { onTransient = "keep", isRepair, zeroSince, row }: ExtractOptions = {},
+  { onTransient = "keep", isRepair, workspacesSince: since, isRoutine = false, row }: ExtractOptions = {},
 ): Promise<TaskResult> {
-  const zero = zeroSince === undefined ? undefined : await loadZero(source, task, { since: zeroSince, row });
-  if (zero !== undefined) return zero;
+  const known =
+    since === undefined ? undefined : await withoutRequest(source, task, { since, isRoutine, row });
+  if (known !== undefined) return known;
   let requests = 0;
   const load = (confirms?: Load["confirms"]) =>
     loadTask(source, task, { onAttempt: () => requests++, isRepair, row, confirms });
@@ -104,20 +108,48 @@ export async function extractTask(
 }
 
 /**
- * Loads a window that needs no request, since the workspace has no traces in it. As old as the answer that says so: whatever was
- * asked for since then stays. Undefined: there is no such answer, or what is stored is newer or contradicts it, so the server is asked.
+ * Ends a task that needs no request, because of answers by workspace. Undefined: there are none of that age, or they do not say enough.
+ */
+async function withoutRequest(
+  source: OpenSource,
+  task: UsageRequest,
+  { since, isRoutine, row }: { since: number; isRoutine: boolean; row: StoredTask | undefined },
+): Promise<TaskResult | undefined> {
+  const { store, log } = source;
+  const { meter, groupBy, window } = task;
+  const [scopeId] = scopeIdsOf(task);
+  if (groupBy === "workspace" || METER[meter].kind !== "traces" || scopeId === undefined) return undefined;
+  const known = await byWorkspace(store.db, { scopeId, window, since });
+  if (known === undefined) return undefined;
+  const scope = { scopeId, known };
+  const rows = known.isZero
+    ? await loadZero(source, task, scope)
+    : isRoutine && (await isUnchanged(source, task, scope))
+      ? NO_ROWS
+      : undefined;
+  if (rows === undefined) return undefined;
+  const outcome = known.isZero ? "loaded" : "unchanged";
+  log.debug({ task: describe(task), outcome, byWorkspace: known.stamp.fetchNumber }, "task");
+  if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
+  return { outcome, requests: 0, rows, followUps: [] };
+}
+
+interface Known {
+  readonly scopeId: number;
+  readonly known: ByWorkspace;
+}
+
+/**
+ * Loads a window of a workspace without traces, as old as the answer that says so: whatever was asked for since then stays. Undefined:
+ * what is stored is newer or contradicts it.
  */
 async function loadZero(
   source: OpenSource,
   task: UsageRequest,
-  { since, row }: { since: number; row: StoredTask | undefined },
-): Promise<TaskResult | undefined> {
-  const { store, sourceId, log } = source;
+  { scopeId, known: { stamp } }: Known,
+): Promise<RowCounts | undefined> {
+  const { store, sourceId } = source;
   const { meter, groupBy, window } = task;
-  const [scopeId] = scopeIdsOf(task);
-  if (groupBy === "workspace" || METER[meter].kind !== "traces" || scopeId === undefined) return undefined;
-  const stamp = await zeroByWorkspace(store.db, { scopeId, window, since });
-  if (stamp === undefined) return undefined;
   const loaded = await loadAnswer(store, {
     ...{ sourceId, meter, groupBy, window, stamp },
     scopeIds: [scopeId],
@@ -125,15 +157,26 @@ async function loadZero(
     settleAfterMs: await settleAfterIn(source, meter),
   });
   // Where a part of the window was loaded since then, the answer is discarded: the rest still has to be asked for.
-  if (loaded.outcome !== "loaded") return undefined;
-  log.debug({ task: describe(task), zeroOf: stamp.fetchNumber, ...loaded }, "task");
-  if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
-  return {
-    outcome: loaded.outcome,
-    requests: 0,
-    rows: rowsOf({ stamp, loaded, records: 0, traces: 0 }),
-    followUps: [],
-  };
+  return loaded.outcome === "loaded" ? rowsOf({ stamp, loaded, records: 0, traces: 0 }) : undefined;
+}
+
+/**
+ * Whether what is stored would stay as it is until the next sync: it adds up to the counts by workspace, is not too old, and nothing of
+ * it can become final. A change that leaves the sums alone is found when its time is over.
+ */
+async function isUnchanged(
+  source: OpenSource,
+  { meter, window }: UsageRequest,
+  { scopeId, known: { stamp, scopeId: workspaceScopeId } }: Known,
+): Promise<boolean> {
+  const { refreshAfterMs, syncEveryMs } = source.settings;
+  const keptForMs = refreshAfterMs - syncEveryMs;
+  if (keptForMs <= 0) return false;
+  return addsUp(source.store.db, {
+    ...{ scopeId, workspaceScopeId, window },
+    fetchedAfter: stamp.fetchedAt - keptForMs,
+    finalUntil: finalUntil(stamp.fetchedAt, await settleAfterIn(source, meter)),
+  });
 }
 
 /** More ids of one answer are asked for in parts: each takes about 1 KB of memory until it is stored. */
@@ -212,7 +255,7 @@ async function loadTask(
 
 /** Whether nothing is left to be done about the task. */
 export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">): boolean {
-  return outcome === "loaded" || outcome === "discarded";
+  return outcome === "loaded" || outcome === "discarded" || outcome === "unchanged";
 }
 
 function rowsOf({ loaded, records, traces }: Extract<Answered, { loaded: LoadResult }>): RowCounts {

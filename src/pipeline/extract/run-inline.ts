@@ -7,7 +7,14 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
 import type { OpenSource } from "../source/source.ts";
 import { keepStatistics } from "../upkeep.ts";
-import { extractTask, isStrideRefused, NO_ROWS, type RowCounts, type TaskResult } from "./extract.ts";
+import {
+  type ExtractOptions,
+  extractTask,
+  isStrideRefused,
+  NO_ROWS,
+  type RowCounts,
+  type TaskResult,
+} from "./extract.ts";
 import { createDownDetector, type OnProgress } from "./sequentially.ts";
 
 /** Tasks fetched at once: enough to keep the network and Postgres busy on two cores. */
@@ -48,12 +55,16 @@ interface Replanned {
 
 /**
  * Runs tasks in this process, with the tasks that take the place of those that were split. `isRepair`: what is stored is in
- * doubt, so all of it is compared with the answers.
+ * doubt, so all of it is compared with the answers. `isRoutine`: a sync, which leaves out what is known to be unchanged.
  */
 export async function runInline(
   source: OpenSource,
   tasks: readonly UsageRequest[],
-  { onProgress = () => {}, isRepair }: { onProgress?: OnProgress; isRepair?: boolean } = {},
+  {
+    onProgress = () => {},
+    isRepair,
+    isRoutine,
+  }: { onProgress?: OnProgress } & Pick<ExtractOptions, "isRepair" | "isRoutine"> = {},
 ): Promise<RunResult> {
   const counts = new Map<string, RunCounts>();
   const failures: TaskFailure[] = [];
@@ -72,7 +83,11 @@ export async function runInline(
   const work = async (task: UsageRequest, failed: Replanned | undefined) => {
     const result = isStrideRefused(source, task)
       ? notAvailable(task)
-      : await extractTask(source, task, { isRepair, zeroSince: isRepair ? undefined : began });
+      : await extractTask(source, task, {
+          isRepair,
+          isRoutine,
+          workspacesSince: isRepair ? undefined : began,
+        });
     count(task, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(task, result);
     // Planned in a finer stride that the server does not answer in: the failure stays.

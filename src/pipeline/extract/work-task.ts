@@ -78,7 +78,8 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
   const result = await extractTask({ ...source, runId }, task, {
     onTransient: isLastAttempt ? "keep" : "throw",
     isRepair,
-    zeroSince: isRepair ? undefined : task.enteredAt,
+    workspacesSince: isRepair ? undefined : task.enteredAt,
+    isRoutine: task.backfillId === undefined,
     row: task,
   });
   // Else it ended with its answer.

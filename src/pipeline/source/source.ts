@@ -19,6 +19,8 @@ export interface SourceDeps extends RetryDeps {
     readonly settleAfterMs: number;
     readonly hourlyForMs: number;
     readonly syncEveryMs: number;
+    /** How old a provisional figure may be that still adds up to the count by workspace. */
+    readonly refreshAfterMs: number;
     readonly userEmail: EmailPolicy;
     /** What a sync loads, as far as the server counts it. */
     readonly meters: readonly Meter[];

@@ -49,7 +49,8 @@ interface Part {
   readonly period: Interval;
 }
 
-function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }: Part): RawBuilder<unknown> {
+/** The stored records of some scopes, within a window. */
+export function storedIn({ name, bucketType }: RecordTable, { scopeIds, period }: Part): RawBuilder<unknown> {
   const at = (instant: number) =>
     bucketType === "date"
       ? sql`(${new Date(instant)}::timestamptz at time zone 'UTC')::date`

@@ -1,0 +1,85 @@
+import { sql } from "kysely";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { Database } from "../db/database.ts";
+import { recordTable, storedIn } from "./load-statements.ts";
+
+/** What answers by workspace say of a window of another dimension. */
+export interface ByWorkspace {
+  /** Of the oldest of them. */
+  readonly stamp: FetchStamp;
+  /** The scope that they were loaded for. */
+  readonly scopeId: number;
+  /** The workspace has no traces in the window. */
+  readonly isZero: boolean;
+}
+
+/** The answers by workspace, sent at `since` (epoch milliseconds) or later, that cover a window. Undefined: they do not. */
+export async function byWorkspace(
+  db: Database,
+  { scopeId, window, since }: { scopeId: number; window: Window; since: number },
+): Promise<ByWorkspace | undefined> {
+  const asked = rangeOf(window);
+  const { rows } = await sql<{ number: number; at: Date; scopeId: number; isZero: boolean }>`
+    select min(v.fetch_number) as number, min(v.fetched_at) as at, w.scope_id as "scopeId",
+           bool_and(not v.traced && ${asked}) as "isZero"
+    from usage.scope s
+    join usage.scope w using (source_id, kind, trace_tier, workspace_id, stride)
+    join usage.coverage v on v.scope_id = w.scope_id and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
+    where s.scope_id = ${scopeId} and w.group_by = 'workspace' and v.fetched_at >= ${new Date(since)}
+      and not exists (
+        select from usage.failure f
+        where f.scope_id = w.scope_id and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
+      )
+    group by w.scope_id
+    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
+  `.execute(db);
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  const { number, at, ...rest } = found;
+  return { stamp: { fetchNumber: number, fetchedAt: at.getTime() }, ...rest };
+}
+
+/**
+ * Whether what is stored of a scope needs no new answer: all of the window was fetched after `fetchedAfter` and nothing of it failed since, none
+ * of it would be final if it was fetched again (`finalUntil`), and in each bucket it adds up to the count by workspace. Epoch milliseconds.
+ */
+export async function addsUp(
+  db: Database,
+  given: {
+    scopeId: number;
+    workspaceScopeId: number;
+    window: Window;
+    fetchedAfter: number;
+    finalUntil: number;
+  },
+): Promise<boolean> {
+  const { scopeId, workspaceScopeId, window, fetchedAfter, finalUntil } = given;
+  const asked = rangeOf(window);
+  const { rows: young } = await sql`
+    select from usage.coverage v
+    where v.scope_id = ${scopeId} and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
+      and not exists (
+        select from usage.failure f
+        where f.scope_id = ${scopeId} and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
+      )
+    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked} and min(v.fetched_at) > ${new Date(fetchedAfter)}
+      and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
+  `.execute(db);
+  if (young.length === 0) return false;
+  const stored = storedIn(recordTable(window.stride), {
+    scopeIds: [scopeId, workspaceScopeId],
+    period: window,
+  });
+  const { rows: different } = await sql`
+    select from (${stored}) r group by bucket_start
+    having sum(traces) filter (where scope_id = ${scopeId}) is distinct from sum(traces) filter (where scope_id = ${workspaceScopeId})
+      and sum(traces) > 0
+    limit 1
+  `.execute(db);
+  return different.length === 0;
+}
+
+function rangeOf({ start, end }: Window) {
+  return sql`tstzrange(${new Date(start)}, ${new Date(end)})`;
+}

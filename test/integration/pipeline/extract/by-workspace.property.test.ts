@@ -1,0 +1,273 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { syncByQueue } from "../../../support/by-queue.ts";
+import { seed, times } from "../../../support/drawn.ts";
+import { type Bench, beginProject, senderOn, setup } from "../../../support/source.ts";
+import { differences, type Figures, inLedger, inStore } from "../../../support/tables.ts";
+
+/** A workspace without traces is asked for by workspace alone. What is stored is what it would be if all had been asked for. */
+
+/** Of the stand-in's workspaces: one with usage, and the one that has none. */
+const [BUSY, QUIET] = [0, 4];
+const DAYS = 5;
+
+/** Requests for usage by each dimension, and how many of them were of a window that another one had. */
+async function requests({ sql }: Pick<Bench, "sql">) {
+  const rows = await sql<{ by: string; requests: number; again: number }>(
+    `SELECT group_by AS by, count(*)::integer AS requests,
+            (count(*) - count(DISTINCT (stride, period_start, period_end)))::integer AS again
+     FROM usage.fetch WHERE purpose = 'load' GROUP BY 1 ORDER BY 1`,
+  );
+  return new Map(rows.map(({ by, ...counts }) => [by, counts]));
+}
+
+/** What is loaded and final of each scope of the quiet workspace, which has to be the same by each dimension. */
+async function loadedOfQuiet({ sql, workspaceIds }: Pick<Bench, "sql" | "workspaceIds">) {
+  const rows = await sql<{ stride: string; loaded: string; final: string }>(
+    `SELECT DISTINCT c.stride, range_agg(tstzrange(period_start, period_end)) AS loaded,
+            range_agg(tstzrange(period_start, period_end)) FILTER (WHERE final) AS final
+     FROM usage.coverage JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity w ON w.entity_id = c.workspace_id
+     WHERE w.external_id = $1 GROUP BY c.scope_id, c.stride, c.group_by ORDER BY 1`,
+    [workspaceIds[1]],
+  );
+  return rows;
+}
+
+test("a workspace without traces takes no request by project, user or key, and is loaded by each of them", async () => {
+  const bench = await setup({ workspaces: [BUSY, QUIET], days: DAYS });
+  const { run } = await bench.sync();
+  expect(run.failures).toEqual([]);
+  const sent = await requests(bench);
+  for (const by of ["project", "user", "api_key"]) expect(sent.get(by), by).toMatchObject({ again: 0 });
+  // One state of each stride: that of all dimensions.
+  const loaded = await loadedOfQuiet(bench);
+  expect(loaded.map(({ stride }) => stride)).toEqual(["day", "hour"]);
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  const shown = await bench.sql<{ status: string; days: number }>(
+    `SELECT status, count(*)::integer AS days FROM reporting_detail.usage_coverage_daily WHERE workspace_id = $1 GROUP BY 1 ORDER BY 1`,
+    [bench.workspaceIds[1]],
+  );
+  expect(shown.map(({ status }) => status)).toEqual(["empty", "provisional"]);
+
+  // Whoever asks for everything again asks for it.
+  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  expect((await requests(bench)).get("user")?.again).toBeGreaterThan(0);
+  expect(await loadedOfQuiet(bench)).toEqual(loaded);
+});
+
+test("what still adds up to its workspaces is not asked for by a sync, until its time is over or it can be final", async () => {
+  const bench = await setup({ workspaces: [BUSY], days: DAYS, settleAfterMs: 30 * DAY_MS });
+  const settings = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };
+  const first = await bench.sync({ settings });
+  const again = await bench.sync({ settings });
+  const [all, few] = [first.requests, again.requests];
+  expect(all).toBeGreaterThan(few * 2);
+  expect((await requests(bench)).get("user")?.again).toBe(0);
+  expect(again.run.failures).toEqual([]);
+
+  // Whoever asks for no sync is answered by the server, and a setting of no time is that of each sync.
+  const wanted = [{ stride: "day", range: { start: bench.today - DAY_MS, end: bench.today } }] as const;
+  expect((await bench.fetch({ wanted, reprocess: "missing" }, { settings })).requests).toBeGreaterThan(3);
+  expect((await bench.sync({ settings: { ...settings, refreshAfterMs: 0 } })).requests).toBe(all);
+  // One trace more of one workspace.
+  standinChange(bench);
+  expect((await bench.sync({ settings })).requests).toBeGreaterThan(few);
+  expect((await bench.sync({ settings })).requests).toBe(few);
+  await pass(bench, KEPT_MINUTES + 1);
+  expect((await bench.sync({ settings })).requests).toBe(all);
+  // A failure is asked for again.
+  expect((await bench.sync({ settings })).requests).toBe(few);
+  await bench.sql(
+    `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
+     SELECT scope_id, $1, $2, nextval('usage.fetch_number'), 'failed', 'x', 'x', 1, now(), now() FROM usage.trace_scope
+     WHERE group_by = 'user' AND stride = 'day'`,
+    [new Date(bench.today - DAY_MS), new Date(bench.today)],
+  );
+  expect((await bench.sync({ settings })).requests).toBe(few + 1);
+  // What can become final is asked for.
+  expect((await bench.sync({ settings: { ...settings, settleAfterMs: 0 } })).requests).toBe(all);
+});
+
+function standinChange({ standin, today }: Pick<Bench, "standin" | "today">) {
+  standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
+}
+
+test("what a server says of a project that its workspace does not have is kept, and asked for again", async () => {
+  const bench = await setup({ workspaces: [QUIET], days: DAYS });
+  await bench.sync();
+  const { sql, today, workspaceIds } = bench;
+  const [scope] = await sql<{ scopeId: number }>(
+    `SELECT scope_id AS "scopeId" FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'`,
+  );
+  const task = {
+    ...({ meter: "traces", groupBy: "project" } as const),
+    window: { stride: "day", start: today - DAY_MS, end: today } as const,
+    members: [{ workspaceId: workspaceIds[0] ?? "", scopeId: scope?.scopeId ?? 0 }],
+  };
+  beginProject(bench.standin, { workspace: QUIET, at: today - DAY_MS, traces: 7 });
+  const source = await bench.open();
+  expect(await extractTask(source, task)).toMatchObject({ outcome: "loaded", requests: 1 });
+  const [before] = await sql<{ traces: number }>(
+    "SELECT sum(traces)::integer AS traces FROM usage.dated_record",
+  );
+  expect(before).toEqual({ traces: 7 });
+  // The answer by workspace is older than that by project, so it says nothing of it: the server is asked.
+  expect(await extractTask(source, task, { workspacesSince: 0 })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
+  });
+  // Also of a window of which only a part was loaded since then: the rest is not left out.
+  const whole = { ...task, window: { stride: "day", start: bench.dataStart, end: today } as const };
+  await sql(`DELETE FROM usage.coverage WHERE period_start < $1 AND scope_id = $2`, [
+    new Date(today - DAY_MS),
+    scope?.scopeId,
+  ]);
+  expect(await extractTask(source, whole, { workspacesSince: 0 })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
+  });
+  const [loaded] = await sql<{ loaded: boolean }>(
+    "SELECT range_agg(tstzrange(period_start, period_end)) @> tstzrange($1, $2) AS loaded FROM usage.coverage WHERE scope_id = $3",
+    [new Date(bench.dataStart), new Date(today), scope?.scopeId],
+  );
+  expect(loaded).toEqual({ loaded: true });
+  // One that is newer and says zero would retire them: the server is asked.
+  await sql(
+    "UPDATE usage.coverage SET fetch_number = nextval('usage.fetch_number'), fetched_at = clock_timestamp() WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'workspace')",
+  );
+  const since = (await storeNow(source.store.db)) - HOUR_MS;
+  expect(await extractTask(source, task, { workspacesSince: since })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
+  });
+  expect(await sql("SELECT sum(traces)::integer AS traces FROM usage.dated_record")).toEqual([before]);
+  // An answer that was sent before the task was entered is no reason not to ask.
+  expect(
+    await extractTask(source, task, { workspacesSince: (await storeNow(source.store.db)) + HOUR_MS }),
+  ).toMatchObject({
+    requests: 1,
+  });
+});
+
+const SEED = seed();
+const MINUTE_MS = 60_000;
+/** A sync leaves out what was asked for less than 45 minutes ago. */
+const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };
+const KEPT_MINUTES = 45;
+const hour = fc.integer({ min: 0, max: DAYS * 24 - 1 });
+const command = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("arrive" as const),
+      workspace: fc.constantFrom(BUSY, QUIET),
+      hour,
+      traces: fc.integer({ min: 1, max: 9 }),
+    }),
+  },
+  // From one project to another: each sum by workspace stays.
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("move" as const), hour }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("pass" as const), minutes: fc.integer({ min: 5, max: 60 }) }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("sync" as const), byQueue: fc.boolean() }) },
+);
+
+type Late = Omit<Parameters<Bench["standin"]["ledger"]["change"]>[0], "at">;
+
+/** All that is loaded becomes older. Nothing else of the store knows the time. */
+async function pass({ sql }: Pick<Bench, "sql">, minutes: number): Promise<void> {
+  await sql("UPDATE usage.coverage SET fetched_at = fetched_at - make_interval(mins => $1)", [minutes]);
+}
+
+/** The oldest figure that is not final. */
+async function oldestMinutes({ sql }: Pick<Bench, "sql">): Promise<number> {
+  const [row] = await sql<{ minutes: number }>(
+    "SELECT extract(epoch FROM now() - min(fetched_at))::float8 / 60 AS minutes FROM usage.coverage WHERE NOT final",
+  );
+  return row?.minutes ?? 0;
+}
+
+const daysBefore = (figures: Figures, end: number): Figures =>
+  new Map([...figures].filter(([key]) => !key.includes(new Date(end).toISOString().slice(0, 10))));
+
+/** Without the id of the dimension: what each dimension comes to in each bucket of each workspace. */
+const sums = (figures: Figures): Map<string, number> => {
+  const sum = new Map<string, number>();
+  for (const [key, traces] of figures) {
+    const cell = key.split(" ").slice(0, 4).join(" ");
+    sum.set(cell, (sum.get(cell) ?? 0) + traces);
+  }
+  return sum;
+};
+
+test(`over any history of late and moved traces each sync keeps the sums, and each figure in its time (seed ${SEED})`, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { minLength: 4, maxLength: 9 }), async (commands) => {
+      // Nothing is final yet, so that each sync may ask for all of it.
+      const settleAfterMs = 30 * DAY_MS;
+      const bench = await setup({
+        workspaces: [BUSY, QUIET],
+        days: DAYS,
+        settleAfterMs,
+        hourlyForMs: 30 * DAY_MS,
+      });
+      const { standin, dataStart, today, workspaceIds } = bench;
+      const late: Record<number, Late> = {
+        [BUSY]: { ...senderOn(standin, BUSY, today - DAY_MS), user: null, key: null },
+        [QUIET]: {
+          project: beginProject(standin, { workspace: QUIET, at: today + HOUR_MS, traces: 0 }),
+          user: null,
+          key: null,
+        },
+      };
+      const move = (at: number) => {
+        const from = senderOn(standin, BUSY, at - (at % DAY_MS));
+        standin.ledger.change(from, -1);
+        standin.ledger.change({ ...from, user: null, key: null }, 1);
+      };
+      const compare = async (
+        isWanted: (key: string) => boolean,
+        of = (figures: Figures): Figures => figures,
+      ) => {
+        for (const stride of ["day", "hour"] as const) {
+          const range = { start: dataStart, end: today };
+          const wanted = (figures: Figures) => of(new Map([...figures].filter(([key]) => isWanted(key))));
+          const stored = daysBefore(await inStore(bench, [stride]), today);
+          const expected = inLedger(standin, { stride, range, workspaceIds });
+          expect(differences(wanted(stored), wanted(expected))).toEqual([]);
+        }
+      };
+      const all = () => true;
+      for (const one of [...commands, { do: "sync", byQueue: false } as const]) {
+        if (one.do === "arrive") {
+          standin.ledger.change(
+            { ...(late[one.workspace] as Late), at: dataStart + one.hour * HOUR_MS },
+            one.traces,
+          );
+        } else if (one.do === "move") {
+          move(dataStart + one.hour * HOUR_MS);
+        } else if (one.do === "pass") {
+          await pass(bench, one.minutes);
+        } else {
+          if (one.byQueue) await syncByQueue(bench, undefined, SETTINGS);
+          else await bench.sync({ settings: SETTINGS });
+          await compare((key) => key.startsWith("workspace"));
+          await compare(all, sums);
+          expect(await oldestMinutes(bench)).toBeLessThanOrEqual(KEPT_MINUTES + 1);
+        }
+      }
+      move(today - DAY_MS);
+      // When its time is over, or when it becomes final, each figure is that of the server, whatever moved.
+      if (commands.length % 2 === 0) await pass(bench, KEPT_MINUTES + 1);
+      const final = commands.length % 2 === 0 ? {} : { settleAfterMs: 0 };
+      await bench.sync({ settings: { ...SETTINGS, ...final } });
+      await compare(all);
+    }),
+    { seed: SEED, numRuns: times(3) },
+  );
+}, 600_000);
