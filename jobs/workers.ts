@@ -18,6 +18,7 @@ import type { RedisConnection } from "../src/redis-connect.ts";
 import { ASK_EVERY_MS, type Hold } from "./holds.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
+import { returnPlace } from "./request-limit.ts";
 import { JOBS, READ_EVERY_MS, REQUEUE_EVERY_MS, RESTORE_EVERY_MS } from "./schedule.ts";
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */
@@ -104,7 +105,16 @@ function startWorker(
   const { slug, contexts, limiter, clockOff, connect, prefix, telemetry, warn, watcher } = input;
   const { log, gate } = contexts[kind];
   const connection = connect(`${kind} worker`);
-  const worker = new ServiceWorker(queueName(kind, slug), createHandler(contexts[kind], watcher), {
+  const handle = createHandler(contexts[kind], watcher);
+  const work: typeof handle = async (job, token, cancelled) => {
+    const counts = await handle(job, token, cancelled);
+    if (kind === "fetch" && (counts.requests ?? 0) === 0) {
+      const takenMsAgo = Date.now() - (job.processedOn ?? 0);
+      await returnPlace(connection, { counter: worker.toKey("limiter"), share: limiter, takenMsAgo });
+    }
+    return counts;
+  };
+  const worker = new ServiceWorker(queueName(kind, slug), work, {
     connection,
     prefix,
     concurrency: CONCURRENCY,

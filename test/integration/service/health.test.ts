@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
+import { returnPlace } from "../../../jobs/request-limit.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
@@ -122,12 +123,12 @@ const ignore = () => {};
 function work(
   queues: Awaited<ReturnType<typeof openQueues>>,
   context: JobContext,
-  onAnswer: () => void = ignore,
+  { onAnswer = ignore, limiter = { max: 1, duration: 1 } } = {},
 ): void {
   const close = startWorkers({
     slug: "default",
     contexts: { control: context, fetch: context },
-    limiter: { max: 1, duration: 1 },
+    limiter,
     clockOff: createHold(),
     connect: queues.connectWorker,
     ...{ prefix: queues.prefix, telemetry: {}, warn: ignore },
@@ -140,8 +141,43 @@ test("a worker that gets no job is known to be alive", async () => {
   const { queues } = await setup();
   let answers = 0;
   const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
-  work(queues, context, () => void answers++);
+  work(queues, context, { onAnswer: () => void answers++ });
   await poll(() => answers >= 3, { deadlineMs: 40_000 });
+});
+
+test("fetch jobs that send no request take no place of the limit", async () => {
+  const { queues } = await setup();
+  const { store } = await setupMigrated();
+  const { fetch } = queues.of("default");
+  const context = {
+    log: { warn: ignore, child: () => ({ info: ignore }) },
+    gate: { ...createHold(), note: () => false },
+    clock: systemClock,
+    signal: new AbortController().signal,
+    source: { open: async () => ({ store }) },
+  } as unknown as JobContext;
+  // Their tasks are gone. With a place each they would take ten minutes.
+  const jobs = await fetch.addBulk(
+    Array.from({ length: 60 }, (_, n) => ({ name: "extract", data: { taskId: n + 1, generation: 1 } })),
+  );
+  work(queues, context, { limiter: { max: 6, duration: 60_000 } });
+  await poll(async () => (await Promise.all(jobs.map((job) => job.isCompleted()))).every((is) => is), {
+    deadlineMs: 50_000,
+  });
+
+  // A place of an earlier window is gone with it, and a hold stays.
+  const counter = fetch.toKey("limiter");
+  const connection = queues.connectWorker("test");
+  onTestFinished(() => connection.disconnect());
+  const left = async (places: number, { takenMsAgo, leftMs }: { takenMsAgo: number; leftMs: number }) => {
+    await connection.set(counter, places, "PX", leftMs);
+    await returnPlace(connection, { counter, share: { max: 9, duration: 10_000 }, takenMsAgo });
+    return Number(await connection.get(counter));
+  };
+  expect(await left(5, { takenMsAgo: 100, leftMs: 9_000 })).toBe(4);
+  expect(await left(5, { takenMsAgo: 5_000, leftMs: 9_000 })).toBe(5);
+  expect(await left(0, { takenMsAgo: 100, leftMs: 9_000 })).toBe(0);
+  expect(await left(5, { takenMsAgo: 100, leftMs: 60_000 })).toBe(5);
 });
 
 test("jobs of one kind that never end leave places to jobs of other kinds", async () => {
