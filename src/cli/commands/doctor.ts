@@ -181,7 +181,7 @@ async function checkStored(
     const { needed, allowed } = budget;
     notes.pass(
       "requests",
-      `a sync needs ${needed} requests${describeAdded(budget)}; the rate limit allows ${allowed} before the next sync`,
+      `a sync needs at most ${needed} requests${describeAdded(budget)}; the rate limit allows ${allowed} before the next sync`,
     );
   }
   const learned = new Map((await learnedMeters(db, sourceId)).map((one) => [one.meter, one]));

@@ -151,7 +151,7 @@ function describeService({ redis, workers, schedulers }: ShownStatus): string {
 
 function describeRequests({ rounds }: ShownStatus): string {
   if (rounds === null) return "not known: the source is not configured here";
-  return `a sync needs ${count(rounds.needed)}; the rate limit allows ${count(rounds.allowed)} until the next`;
+  return `a sync needs at most ${count(rounds.needed)}; the rate limit allows ${count(rounds.allowed)} until the next`;
 }
 
 function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {

@@ -10,7 +10,10 @@ import { sharesOf } from "../source/rate-limit.ts";
 import type { OpenSource } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
-/** Requests of one sync once all final time is loaded, and how many the rate limit allows until the next sync. */
+/**
+ * Requests of one sync once all final time is loaded, if each of its windows has to be asked for, and how many the rate limit allows until
+ * the next sync.
+ */
 export interface SyncBudget {
   readonly needed: number;
   /** What of it each meter but traces of all tiers adds. */
@@ -70,7 +73,7 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
     allowed,
     problem: {
       code: "rate_budget_short",
-      message: `A sync of source ${config.slug} needs ${needed} requests${describeAdded({ added })}, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
+      message: `A sync of source ${config.slug} needs up to ${needed} requests${describeAdded({ added })}, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
       next: `Set USAGE_SYNC_EVERY to PT${minutes}M or more, or raise USAGE_RATE_LIMIT if the platform grants it.`,
     },
   };

@@ -226,7 +226,7 @@ function failures(groups: SourceStatus["failures"]): Html {
 function describeBudget(budget: SyncBudget | null): Html {
   if (budget === null) return html`not known: the source is not configured here`;
   const { needed, allowed, problem } = budget;
-  return html`a sync needs ${count(needed)}; the rate limit allows ${count(allowed)} until the next
+  return html`a sync needs at most ${count(needed)}; the rate limit allows ${count(allowed)} until the next
     ${problem === undefined ? "" : notice("warn", html`<p>${prose(problem.message)} ${prose(problem.next)}</p>`)}`;
 }
 

@@ -33,7 +33,7 @@ describe("the requests that a sync needs", () => {
       problem: {
         code: "rate_budget_short",
         message: expect.stringContaining(
-          `needs ${planned} requests, and the rate limit allows ${planned - 1}`,
+          `needs up to ${planned} requests, and the rate limit allows ${planned - 1}`,
         ),
         next: expect.stringContaining("USAGE_SYNC_EVERY to PT1M or more"),
       },

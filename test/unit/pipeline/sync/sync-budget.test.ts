@@ -74,7 +74,7 @@ test("too few requests until the next sync are a problem, with an interval that 
     problem: {
       code: "rate_budget_short",
       message:
-        "A sync of source eu needs 8 requests, and the rate limit allows 7 until the next sync. Figures arrive later with each sync.",
+        "A sync of source eu needs up to 8 requests, and the rate limit allows 7 until the next sync. Figures arrive later with each sync.",
       next: "Set USAGE_SYNC_EVERY to PT1M or more, or raise USAGE_RATE_LIMIT if the platform grants it.",
     },
   });
@@ -86,7 +86,7 @@ test("too few requests until the next sync are a problem, with an interval that 
   const longlived = [["longlived", DATA_START]] as [Meter, number][];
   const short = source({ meters: [["traces", DATA_START], ...longlived], syncEveryMs: 10_000 });
   expect(syncBudget(short, NOW).problem?.message).toContain(
-    "needs 12 requests (4 of them for long-lived traces), and",
+    "needs up to 12 requests (4 of them for long-lived traces), and",
   );
 });
 
