@@ -40,6 +40,8 @@ CROSS JOIN LATERAL (
                 WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days,
            coalesce(o.loaded, '{}') AS loaded, coalesce(o.final, '{}') AS final, coalesce(o.failed, '{}') AS failed,
            coalesce(o.unverified, '{}') AS unverified
+    -- Once for a cell, not for each mention.
+    OFFSET 0
   ) l
 ) v
 CROSS JOIN LATERAL (
