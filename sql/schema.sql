@@ -2634,7 +2634,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   failed datemultirange,
 --   unverified datemultirange,
 --   missing datemultirange,
---   traced datemultirange
+--   traced datemultirange,
+--   stored_failed datemultirange,
+--   stored_unverified datemultirange
 -- )
 
 -- VIEW usage.day_fetched (
