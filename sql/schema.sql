@@ -2634,7 +2634,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   failed datemultirange,
 --   unverified datemultirange,
 --   missing datemultirange,
---   traced datemultirange
+--   traced datemultirange,
+--   stored_failed datemultirange,
+--   stored_unverified datemultirange
 -- )
 
 -- VIEW usage.day_fetched (
@@ -2893,6 +2895,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   traces bigint,
 --   fetched_at timestamp with time zone,
 --   status text
+-- )
+
+-- VIEW usage.kept_charge (
+--   source_id smallint,
+--   usage_date date,
+--   billing_month date,
+--   is_correction boolean,
+--   workspace_entity_id integer,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces numeric,
+--   cost numeric(38,10),
+--   is_final boolean,
+--   coverage_status text,
+--   measure text
 -- )
 
 -- VIEW usage.kept_meter (
@@ -3245,6 +3266,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.expected_hours(data_start date, hourly_hours integer) RETURNS tstzrange
 
+-- FUNCTION usage.has_inconsistent_day(source smallint, month date) RETURNS boolean
+
 -- FUNCTION usage.hour_status(hour timestamp with time zone, final tstzmultirange, not_available tstzmultirange, failed tstzmultirange, missing tstzmultirange, unverified tstzmultirange) RETURNS text
 
 -- FUNCTION usage.hours_between(first timestamp with time zone, last timestamp with time zone) RETURNS SETOF timestamp with time zone
@@ -3286,6 +3309,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.months_of(first date, last date) RETURNS SETOF date
 
 -- FUNCTION usage.oldest_proof(starts date[], instants timestamp with time zone[], first date, last date) RETURNS timestamp with time zone
+
+-- FUNCTION usage.open_corrections(source smallint, month date) RETURNS TABLE(usage_date date, measure text, sku text, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
 
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 

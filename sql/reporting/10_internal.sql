@@ -146,7 +146,8 @@ CREATE OR REPLACE VIEW usage.day_cell AS
 SELECT c.meter, c.kind, c.trace_tier, c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.begins_on,
        c.hourly_hours, c.group_by, c.workspace_entity_id, c.workspace_id, c.workspace_name, c.expected_days, l.expected,
        d.loaded, d.final, n.days AS not_available, d.failed - n.days AS failed, d.unverified - n.days AS unverified,
-       l.expected - d.loaded - n.days - d.failed - d.unverified AS missing, d.traced
+       l.expected - d.loaded - n.days - d.failed - d.unverified AS missing, d.traced, d.failed AS stored_failed,
+       d.unverified AS stored_unverified
 FROM usage.cell c
 LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
 CROSS JOIN LATERAL (
@@ -180,14 +181,13 @@ SELECT c.day_scope_id, c.hour_scope_id, c.source_id, c.slug, c.data_start, c.gro
        c.final + (h.final_days - h.failed) AS final, c.not_available - h.days AS not_available, c.failed + h.failed AS failed,
        c.unverified, c.missing - h.days AS missing, c.traced + h.traced AS traced
 FROM usage.day_cell c
-LEFT JOIN usage.day_state s ON s.scope_id = c.day_scope_id
 LEFT JOIN usage.hour_state o ON o.scope_id = c.hour_scope_id
 CROSS JOIN LATERAL (
-  SELECT usage.days_made_of_hours(o.whole_days, c.loaded, s.unverified) AS days
+  SELECT usage.days_made_of_hours(o.whole_days, c.loaded, c.stored_unverified) AS days
   OFFSET 0
 ) w
 CROSS JOIN LATERAL (
-  SELECT w.days, coalesce(o.whole_final_days * w.days, '{}') AS final_days, coalesce(s.failed * w.days, '{}') AS failed,
+  SELECT w.days, coalesce(o.whole_final_days * w.days, '{}') AS final_days, c.stored_failed * w.days AS failed,
          coalesce(o.traced * w.days, '{}') AS traced
   OFFSET 0
 ) h

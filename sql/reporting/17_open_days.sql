@@ -18,9 +18,11 @@ SELECT w.source_id, w.entity_id AS workspace_id, m.group_by, m.meter, c.scope_id
        CASE WHEN n.has_no_days THEN v.missing ELSE '{}' END AS not_available,
        CASE WHEN n.has_no_days THEN '{}' ELSE v.missing END AS missing,
        v.days * v.failed AS failed, v.days * v.unverified AS unverified,
-       v.days * v.loaded - v.final - v.failed - v.unverified AS provisional, d.open,
-       CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - d.platform_disagrees ELSE '{}' END AS not_reconciled,
-       d.platform_disagrees, t.totals AS total_differs, t.tiers AS tiers_differ, b.days AS provider_differs
+       v.days * v.loaded - v.final - v.failed - v.unverified AS provisional, coalesce(d.open, '{}') AS open,
+       CASE WHEN m.meter = 'traces' THEN v.final - coalesce(p.compared, '{}') - coalesce(d.platform_disagrees, '{}') ELSE '{}' END
+         AS not_reconciled,
+       coalesce(d.platform_disagrees, '{}') AS platform_disagrees, coalesce(t.totals, '{}') AS total_differs,
+       coalesce(t.tiers, '{}') AS tiers_differ, coalesce(t.provider, '{}') AS provider_differs
 FROM usage.entity w
 JOIN usage.source s USING (source_id)
 CROSS JOIN usage.meter_dimension m
@@ -40,32 +42,31 @@ CROSS JOIN LATERAL (
                 WHEN k.meter IS NULL THEN '{}' ELSE datemultirange(daterange(k.starts_on, NULL)) END AS days,
            coalesce(o.loaded, '{}') AS loaded, coalesce(o.final, '{}') AS final, coalesce(o.failed, '{}') AS failed,
            coalesce(o.unverified, '{}') AS unverified
+    -- Once for a cell, not for each mention.
+    OFFSET 0
   ) l
 ) v
-CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days) FILTER (WHERE d.state = 'open'), '{}') AS open,
-         coalesce(range_agg(t.days) FILTER (WHERE d.state = 'platform_disagrees'), '{}') AS platform_disagrees
+-- What is left of differences is little, and most scopes have none.
+LEFT JOIN (
+  SELECT d.scope_id, range_agg(t.days) FILTER (WHERE d.state = 'open') AS open,
+         range_agg(t.days) FILTER (WHERE d.state = 'platform_disagrees') AS platform_disagrees
   FROM usage.reconciliation_difference d
   CROSS JOIN LATERAL (
     SELECT daterange((d.bucket_start AT TIME ZONE 'UTC')::date, (d.bucket_start AT TIME ZONE 'UTC')::date + 1) AS days
   ) t
-  WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
-) d
-CROSS JOIN LATERAL (
-  SELECT coalesce(range_agg(t.days) FILTER (WHERE d.kind IN ('tier_total', 'tier_exceeds')), '{}') AS tiers,
-         coalesce(range_agg(t.days) FILTER (WHERE d.kind NOT IN ('tier_total', 'tier_exceeds')), '{}') AS totals
+  WHERE d.state IN ('open', 'platform_disagrees')
+  GROUP BY d.scope_id
+) d ON d.scope_id = c.scope_id
+LEFT JOIN (
+  -- The billing provider's totals are of a month and workspace.
+  SELECT d.scope_id, range_agg(t.days) FILTER (WHERE d.kind IN ('tier_total', 'tier_exceeds')) AS tiers,
+         range_agg(t.days) FILTER (WHERE d.kind NOT IN ('tier_total', 'tier_exceeds', 'provider_total')) AS totals,
+         range_agg(t.days) FILTER (WHERE d.kind = 'provider_total') AS provider
   FROM usage.control_difference d
   CROSS JOIN LATERAL (
     SELECT daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date) AS days
   ) t
-  WHERE d.scope_id = c.scope_id AND d.state = 'platform_disagrees' AND d.kind <> 'provider_total'
-) t
-CROSS JOIN LATERAL (
-  -- The billing provider's total of a month and workspace.
-  SELECT coalesce(range_agg(
-           daterange((d.period_start AT TIME ZONE 'UTC')::date, (d.period_end AT TIME ZONE 'UTC')::date)
-         ), '{}') AS days
-  FROM usage.control_difference d
-  WHERE d.scope_id = c.scope_id AND d.kind = 'provider_total' AND d.closed_at IS NULL
-) b
+  WHERE CASE WHEN d.kind = 'provider_total' THEN d.closed_at IS NULL ELSE d.state = 'platform_disagrees' END
+  GROUP BY d.scope_id
+) t ON t.scope_id = c.scope_id
 WHERE w.dimension = 'workspace' AND (m.meter = 'traces' OR c.scope_id IS NOT NULL OR k.meter IS NOT NULL);

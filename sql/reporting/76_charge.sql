@@ -87,10 +87,24 @@ WHERE NOT isempty(d.days);
 
 -- Days with usage of each workspace. A sum, so that an answer that spells a workspace in two ways makes one day of it.
 CREATE OR REPLACE VIEW usage.workspace_usage AS
-SELECT slug, usage_date, workspace_id, workspace_name, sum(traces)::bigint AS traces, min(status) AS status
-FROM usage.daily_row
-WHERE group_by = 'workspace' AND traces > 0
-GROUP BY slug, usage_date, workspace_id, workspace_name;
+SELECT x.slug, u.usage_date, x.workspace_id, x.workspace_name, u.traces,
+       usage.day_status(u.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) AS status
+FROM usage.trace_cell x
+CROSS JOIN LATERAL (
+  SELECT r.usage_date, sum(r.traces)::bigint AS traces
+  FROM (
+    SELECT r.bucket_start AS usage_date, r.traces
+    FROM usage.series s
+    JOIN usage.dated_record r USING (series_id)
+    WHERE s.scope_id = x.day_scope_id
+    UNION ALL
+    SELECT day, usage.traces_of_hours(ARRAY(SELECT s.series_id FROM usage.series s WHERE s.scope_id = x.hour_scope_id), day)
+    FROM usage.days_of(x.days_of_hours) day
+  ) r
+  WHERE r.traces > 0
+  GROUP BY r.usage_date
+) u
+WHERE x.group_by = 'workspace';
 
 -- Expected days of what else is priced. Nothing is expected where the server does not count it. What is not priced is not read.
 CREATE OR REPLACE VIEW usage.measured_day AS

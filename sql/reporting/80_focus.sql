@@ -134,8 +134,8 @@ CROSS JOIN LATERAL (
 ) t
 WHERE c.traces <> 0;
 
--- All charges with their billing month: of open months those of now, of closed months those kept, and the corrections.
-CREATE OR REPLACE VIEW usage.billed_charge AS
+-- Charges with their billing month: of open months those of now, of closed months those kept, and the corrections that a close kept.
+CREATE OR REPLACE VIEW usage.kept_charge AS
 WITH period AS MATERIALIZED (SELECT * FROM usage.closed_period)
 SELECT c.source_id, c.usage_date, c.month_start AS billing_month, false AS is_correction, c.workspace_id AS workspace_entity_id, c.sku,
        c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final, c.coverage_status, c.measure
@@ -152,7 +152,13 @@ UNION ALL
 SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.price_id, k.tier, k.from_quantity, k.unit_price,
        k.currency, k.traces, k.cost, true, 'ok', k.measure
 FROM usage.closed_correction k
-JOIN period m USING (close_id)
+JOIN period m USING (close_id);
+
+-- All charges: also the corrections that no close has kept yet.
+CREATE OR REPLACE VIEW usage.billed_charge AS
+SELECT source_id, usage_date, billing_month, is_correction, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
+       traces, cost, is_final, coverage_status, measure
+FROM usage.kept_charge
 UNION ALL
 SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
        traces, cost, is_final, coverage_status, measure

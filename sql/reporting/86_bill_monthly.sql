@@ -20,9 +20,41 @@ CREATE OR REPLACE FUNCTION usage.meters_of_measure(measure text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARRAY[usage.meter_of_measure(measure)] END;
 
+-- What few months need, as functions: the bill is read for one month at a time, and planning these parts takes longer than reading a
+-- month. A function is planned where it is called. Readers may not read the tables, so it runs as its owner.
+
+-- Corrections of closed months that no close has kept yet, which a month is to bill.
+CREATE OR REPLACE FUNCTION usage.open_corrections(source smallint, month date)
+RETURNS TABLE (usage_date date, measure text, sku text, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT c.usage_date, c.measure, c.sku, c.unit_price, c.currency, c.traces, c.cost, c.is_final
+  FROM usage.open_correction c
+  WHERE c.source_id = source AND c.billing_month = month
+$$;
+
+-- Whether a month has a day without a charge for short-lived traces on which there are more long-lived traces than all traces.
+CREATE OR REPLACE FUNCTION usage.has_inconsistent_day(source smallint, month date) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT EXISTS (
+    SELECT FROM reporting_detail.fct_usage_workspace_by_tier_daily d
+    WHERE d.source_id = (SELECT s.slug FROM usage.source s WHERE s.source_id = source) AND d.trace_tier = 'shortlived'
+      AND d.coverage_status = 'inconsistent' AND d.usage_date >= month AND d.usage_date < (month + interval '1 month')::date
+      AND NOT EXISTS (
+        SELECT FROM usage.charge h
+        JOIN usage.entity w ON w.entity_id = h.workspace_id
+        WHERE h.source_id = source AND h.usage_date = d.usage_date AND h.measure = 'shortlived'
+          AND usage.shown_id(w.external_id) = d.workspace_id
+      )
+  )
+$$;
+
 CREATE OR REPLACE VIEW reporting.usage_bill_monthly AS
 WITH cell AS MATERIALIZED (SELECT * FROM usage.bill_cell),
-closed AS MATERIALIZED (SELECT source_id, month_start FROM usage.closed_period)
+closed AS MATERIALIZED (SELECT source_id, month_start, corrected_in FROM usage.closed_period)
 SELECT src.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency,
        x.corrected_month, x.quantity, x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final, x.is_proved,
        c.month_start IS NOT NULL AS is_closed
@@ -78,8 +110,15 @@ CROSS JOIN LATERAL (
     SELECT b.measure, b.sku, b.unit_price, b.currency,
            CASE WHEN b.is_correction THEN usage.month_of(b.usage_date) END AS corrected_month, sum(b.traces)::numeric(38, 10) AS quantity,
            sum(b.cost)::numeric(38, 10) AS cost, bool_and(b.is_final) AS is_final
-    FROM usage.billed_charge b
-    WHERE b.source_id = src.source_id AND b.billing_month = m.month_start
+    FROM (
+      SELECT usage_date, measure, sku, unit_price, currency, traces, cost, is_final, is_correction
+      FROM usage.kept_charge
+      WHERE source_id = src.source_id AND billing_month = m.month_start
+      UNION ALL
+      SELECT o.usage_date, o.measure, o.sku, o.unit_price, o.currency, o.traces, o.cost, o.is_final, true
+      FROM (SELECT WHERE EXISTS (SELECT FROM closed x WHERE x.source_id = src.source_id AND x.corrected_in = m.month_start)) x
+      CROSS JOIN LATERAL usage.open_corrections(src.source_id, m.month_start) o
+    ) b
     GROUP BY b.measure, b.sku, b.unit_price, b.currency, 5
   ),
   line AS (
@@ -106,17 +145,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM tiers
-    WHERE CASE WHEN is_short_priced THEN EXISTS (
-      SELECT FROM reporting_detail.fct_usage_workspace_by_tier_daily d
-      WHERE d.source_id = src.slug AND d.trace_tier = 'shortlived' AND d.coverage_status = 'inconsistent'
-        AND d.usage_date >= m.month_start AND d.usage_date < (m.month_start + interval '1 month')::date
-        AND NOT EXISTS (
-          SELECT FROM usage.charge h
-          JOIN usage.entity w ON w.entity_id = h.workspace_id
-          WHERE h.source_id = src.source_id AND h.usage_date = d.usage_date AND h.measure = 'shortlived'
-            AND usage.shown_id(w.external_id) = d.workspace_id
-        )
-    ) END
+    WHERE CASE WHEN is_short_priced THEN usage.has_inconsistent_day(src.source_id, m.month_start) END
     UNION ALL
     SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)

@@ -3,7 +3,12 @@ import type { RedisView } from "../../../jobs/look.ts";
 import { EtlError } from "../../errors.ts";
 import { reportOnSources } from "../../pipeline/advice.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import { type ListedSource, listSources, type SourceStatus } from "../../store/activity/overview.ts";
+import {
+  freshnessOf,
+  type ListedSource,
+  listSources,
+  type SourceStatus,
+} from "../../store/activity/overview.ts";
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { openDays } from "../../store/coverage/coverage-lines.ts";
@@ -74,14 +79,15 @@ async function detailsOfSources(db: Database, settleAfterMs: number): Promise<Ma
 
 /** What `status` shows of a source beside its report. */
 async function detailsOf(db: Database, { source, sourceId }: ListedSource, settleAfterMs: number) {
-  const [finality, listed, days, costs, limits] = await Promise.all([
+  const [freshness, finality, listed, days, costs, limits] = await Promise.all([
+    freshnessOf(db, source),
     finalityOf(db, { sourceId, settleAfterMs }),
     listedOnly(db, sourceId),
     openDays(db, source),
     unpricedUsage(db, sourceId),
     limitUses(db, sourceId),
   ]);
-  return { finality, listedOnly: listed, days, costs, limits };
+  return { freshness, finality, listedOnly: listed, days, costs, limits };
 }
 
 /** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */

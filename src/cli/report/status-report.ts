@@ -17,7 +17,7 @@ import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { counted } from "../../printable.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
-import type { SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
+import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/coverage-lines.ts";
 import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
@@ -34,6 +34,7 @@ export type ShownStatus = SourceStatus &
     /** UTC day: before it, every day of every dimension is final and proved. */
     readonly provedUntil: string;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
+    readonly freshness: readonly Freshness[];
     readonly finality: Finality;
     readonly listedOnly: readonly ListedOnly[];
     /** Processes seen; null where no Redis says so. */

@@ -9,9 +9,12 @@ export interface CalendarMonth {
   readonly end: string;
 }
 
+/** Made once: making it takes longer than a hundred titles. */
+const TITLE = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
+
 /** Such as `March 2026`. */
 export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {
-  return new Date(start).toLocaleDateString("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
+  return TITLE.format(new Date(start));
 }
 
 /** Undefined if the text is no month. */

@@ -1,5 +1,6 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { planTasks } from "../../domain/planning/plan-tasks.ts";
+import { requestsFor } from "../../domain/planning/request.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
@@ -44,22 +45,20 @@ export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaces, meters } = source;
   const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
-  const scopes = workspaces.flatMap(({ workspaceId }) =>
-    GROUPINGS.flatMap((groupBy) =>
-      (["day", "hour"] as const).map((stride) => ({
-        workspaceId,
-        groupBy,
-        stride,
-        // Only counted: no scope is looked up.
-        scopeId: 0,
-        missing: [notFinal],
-      })),
-    ),
-  );
+  // Only counted: no scope is looked up. All workspaces miss the same time, so one stands for them in the plan.
+  const members = workspaces.map(({ workspaceId }) => ({ workspaceId, scopeId: 0 }));
+  const scopes = members
+    .slice(0, 1)
+    .flatMap((member) =>
+      GROUPINGS.flatMap((groupBy) =>
+        (["day", "hour"] as const).map((stride) => ({ ...member, groupBy, stride, missing: [notFinal] })),
+      ),
+    );
   const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => {
     const asked = scopes.filter(({ groupBy }) => METER[meter].groupings.includes(groupBy));
     const dataStart = meters.get(meter) ?? source.dataStart;
-    return { meter, requests: planTasks({ meter, scopes: asked, wanted, dataStart }).length };
+    const tasks = planTasks({ meter, scopes: asked, wanted, dataStart });
+    return { meter, requests: tasks.flatMap((task) => requestsFor({ ...task, members })).length };
   });
   const added = planned.filter(({ meter }) => meter !== "traces");
   const needed = planned.reduce((sum, { requests }) => sum + requests, 0);

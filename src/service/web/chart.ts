@@ -291,9 +291,13 @@ function shortAt(at: string): string {
   return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
 }
 
+// Made once: making one takes longer than a chart of a thousand values.
+const LARGE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+const SMALL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 10 });
+
 /** To cents, but for what is less than one. */
 function shown(value: number): string {
-  return value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 1 ? 10 : 2 });
+  return (Math.abs(value) < 1 ? SMALL : LARGE).format(value);
 }
 
 /** As sums of money are shown elsewhere: what is less than half a cent is whole. */

@@ -11,12 +11,6 @@ export interface SourceStatus {
   readonly dataStart: string;
   readonly workspaces: number;
   readonly refused: string | null;
-  readonly freshness: readonly {
-    groupBy: string;
-    stride: string;
-    loadedUntil: string;
-    finalUntil: string | null;
-  }[];
   readonly failures: readonly FailureGroup[];
   /** Differences of every meter. */
   readonly openDifferences: number;
@@ -50,14 +44,6 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            s.data_start::text as "dataStart", s.refused_message as refused,
            (select count(*)::integer from usage.workspace w join usage.entity e using (entity_id)
             where e.source_id = s.source_id and ${isConfigured}) as workspaces,
-           coalesce((
-             select json_agg(json_build_object(
-               'groupBy', f.group_by, 'stride', f.stride, -- A day under way is loaded until it was asked for, not until it ends.
-               'loadedUntil', to_char(least(f.loaded_until, f.fetched_at) at time zone 'UTC', ${ISO}),
-               'finalUntil', to_char(f.final_until at time zone 'UTC', ${ISO}))
-               order by usage.dimension_position(f.group_by), array_position(array['day', 'hour'], f.stride))
-             from reporting.data_freshness f where f.source_id = s.slug
-           ), '[]') as freshness,
            coalesce((
              select json_agg(x) from (
                select f.state, f.code, count(*)::integer as parts,
@@ -103,6 +89,28 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
 }
 
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
+
+/** Up to when a dimension is loaded and final, in one stride. */
+export interface Freshness {
+  readonly groupBy: string;
+  readonly stride: string;
+  readonly loadedUntil: string;
+  readonly finalUntil: string | null;
+}
+
+/** Of a source. It reads all loaded intervals. */
+export async function freshnessOf(db: Database, source: string): Promise<Freshness[]> {
+  // A day under way is loaded until it was asked for, not until it ends.
+  const { rows } = await sql<Freshness>`
+    select group_by as "groupBy", stride,
+           to_char(least(loaded_until, fetched_at) at time zone 'UTC', ${ISO}) as "loadedUntil",
+           to_char(final_until at time zone 'UTC', ${ISO}) as "finalUntil"
+    from reporting.data_freshness
+    where source_id = ${source}
+    order by usage.dimension_position(group_by), array_position(array['day', 'hour'], stride)
+  `.execute(db);
+  return rows;
+}
 
 export interface ListedSource {
   readonly sourceId: number;

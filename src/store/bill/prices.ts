@@ -141,7 +141,7 @@ export function unpricedBySource(): RawBuilder<unknown> {
       ) p on p.workspace_entity_id = w.entity_id
       where exists (select from usage.price)
     ), cell as materialized (
-      select o.source_id, o.days, c.scope_id
+      select o.source_id, o.workspace_id, o.days, c.scope_id
       from open o
       join usage.trace_scope c on c.source_id = o.source_id and c.workspace_id = o.workspace_id and c.group_by = 'workspace'
        and c.stride = 'day'
@@ -159,9 +159,15 @@ export function unpricedBySource(): RawBuilder<unknown> {
         offset 0
       ) r
       union all
-      select c.source_id, f.usage_date, f.traces
-      from cell c join usage.figure_of_hours f on f.day_scope_id = c.scope_id and c.days @> f.usage_date
-      where f.traces > 0
+      select c.source_id, day, h.traces
+      from cell c
+      join usage.trace_scope o on o.source_id = c.source_id and o.workspace_id = c.workspace_id and o.group_by = 'workspace'
+       and o.stride = 'hour'
+      join usage.hour_state t on t.scope_id = o.scope_id
+      left join usage.day_state d on d.scope_id = c.scope_id
+      cross join lateral usage.days_of(c.days * usage.days_made_of_hours(t.whole_days, d.loaded, d.unverified)) day
+      cross join lateral usage.traces_of_hours(array(select series_id from usage.series where scope_id = o.scope_id), day) h (traces)
+      where h.traces > 0
     )
     select s.source_id, (select count(*)::integer from usage.price) as prices, count(distinct u.usage_date)::integer as days,
            coalesce(sum(u.traces), 0)::bigint as traces, to_char(min(u.usage_date), 'YYYY-MM-DD') as "firstDay",

@@ -85,6 +85,9 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       join usage.scope c using (scope_id)
       left join usage.month_close m
         on m.source_id = c.source_id and m.month_start = date_trunc('month', f.last at time zone 'UTC')::date
+    ), required as materialized (
+      -- Once, not for each cell: Postgres expects few of these.
+      select * from usage.required_workspace
     ), other as materialized (
       -- Of the days that a close is about, as for traces.
       select o.source_id, o.meter,
@@ -92,11 +95,11 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              (o.provisional + o.open + o.platform_disagrees + o.tiers_differ + o.total_differs) * e.days as doubtful,
              coalesce(a.days, '{}') as asked
       from usage.open_days o
-      join usage.required_workspace e using (workspace_id)
+      join required e using (workspace_id)
       left join asked a on a.scope_id = o.scope_id
       left join left_out l using (workspace_id)
       where o.meter <> 'traces'
-    ), unclosable as (
+    ), unclosable as materialized (
       select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
       -- Days that no close is about are as good as loaded, final and proved.
@@ -105,7 +108,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved,
              coalesce(p.compared - p.differing, '{}') + e.others as reconciled, coalesce(u.days, '{}') as unclosable
       from usage.trace_cell c
-      join (select *, '{(,)}' - days as others from usage.required_workspace) e on e.workspace_id = c.workspace_entity_id
+      join (select *, '{(,)}' - days as others from required) e on e.workspace_id = c.workspace_entity_id
       left join asked a on a.scope_id = c.day_scope_id
       left join usage.day_proof p on p.scope_id = c.day_scope_id
       left join left_out l on l.workspace_id = c.workspace_entity_id

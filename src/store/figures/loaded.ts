@@ -22,7 +22,7 @@ export interface LoadedWorkspace {
 }
 
 /** Of the proof `p` of a scope of days. */
-const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
+export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
 /** Days, as the views of days show them. */
 export async function loadedDays(

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
+import { PROVED_DAYS } from "./loaded.ts";
 
 /** Traces of one UTC day, all workspaces of a source together. */
 interface RecentDay {
@@ -57,7 +58,10 @@ interface MonthCost {
   readonly cost: string;
 }
 
-/** Usage of all sources lately: one statement, so that days and months are of one instant, and planned once. */
+/**
+ * Usage of all sources lately: one statement, so that days and months are of one instant. It says what the views say that are named
+ * below, but compares the loaded days of each workspace as a set, and not one by one.
+ */
 export interface RecentUsage {
   /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
@@ -77,56 +81,131 @@ export async function recentUsage(
 ): Promise<RecentUsage> {
   const whole = (column: string) =>
     sql`case when count(${sql.ref(column)}) = count(*) then sum(${sql.ref(column)})::bigint end`;
-  const lastMonth = sql`(date_trunc('month', now() at time zone 'UTC') - interval '1 month')::date`;
   const { rows } = await sql<RecentUsage>`
-    with recent as materialized (
-      select source_id as source, workspace_id as id, workspace_name as name, usage_date, traces, is_final
-      from reporting.fct_usage_workspace_daily
-      where usage_date > (now() at time zone 'UTC')::date - ${days}::integer
+    with t as materialized (
+      select *, datemultirange(daterange(recent, next_month)) as recent_days,
+             datemultirange(daterange(month, next_month)) as month_days, datemultirange(daterange(last_month, month)) as last_month_days,
+             datemultirange(daterange(last_month, same_until)) as same_days
+      from (
+        -- As many days as this month has had; all of a shorter month before.
+        select *, least(last_month + (today - month), month) as same_until, least(recent, last_month) as first
+        from (
+          select today, today - ${days - 1}::integer as recent, date_trunc('month', today::timestamp)::date as month,
+                 (date_trunc('month', today::timestamp) - interval '1 month')::date as last_month,
+                 (date_trunc('month', today::timestamp) + interval '1 month')::date as next_month
+          from (select (now() at time zone 'UTC')::date as today) n
+        ) n
+      ) n
     ),
-    workspace as (
-      select r.*, row_number() over (partition by r.source order by r.traces desc, r.id collate "C") as place
-      from (select source, id, max(name) as name, sum(traces) as traces from recent group by 1, 2) r
+    cell as materialized (
+      select row_number() over () as cell, x.slug as source, x.workspace_id as id, x.workspace_name as name, x.data_start,
+             x.day_scope_id, x.hour_scope_id, d.days, d.days * x.loaded as loaded, d.days * x.final as final,
+             ${PROVED_DAYS} * x.own_days as proved, d.days * x.days_of_hours as of_hours
+      from usage.trace_cell x
+      left join usage.day_proof p on p.scope_id = x.day_scope_id
+      cross join t
+      cross join lateral (select x.expected * datemultirange(daterange(t.first, t.next_month)) as days offset 0) d
+      where x.group_by = 'workspace'
+    ),
+    -- Of loaded days; a day without any has no row.
+    figure as materialized (
+      select f.cell, f.source, f.day, f.traces, f.final @> f.day as is_final
+      from (
+        select c.*, r.bucket_start as day, r.traces
+        from cell c
+        cross join t
+        join usage.series s on s.scope_id = c.day_scope_id
+        join usage.dated_record r using (series_id)
+        where r.bucket_start >= t.first and r.bucket_start <= t.today and c.loaded @> r.bucket_start
+        union all
+        select c.*, day, usage.traces_of_hours(array(select series_id from usage.series where scope_id = c.hour_scope_id), day)
+        from cell c
+        cross join lateral usage.days_of(c.of_hours) day
+      ) f
+    ),
+    day as materialized (
+      select source, day as date, loaded @> day as is_loaded, final @> day as is_final
+      from (
+        select source, range_agg(days) as days, range_intersect_agg(loaded + ('{(,)}' - days)) as loaded,
+               range_intersect_agg(final + ('{(,)}' - days)) as final
+        from cell group by 1
+      ) c
+      cross join t
+      cross join lateral usage.days_of(c.days * t.recent_days) day
+    ),
+    workspace as materialized (
+      select c.*, row_number() over (partition by c.source order by f.traces desc, c.id collate "C") as place
+      from cell c
+      join (select cell, sum(traces) as traces from figure cross join t where day >= recent group by 1) f using (cell)
+      where f.traces > 0
+    ),
+    -- Each workspace in the month under way and the one before. Null: not all days that it needs are loaded, or none of them.
+    month as materialized (
+      select c.*, c.days && t.month_days as is_under_way, c.days * t.last_month_days as days_before,
+             case when w.is_whole and c.loaded && t.month_days then coalesce(f.traces, 0) end as traces,
+             f.traces - coalesce(f.final_traces, 0) as provisional,
+             case when w.is_whole and c.loaded && w.ended_days then coalesce(f.ended, 0) end as ended,
+             case when c.loaded @> t.same_days and c.loaded && t.same_days then coalesce(f.same_days, 0) end as same_days,
+             case when w.is_whole then round(coalesce(f.final_traces, 0)::numeric * (t.next_month - w.begun)
+               / nullif(usage.count_days(c.final * t.month_days), 0)) end as run_rate,
+             coalesce(f.before, 0) as before
+      from cell c
+      cross join t
+      left join (
+        select cell, sum(traces) filter (where day >= month) as traces,
+               sum(traces) filter (where day >= month and is_final) as final_traces,
+               sum(traces) filter (where day >= month and day < today) as ended,
+               sum(traces) filter (where day >= last_month and day < same_until) as same_days,
+               sum(traces) filter (where day >= last_month and day < month) as before
+        from figure cross join t group by 1
+      ) f using (cell)
+      cross join lateral (
+        select begun, ended_days, c.loaded @> ended_days as is_whole
+        from greatest(t.month, c.data_start) begun
+        cross join lateral datemultirange(daterange(least(begun, t.today), t.today)) ended_days
+      ) w
     )
     select (
       select coalesce(json_agg(d order by d.source, d.date), '[]') from (
-        select source, usage_date::text as date, ${whole("traces")} as traces, bool_and(is_final) as "isFinal"
-        from recent group by 1, 2
+        select d.source, d.date::text, case when d.is_loaded then coalesce(f.traces, 0) end as traces, d.is_final as "isFinal"
+        from day d
+        left join (select source, day as date, sum(traces)::bigint as traces from figure group by 1, 2) f using (source, date)
       ) d
     ) as days, (
       select coalesce(json_agg(w order by w.source, w.place), '[]') from (
-        select w.source, w.place, w.id, w.name, json_agg(coalesce(r.traces, 0) order by d.usage_date) as traces
+        select w.source, w.place, w.id, w.name, u.traces
         from workspace w
-        join (select distinct source, usage_date from recent) d using (source)
-        left join recent r using (source, id, usage_date)
-        where w.place <= ${top} and w.traces > 0
-        group by 1, 2, 3, 4
+        cross join lateral (
+          select json_agg(coalesce(f.traces, 0) order by d.date) as traces
+          from day d
+          left join (select day as date, sum(traces)::bigint as traces from figure where cell = w.cell group by 1) f using (date)
+          where d.source = w.source
+        ) u
+        where w.place <= ${top}
       ) w
     ) as workspaces, (
       select coalesce(json_agg(m order by m.source), '[]') from (
-        select source_id as source, to_char(month_start, 'YYYY-MM') as month, ${whole("traces")} as traces,
-               sum(provisional_traces)::bigint as provisional, ${whole("ended_traces")} as ended, max(days_compared) as days,
-               ${whole("previous_same_days_traces")} as before, ${whole("run_rate_traces")} as "runRate"
-        from reporting_detail.usage_month_to_date group by 1, 2
+        select m.source, to_char(t.month, 'YYYY-MM') as month, ${whole("m.traces")} as traces,
+               sum(m.provisional)::bigint as provisional, ${whole("m.ended")} as ended, t.same_until - t.last_month as days,
+               ${whole("m.same_days")} as before, ${whole("m.run_rate")} as "runRate"
+        from month m cross join t where m.is_under_way group by m.source, t.month, t.same_until, t.last_month
       ) m
     ) as months, (
       select coalesce(json_agg(b), '[]') from (
-        select source_id as source, to_char(${lastMonth}, 'YYYY-MM') as month, ${whole("traces")} as traces,
-               bool_and(is_final) as "isFinal",
-               bool_and(proved_at is not null) as "isProved",
+        select m.source, to_char(t.last_month, 'YYYY-MM') as month,
+               case when bool_and(m.loaded @> m.days_before) then sum(m.before)::bigint end as traces,
+               bool_and(m.final @> m.days_before) as "isFinal", bool_and(m.proved @> m.days_before) as "isProved",
                exists (
                  select from usage.month_close c join usage.source s using (source_id)
-                 where s.slug = d.source_id and c.month_start = ${lastMonth}
+                 where s.slug = m.source and c.month_start = t.last_month
                ) as "isClosed"
-        from reporting.fct_usage_workspace_daily d
-        where usage_date >= ${lastMonth} and usage_date < date_trunc('month', now() at time zone 'UTC')::date
-        group by source_id
+        from month m cross join t where not isempty(m.days_before) group by m.source, t.last_month
       ) b
     ) as before, (
       select coalesce(json_agg(c order by c.source, c.currency), '[]') from (
         select s.slug as source, to_char(c.month_start, 'YYYY-MM') as month, c.currency, sum(c.cost)::text as cost
         from usage.charge c join usage.source s using (source_id)
-        where c.is_booked and c.month_start >= ${lastMonth} group by 1, 2, 3
+        where c.is_booked and c.month_start >= (select last_month from t) group by 1, 2, 3
       ) c
     ) as costs
   `.execute(db);

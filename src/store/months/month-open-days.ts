@@ -133,17 +133,17 @@ export async function openDays(
   { sourceId, range, required }: Days & { required: readonly RequiredWorkspace[] },
 ): Promise<OpenDay[]> {
   const sorted = required.toSorted((a, b) => compare(a.workspaceId, b.workspaceId));
+  const ids = sql`${sorted.map(({ entityId }) => entityId)}::integer[]`;
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const until = day(range.end);
   const reasons = OPEN_REASONS.map((reason, rank) => sql`(${rank}::integer, ${reason}, o.${sql.id(reason)})`);
   // Whole parts: of months that nothing proves the days are a hundred thousand.
   const { rows } = await sql<OpenPart>`
-    select o.meter, o.group_by as "groupBy", w.place::integer, r.reason, json_agg(json_build_array(
+    select o.meter, o.group_by as "groupBy", array_position(${ids}, o.workspace_id) as place, r.reason, json_agg(json_build_array(
              (extract(epoch from lower(part)::timestamp at time zone 'UTC') * 1000)::bigint,
              (extract(epoch from upper(part)::timestamp at time zone 'UTC') * 1000)::bigint
            )) as parts
-    from unnest(${sorted.map(({ entityId }) => entityId)}::integer[]) with ordinality w (entity_id, place)
-    join usage.open_days o on o.workspace_id = w.entity_id
+    from usage.open_days o
     cross join lateral (
       select v.reason,
              v.days - coalesce(range_agg(v.days) over (order by v.rank rows between unbounded preceding and 1 preceding), '{}') as days
@@ -155,7 +155,7 @@ export async function openDays(
       case when o.meter = 'traces' then daterange(${day(range.start)}::date, ${until}::date)
            else daterange(${day(othersStartOf(range))}::date, ${until}::date) end
     )) part
-    where o.source_id = ${sourceId}
+    where o.source_id = ${sourceId} and o.workspace_id = any(${ids})
     group by 1, 2, 3, 4
   `.execute(db);
   return daysOf(rows, sorted);

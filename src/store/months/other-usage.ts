@@ -27,7 +27,7 @@ export function inOrder(rows: readonly OtherUsage[]): OtherUsage[] {
 /** SELECT of the same, in any order. */
 export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage> {
   const [from, to] = [sql`${new Date(range.start)}::timestamptz`, sql`${new Date(range.end)}::timestamptz`];
-  const days = sql`coalesce(sum(extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))) / 86400, 0)`;
+  const seconds = sql`extract(epoch from least(t.period_end, ${to}) - greatest(t.period_start, ${from}))`;
   const overlaps = sql`t.scope_id = c.scope_id and t.period_start < ${to} and t.period_end > ${from}`;
   const terms = OTHERS.map((meter) => sql`(${meter}, ${METER[meter].kind}, ${METER[meter].tier})`);
   return sql<OtherUsage>`
@@ -46,8 +46,10 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
       select true as is_loaded, sum(f.days)::integer as "finalDays", sum(r.days)::integer as "reconciledDays",
              sum(d.differences)::integer as differences
       from usage.scope c
-      cross join lateral (select ${days} as days from usage.coverage t where ${overlaps} and t.final) f
-      cross join lateral (select ${days} as days from usage.reconciled t where ${overlaps}) r
+      cross join lateral (
+        select count(*) as parts, sum(${seconds}) filter (where t.final) / 86400 as days from usage.coverage t where ${overlaps}
+      ) f
+      cross join lateral (select sum(${seconds}) / 86400 as days from usage.reconciled t where ${overlaps}) r
       cross join lateral (
         select (select count(*) from usage.reconciliation_difference e
                 where e.scope_id = c.scope_id and e.closed_at is null and e.bucket_start >= ${from} and e.bucket_start < ${to})
@@ -55,7 +57,7 @@ export function otherUsageIn({ sourceId, range }: Asked): RawBuilder<OtherUsage>
                 where ${overlaps} and t.state = 'platform_disagrees' and t.kind <> 'provider_total') as differences
       ) d
       where c.source_id = s.source_id and c.stride = 'day' and c.kind = m.kind and c.trace_tier = m.tier
-        and exists (select from usage.coverage t where ${overlaps})
+        and f.parts > 0
       having count(*) > 0
     ) l on true
     where s.source_id = ${sourceId} and (w.is_wanted or l.is_loaded)`;
