@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
+import { addDays } from "../../src/domain/time/days.ts";
 import { listActions } from "../support/actions.ts";
 import { expectAccessible } from "../support/browser/checks.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
@@ -78,12 +78,12 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   await tabTo(page, cells.first());
   for (let day = 1; day < missing; day++) await page.keyboard.press("Shift+ArrowRight");
   expect(await page.locator("td.chosen").count()).toBe(missing);
-  const to = new Date(Date.parse(first) + missing * DAY_MS).toISOString().slice(0, 10);
-  expect(await page.textContent("[data-range-note]")).toContain(`Selected: ${first} to ${to}, not included`);
+  const last = addDays(first, missing - 1);
+  expect(await page.textContent("[data-range-note]")).toContain(`Selected: ${first} to ${last}, `);
   await enter(page, page.getByRole("button", { name: "New backfill of this range" }), /\/backfills\/new\?/);
 
   expect(await page.inputValue("input[name=from]")).toBe(first);
-  expect(await page.inputValue("input[name=to]")).toBe(to);
+  expect(await page.inputValue("input[name=until]")).toBe(last);
   expect(await page.textContent("section[aria-labelledby=preview]")).toMatch(/Requests\s*4 in 1 windows/);
   await enter(page, page.getByRole("button", { name: "Start this backfill: 4 requests" }), /\/backfills\/1$/);
 
