@@ -141,16 +141,11 @@ export async function noteCheck(
   db: Database,
   { sourceId, range, counts }: { sourceId: number; range: Interval; counts: CheckCounts },
 ): Promise<void> {
-  const { requests, restated, differences, failures } = counts;
-  await db
-    .insertInto("control_check")
-    .values({
-      source_id: sourceId,
-      period_start: new Date(range.start),
-      period_end: new Date(range.end),
-      ...{ requests, restated, differences, failures },
-      days_proved: counts.daysProved,
-      days_waiting: counts.daysWaiting,
-    })
-    .execute();
+  const { requests, daysProved, daysWaiting, restated, differences, failures } = counts;
+  await sql`
+    insert into usage.control_check
+      (source_id, period_start, period_end, requests, days_proved, days_waiting, restated, differences, failures)
+    values (${sourceId}, ${new Date(range.start)}, ${new Date(range.end)}, ${requests}, ${daysProved}, ${daysWaiting},
+            ${restated}, ${differences}, ${failures})
+  `.execute(db);
 }

@@ -158,22 +158,15 @@ export async function bucketsOf(
   db: Database,
   { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
-  const rows = await db
-    .selectFrom("reconciliation_difference")
-    .select(["scope_id", "bucket_start", sql<number>`count(*)`.as("differences")])
-    .where("state", "in", [...states])
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .where("bucket_start", ">=", new Date(range.start))
-    .where("bucket_start", "<", new Date(range.end))
-    .groupBy(["scope_id", "bucket_start"])
-    .orderBy("scope_id")
-    .orderBy("bucket_start")
-    .execute();
-  return rows.map(({ scope_id, bucket_start, differences }) => ({
-    scopeId: scope_id,
-    bucketStart: bucket_start.getTime(),
-    differences,
-  }));
+  const { rows } = await sql<{ scopeId: number; bucketStart: number; differences: number }>`
+    select scope_id as "scopeId", (extract(epoch from bucket_start) * 1000)::bigint as "bucketStart",
+           count(*) as differences
+    from usage.reconciliation_difference
+    where state = any (${[...states]}::text[]) and scope_id = any (${[...scopeIds]}::integer[])
+      and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
+    group by scope_id, bucket_start order by scope_id, bucket_start
+  `.execute(db);
+  return rows;
 }
 
 /** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
