@@ -5,7 +5,7 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import { METERS, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Transaction } from "../db/database.ts";
-import { recordsOf, stageOf } from "./export-stage.ts";
+import { tablesOf } from "./export-stage.ts";
 
 type DifferenceKind =
   | "missing_in_store"
@@ -56,7 +56,7 @@ const FETCHED_SINCE = `EXISTS (
 
 /** Whether what is stored of a difference is no longer what it was: another count, or a name that was learned. */
 function isChanged(stride: Stride): string {
-  const { records, bucket } = recordsOf(stride);
+  const { records, bucket } = tablesOf(stride);
   return `(SELECT coalesce(sum(r.traces), 0) IS DISTINCT FROM coalesce(d.stored_traces, 0)
     OR d.kind = 'name_differs' AND EXISTS (
       SELECT FROM usage.series x JOIN usage.entity e USING (entity_id) JOIN usage.entity_name n USING (entity_id)
@@ -82,12 +82,10 @@ export async function keepDifferences(
     scopeIds: readonly number[];
     whole: boolean;
     isFolded: boolean;
-    meter: Meter;
   },
 ): Promise<KeptDifferences> {
   const { window, stamp, scopeIds, whole, isFolded } = given;
-  const { rows: staged } = stageOf(window.stride);
-  const { bucket } = recordsOf(window.stride);
+  const { staged, bucket } = tablesOf(window.stride);
   const { rows: ended } = await client.query<{ state: string }>(
     `UPDATE usage.reconciliation_difference d
      SET closed_at = now(), state = CASE
