@@ -137,15 +137,7 @@ function finalParts(
 ): Interval[] {
   const required = range && alignRange(range, stride, dataStart);
   if (required === undefined) return [];
-  const planned = new Map<string, Interval[]>();
-  for (const task of tasks) {
-    for (const workspaceId of workspaceIdsOf(task)) {
-      const key = `${task.groupBy} ${workspaceId}`;
-      const windows = planned.get(key);
-      if (windows === undefined) planned.set(key, [task.window]);
-      else windows.push(task.window);
-    }
-  }
+  const planned = windowsBy(tasks, (task) => workspaceIdsOf(task).map((id) => `${task.groupBy} ${id}`));
   return groupings.flatMap((groupBy) =>
     workspaceIds.flatMap((id) => subtract([required], planned.get(`${groupBy} ${id}`) ?? [])),
   );
@@ -167,15 +159,19 @@ async function countInFlight(
 
 /** The time of each scope that is fetched. */
 function windowsByScope(tasks: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
-  const windows = new Map<number, Interval[]>();
+  return new Map([...windowsBy(tasks, scopeIdsOf)].map(([scopeId, some]) => [scopeId, normalize(some)]));
+}
+
+function windowsBy<K>(tasks: readonly UsageRequest[], keysOf: (task: UsageRequest) => readonly K[]) {
+  const windows = new Map<K, Interval[]>();
   for (const task of tasks) {
-    for (const scopeId of scopeIdsOf(task)) {
-      const some = windows.get(scopeId);
-      if (some === undefined) windows.set(scopeId, [task.window]);
-      else some.push(task.window);
+    for (const key of keysOf(task)) {
+      const some = windows.get(key) ?? [];
+      windows.set(key, some);
+      some.push(task.window);
     }
   }
-  return new Map([...windows].map(([scopeId, some]) => [scopeId, normalize(some)]));
+  return windows;
 }
 
 export function digestOf(
