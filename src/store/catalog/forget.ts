@@ -1,10 +1,10 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, type NewAction, recordAction } from "../work/operator-actions.ts";
 import { forgetScopes } from "./forget-scopes.ts";
 import { type Holdings, holdingsOf } from "./holdings.ts";
-import { lockScopes } from "./scopes.ts";
+import { lockScopesWhere } from "./scopes.ts";
 
 /** What a workspace or a source held, and whether it is gone now. */
 export interface Forgotten {
@@ -37,12 +37,12 @@ export async function forgetWorkspace(
       where source_id = ${sourceId} and dimension = 'workspace' and external_id = ${workspaceId}
     `.execute(db);
     const { entityId } = rows[0] as { entityId: number };
-    const ofWorkspace = () => scopesWhere(db, sql`workspace_id = ${entityId}`);
-    await lockScopes(db, await ofWorkspace());
+    const ofWorkspace = sql`workspace_id = ${entityId}`;
+    await lockScopesWhere(db, ofWorkspace);
     // After the scopes: other transactions lock in this order too.
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
     await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
-    const scopeIds = await lockScopes(db, await ofWorkspace());
+    const scopeIds = await lockScopesWhere(db, ofWorkspace);
     const held = await holdingsOf(db, { scopeIds, workspaces: [entityId], sourceId: null });
     refuseClosed(`Workspace ${workspaceId}`, held);
     if (how.dryRun) return { forgotten: false, held };
@@ -100,10 +100,10 @@ export async function forgetSource(
   { sourceId, slug, ...how }: { sourceId: number; slug: string } & ForgetHow,
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
-    const ofSource = () => scopesWhere(db, sql`source_id = ${sourceId}`);
-    await lockScopes(db, await ofSource());
+    const ofSource = sql`source_id = ${sourceId}`;
+    await lockScopesWhere(db, ofSource);
     await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
-    const scopeIds = await lockScopes(db, await ofSource());
+    const scopeIds = await lockScopesWhere(db, ofSource);
     const { rows } = await sql<{ id: number }>`
       select entity_id as id from usage.workspace join usage.entity using (entity_id) where source_id = ${sourceId}
     `.execute(db);
@@ -145,13 +145,6 @@ async function record(db: Database, { by }: ForgetHow, action: NewAction): Promi
 
 function sizeOf({ records, restatements, prices }: Holdings): string {
   return `${records} records, ${restatements} restatements, ${prices} prices`;
-}
-
-async function scopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`
-    select scope_id as id from usage.scope where ${condition}
-  `.execute(db);
-  return rows.map(({ id }) => id);
 }
 
 /** A closed month stays as it was closed: totals, costs, and which workspaces it was about. */

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { groupingsFor, METER, type Meter } from "../../domain/usage/meter.ts";
@@ -113,10 +113,14 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
  * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns those
  * that exist: the others were forgotten with their workspace.
  */
-export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
+export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
+  return lockScopesWhere(db, sql`scope_id = any (${[...scopeIds]}::integer[])`);
+}
+
+/** The same of the scopes for which a condition holds. */
+export async function lockScopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
   const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])
-    order by scope_id for no key update
+    select scope_id from usage.scope where ${condition} order by scope_id for no key update
   `.execute(db);
   return rows.map((row) => row.scope_id);
 }

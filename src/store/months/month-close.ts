@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { DISAGREEMENTS, type OpenDay } from "../../domain/months/check-list.ts";
 import { UsageError } from "../../errors.ts";
-import { lockScopes } from "../catalog/scopes.ts";
+import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { digestOfClose, digestToClose } from "./close-digest.ts";
@@ -80,13 +80,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
   const { sourceId, monthStart, withoutCosts = false } = request;
   const asked = { without: request.without ?? [], acceptDisagreements: request.acceptDisagreements ?? false };
   return store.transaction(async ({ db }) => {
-    const { rows: scopes } = await sql<{ id: number }>`
-      select scope_id as id from usage.scope where source_id = ${sourceId} and stride = 'day'
-    `.execute(db);
-    await lockScopes(
-      db,
-      scopes.map(({ id }) => id),
-    );
+    await lockScopesWhere(db, sql`source_id = ${sourceId} and stride = 'day'`);
     const found = await closedMonth(db, { sourceId, monthStart });
     if (found !== undefined && (found.costsClosedAt !== null || withoutCosts)) return closedBefore(db, found);
     const range = await monthRange(db, request);
