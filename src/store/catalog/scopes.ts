@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { groupingsFor, METER, type Meter } from "../../domain/usage/meter.ts";
+import { groupingsFor, METER, METERS, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
@@ -29,6 +29,14 @@ export interface WantedScopes {
   readonly groupings: readonly GroupBy[];
   readonly strides: readonly Stride[];
 }
+
+/** SQL value: the meter of scope `c`; null for one of a newer release, which this one does not know. */
+export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
+  METERS.map(
+    (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
+  ),
+  sql` `,
+)} end`;
 
 /** Creates the missing scopes of these strides and dimensions for every known workspace of a source, as far as the meter has them. */
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
