@@ -19,7 +19,7 @@ import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/rate-limit.ts";
-import type { OpenSource } from "../source/source.ts";
+import { type OpenSource, startOf } from "../source/source.ts";
 import { statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture, planSource } from "../sync/plan.ts";
 import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
@@ -75,11 +75,6 @@ export async function planBackfill(
     { ...asked, reprocess, retry: "all" },
   );
   return { range, loaded: await statusOfAsked(db, source, asked), tasks };
-}
-
-/** Where a meter begins: the source's data start for one that the server does not count. */
-function startOf({ meters, dataStart }: Pick<PlannedSource, "meters" | "dataStart">, meter: Meter): number {
-  return meters.get(meter) ?? dataStart;
 }
 
 /** The same with what somebody should know before it is run. */
