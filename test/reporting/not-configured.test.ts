@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { alertFacts } from "../../src/store/activity/alerts.ts";
@@ -114,11 +115,9 @@ test("days are final without a workspace that left the listing in an earlier mon
   });
   const final = async (leftOn: string) => {
     await store.statement((db) =>
-      db
-        .updateTable("workspace")
-        .set({ unlisted_since: new Date(leftOn) })
-        .where("unlisted_since", "is not", null)
-        .execute(),
+      sql`
+        update usage.workspace set unlisted_since = ${new Date(leftOn)} where unlisted_since is not null
+      `.execute(db),
     );
     const [last] = (await bench.statements()).toReversed();
     return [last, ...(await bench.required("2026-04-01", "2026-05-01"))];

@@ -271,10 +271,7 @@ export async function take(step: Step): Promise<void> {
     case "withdraw":
       return withdraw(scope);
     case "prune": {
-      await db
-        .updateTable("source")
-        .set({ created_at: new Date(0) })
-        .execute();
+      await sql`update usage.source set created_at = ${new Date(0)}`.execute(db);
       await pruneHistory(bundle.store, { sourceId, keepDays: 0 });
     }
   }

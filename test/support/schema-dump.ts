@@ -3,24 +3,6 @@ import type pg from "pg";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The kysely-codegen command that writes the row types of a migrated database, as file and arguments. */
-export async function rowTypesCommand(client: pg.Client, url: string): Promise<[string, string[]]> {
-  // Tables only: people and BI tools read the views, and sql/reporting adds and removes them.
-  const { rows } = await client.query<{ name: string }>(
-    "SELECT table_name::text AS name FROM information_schema.views WHERE table_schema = 'usage' ORDER BY 1",
-  );
-  const excluded = [...rows.map(({ name }) => name), "kysely_*"].map((name) => `usage.${name}`);
-  return [
-    `${ROOT}test/tools/node_modules/.bin/kysely-codegen`,
-    [
-      ...["--dialect", "postgres", "--url", url, "--default-schema", "usage"],
-      ...["--include-pattern", "usage.*", "--exclude-pattern", `{${excluded.join(",")}}`],
-      ...["--date-parser", "string", "--type-mapping", '{"int8":"number"}'],
-      ...["--out-file", "src/store/db/tables.ts"],
-    ],
-  ];
-}
-
 /**
  * The schema as readable SQL, made from the catalogues of Postgres. The text is the same from Postgres 15 to 18: it leaves
  * out what they show differently (NOT NULL as a constraint, ownership, settings). Views are dumped as their columns: the

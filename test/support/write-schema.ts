@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
@@ -7,7 +6,7 @@ import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews } from "../../src/store/export/views.ts";
-import { dumpSchema, ROOT, rowTypesCommand } from "./schema-dump.ts";
+import { dumpSchema, ROOT } from "./schema-dump.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
 
@@ -25,9 +24,7 @@ try {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
-  const [file, options] = await rowTypesCommand(client, url);
   await client.end();
-  execFileSync(file, options, { cwd: ROOT, stdio: ["ignore", "ignore", "inherit"] });
   writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
   writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
 } finally {

@@ -1,8 +1,9 @@
 import type { SourceConfig } from "../../config/config.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
-import { PlatformError, UnreachableError, UsageError } from "../../errors.ts";
+import { UnreachableError, UsageError } from "../../errors.ts";
 import { isKeyRefused } from "../../pipeline/source/ask.ts";
 import type { BillingClient } from "../../platform/billing/billing.ts";
+import { unlessAbsent } from "../../platform/http/errors.ts";
 import { EXIT, exitCodeOf, firstExit } from "../session/exit.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -52,7 +53,10 @@ export async function checkPlatform(
       ? undefined
       : await call(
           "usage",
-          asAbsent(billing.usage({ ...query, workspaceIds: [workspaceId] }, { ...io, onRecords: () => {} })),
+          // The other calls tell a 404 by themselves.
+          unlessAbsent(
+            billing.usage({ ...query, workspaceIds: [workspaceId] }, { ...io, onRecords: () => {} }),
+          ),
         );
   const calls: readonly Call<unknown>[] = [info, organization, listing, usage].filter(
     (one) => one !== undefined,
@@ -94,14 +98,6 @@ async function call<T>(name: string, answered: Promise<T>): Promise<Call<T>> {
     (answer) => ({ name, answer }),
     (error) => ({ name, error }),
   );
-}
-
-/** The other calls tell a 404 by themselves. */
-function asAbsent<T>(answered: Promise<T>): Promise<T | undefined> {
-  return answered.catch((error) => {
-    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
-    throw error;
-  });
 }
 
 function noteCalls(

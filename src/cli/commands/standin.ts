@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { faultNames } from "../../local/standin/faults.ts";
 import { type StandinOptions, startStandin } from "../../local/standin/server.ts";
+import { DEFAULT_SETTINGS, type Settings, settingsSchema } from "../../local/standin/settings.ts";
 import { unavailable } from "../../service/http/server.ts";
 import { wholeNumber } from "../session/options.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -11,72 +12,38 @@ type StandinFlags = Omit<StandinOptions, "omitZero" | "faults"> & {
   readonly fault?: Record<string, number>;
 };
 
+type ChosenSetting = {
+  [S in keyof Settings]: (typeof settingsSchema.shape)[S] extends { options: string[] } ? S : never;
+}[keyof Settings];
+
 export function define(command: Command): void {
   command
     .option("--port <n>", "port", wholeNumber(65_535), 8080)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--seed <n>", "seed of the organization and its history", wholeNumber(Number.MAX_SAFE_INTEGER), 1)
     .option("--scale <n>", "multiplier for projects, users and keys", wholeNumber(1000), 1)
+    .addOption(chosen("--contract <contract>", "which kind of server to imitate"))
+    .addOption(chosen("--align <where>", "start 7-, 30- and 365-day buckets at the window or the epoch"))
     .addOption(
-      new Option("--contract <contract>", "which kind of server to imitate")
-        .choices(["tiered", "day-granular"])
-        .default("tiered"),
-    )
-    .addOption(
-      new Option("--align <where>", "start 7-, 30- and 365-day buckets at the window or the epoch")
-        .choices(["window", "epoch"])
-        .default("window"),
-    )
-    .addOption(
-      new Option(
+      chosen(
         "--unknown-parameters <what>",
         "what to do with a query parameter that the contract does not have",
-      )
-        .choices(["ignore", "400", "422"])
-        .default("422"),
+      ),
     )
-    .addOption(
-      new Option("--deployment-usage <how>", "answer it, have none of it, or refuse it (day-granular)")
-        .choices(["on", "off", "refused"])
-        .default("on"),
-    )
-    .addOption(
-      new Option("--sandboxes <how>", "answer costs of sandboxes, or not have them")
-        .choices(["on", "off"])
-        .default("off"),
-    )
-    .addOption(
-      new Option("--evaluators <how>", "answer the spend of evaluators, or not have it")
-        .choices(["on", "off"])
-        .default("off"),
-    )
-    .addOption(
-      new Option("--tags <how>", "answer tags of resources, or refuse them as on smaller plans")
-        .choices(["on", "off"])
-        .default("off"),
-    )
-    .addOption(
-      new Option("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)")
-        .choices(["zero", "absent"])
-        .default("zero"),
-    )
+    .addOption(chosen("--deployment-usage <how>", "answer it, have none of it, or refuse it (day-granular)"))
+    .addOption(chosen("--sandboxes <how>", "answer costs of sandboxes, or not have them"))
+    .addOption(chosen("--evaluators <how>", "answer the spend of evaluators, or not have it"))
+    .addOption(chosen("--tags <how>", "answer tags of resources, or refuse them as on smaller plans"))
+    .addOption(chosen("--other-measures <how>", "measures of the other kind: 0, or left out (day-granular)"))
     .option("--deployment-start <date>", "first day of deployment usage (default: 2025-12-01)", firstDay)
     .option(
       "--server-version <version>",
       "what /info says; no long-lived usage from 0.16.0 on",
-      "0.0.0-standin",
+      DEFAULT_SETTINGS.serverVersion,
     )
-    .addOption(
-      new Option("--hosting <where>", "a cloud server has long-lived usage in any version")
-        .choices(["self-hosted", "cloud"])
-        .default("self-hosted"),
-    )
+    .addOption(chosen("--hosting <where>", "a cloud server has long-lived usage in any version"))
     .option("--organization-scoped", "the key belongs to no workspace: control-plane requests name one")
-    .addOption(
-      new Option("--a2a <which>", "A2A as the specification has it, or as newer servers speak it")
-        .choices(["specified", "live"])
-        .default("specified"),
-    )
+    .addOption(chosen("--a2a <which>", "A2A as the specification has it, or as newer servers speak it"))
     .option("--no-templates", "do not serve sandbox templates, as servers with snapshots")
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
     .option("--refuse-future", "refuse an end_time in the future")
@@ -87,6 +54,13 @@ export function define(command: Command): void {
       faultShare,
     )
     .action(inSession(run, { alone: true }));
+}
+
+/** An option for the setting of its name: one of its values, and its default. */
+function chosen(flags: string, about: string): Option {
+  const option = new Option(flags, about);
+  const name = option.attributeName() as ChosenSetting;
+  return option.choices(settingsSchema.shape[name].options).default(DEFAULT_SETTINGS[name]);
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {

@@ -72,9 +72,7 @@ export async function startLocalPostgres(input: StartInput): Promise<Service | u
     findPostgresBinaries(user, input.say, await installPostgres(input));
   if (binaries === undefined) return undefined;
   const home =
-    input.dataDir === undefined
-      ? temporaryHome("postgres", temporaryBase(user))
-      : keptHome("postgres", input.dataDir);
+    input.dataDir === undefined ? temporaryHome("postgres", temporaryBase(user)) : keptHome(input.dataDir);
   const settings = home.temporary ? [...COMMON_SETTINGS, ...TEST_SETTINGS] : COMMON_SETTINGS;
   try {
     const cluster = await prepareCluster({ home, binaries, user, say: input.say });
@@ -123,7 +121,7 @@ async function prepareCluster(input: ClusterInput) {
     });
   }
   const pidFile = join(dir, "postmaster.pid");
-  await clearLeftover({ name: "Postgres", pidFile, mark: `-D ${dir} `, signal: "SIGINT", say: input.say });
+  await clearLeftover({ pidFile, mark: `-D ${dir} `, say: input.say });
   // A crash leaves this file. If its process id belongs to another process of the same user by now, Postgres refuses.
   rmSync(pidFile, { force: true });
   // A directory of another user keeps its owner.

@@ -1,36 +1,28 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { UnreachableError } from "../../errors.ts";
 import type { Service, StartInput } from "./service.ts";
 import { pingRedis } from "./service.ts";
-import { clearLeftover, type Home, keptHome, startServer, temporaryHome } from "./start-server.ts";
+import { type Home, startServer, temporaryHome } from "./start-server.ts";
 
 /** A local Redis or Valkey from PATH. It is installed first if that is possible; else the result is undefined. */
-export async function startLocalRedis(input: StartInput): Promise<Service | undefined> {
+export async function startLocalRedis(input: Omit<StartInput, "dataDir">): Promise<Service | undefined> {
   const find = () => onPath(["redis-server", "valkey-server"], input.env);
   const program = find() ?? ((await installRedis(input)) ? find() : undefined);
   if (program === undefined) return undefined;
-  const home =
-    input.dataDir === undefined ? temporaryHome("redis", tmpdir()) : keptHome("redis", input.dataDir);
+  const home = temporaryHome("redis", tmpdir());
   try {
     const config = join(home.dir, "redis.conf");
-    const pidFile = join(home.dir, "redis.pid");
-    mkdirSync(join(home.dir, "data"), { recursive: true, mode: 0o700 });
-    if (home.lastPort !== undefined) {
-      // Redis puts its own name and address on its command line.
-      const mark = `127.0.0.1:${home.lastPort}`;
-      await clearLeftover({ name: "Redis", pidFile, mark, signal: "SIGTERM", say: input.say });
-    }
     return await startServer({
       name: "Redis",
       home,
       signal: "TERM",
       command: (atPort) => {
         // In a file, because every local user can read the command line, and the settings hold the password.
-        writeFileSync(config, configText(home, { port: atPort, pidFile }), { mode: 0o600 });
+        writeFileSync(config, configText(home, atPort), { mode: 0o600 });
         return { program, args: [config] };
       },
       url: (atPort) => `redis://default:${home.password}@127.0.0.1:${atPort}`,
@@ -42,16 +34,15 @@ export async function startLocalRedis(input: StartInput): Promise<Service | unde
   }
 }
 
-function configText(home: Home, { port, pidFile }: { port: number; pidFile: string }): string {
+function configText({ dir, password }: Home, port: number): string {
   const lines: readonly (readonly [string, string])[] = [
     ["bind", "127.0.0.1"],
     ["port", String(port)],
-    ["requirepass", home.password],
-    ["dir", join(home.dir, "data")],
-    ["pidfile", pidFile],
+    ["requirepass", password],
+    ["dir", dir],
     ["daemonize", "no"],
     ["save", ""],
-    ["appendonly", home.temporary ? "no" : "yes"],
+    ["appendonly", "no"],
     // A Redis that evicts keys loses jobs: BullMQ warns, and `serve` refuses.
     ["maxmemory-policy", "noeviction"],
   ];
@@ -62,7 +53,7 @@ function configText(home: Home, { port, pidFile }: { port: number; pidFile: stri
  * Installs `redis-server` with apt-get, as root on Debian or Ubuntu; false elsewhere. Throws `UnreachableError`
  * (`redis_install_failed`) with the output of apt-get.
  */
-async function installRedis(input: StartInput): Promise<boolean> {
+async function installRedis(input: Omit<StartInput, "dataDir">): Promise<boolean> {
   if (!(await mayAptInstall(input.env))) return false;
   if ((await input.mayInstall?.("redis-server with apt-get")) === false) return false;
   input.say("No Redis on PATH: installing redis-server with apt-get (its system service stays off).");

@@ -23,7 +23,7 @@ export function resolvePostgres(options: ServicesOptions = {}): Promise<Service>
 }
 
 /** A Redis that answers. Errors as for `resolvePostgres`, with `REDIS_URL` and `redis_unreachable`. */
-export function resolveRedis(options: ServicesOptions = {}): Promise<Service> {
+export function resolveRedis(options: Omit<ServicesOptions, "dataDir"> = {}): Promise<Service> {
   return resolve(options, [namedRedis, startDockerRedis, startLocalRedis], (withoutDocker) => ({
     code: "redis_unreachable",
     message: `No Redis to use: REDIS_URL is not set, ${withoutDocker}, and neither redis-server nor valkey-server is on PATH.`,

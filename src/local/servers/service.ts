@@ -16,7 +16,7 @@ export interface Service {
 
 export interface ServicesOptions {
   /**
-   * Folder for data that survives a restart, in `postgres/` and `redis/`, for one owner at a time. Without it, a temporary
+   * Folder for data of Postgres that survives a restart, in `postgres/`, for one owner at a time. Without it, a temporary
    * folder is used and removed on close. A kept folder is always served by a local process: a container lives seconds
    * longer than its killed owner, and Postgres cannot see across containers that its directory is in use.
    */

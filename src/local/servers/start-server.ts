@@ -95,17 +95,15 @@ async function answers(server: Watched, ping: () => Promise<void>): Promise<bool
 }
 
 interface LeftoverInput {
-  readonly name: "Postgres" | "Redis";
   /** File with the server's process id in its first line. */
   readonly pidFile: string;
   /** Text that only this server has on its command line. */
   readonly mark: string;
-  readonly signal: "SIGINT" | "SIGTERM";
   readonly say: (line: string) => void;
 }
 
 /**
- * Waits until the server of an earlier owner of this folder has ended. The caller holds the folder's lock. The watchdog of
+ * Waits until the Postgres of an earlier owner of this folder has ended. The caller holds the folder's lock. The watchdog of
  * that server stops it, unless it was killed as well; so the server is asked again, which is harmless. A process that has
  * merely got the same process id after a restart of the machine or container is not touched.
  */
@@ -114,18 +112,18 @@ export async function clearLeftover(input: LeftoverInput): Promise<void> {
   for (let asked = false; ; ) {
     const pid = readPid(input.pidFile);
     if (pid === undefined || !(await commandLine(pid)).includes(input.mark)) return;
-    if (!asked) input.say(`Waiting for the ${input.name} of an earlier run (process ${pid}) to stop.`);
+    if (!asked) input.say(`Waiting for the Postgres of an earlier run (process ${pid}) to stop.`);
     asked = true;
     try {
-      process.kill(pid, input.signal);
+      process.kill(pid, "SIGINT");
     } catch {
       // The process has ended, or belongs to another user. The next check shows which.
     }
     if (Date.now() > deadline) {
       throw new UsageError({
         code: "data_directory_in_use",
-        message: `${input.name} of an earlier run (process ${pid}) still runs in the data directory of ${input.pidFile}.`,
-        next: `Stop it (kill -${input.signal.slice(3)} ${pid}), or choose another directory.`,
+        message: `Postgres of an earlier run (process ${pid}) still runs in the data directory of ${input.pidFile}.`,
+        next: `Stop it (kill -INT ${pid}), or choose another directory.`,
       });
     }
     await pause(200);
@@ -207,9 +205,9 @@ export function temporaryHome(kind: "postgres" | "redis", base: string): Home {
   };
 }
 
-/** The folder `kind` under `dataDir`, for this process alone. Throws `UsageError` (`data_directory_in_use`). */
-export function keptHome(kind: "postgres" | "redis", dataDir: string): Home {
-  const dir = join(resolve(dataDir), kind);
+/** The folder `postgres` under `dataDir`, for this process alone. Throws `UsageError` (`data_directory_in_use`). */
+export function keptHome(dataDir: string): Home {
+  const dir = join(resolve(dataDir), "postgres");
   const noteFile = join(dir, "server.json");
   let lock: ReturnType<typeof takeLock>;
   try {

@@ -19,7 +19,7 @@ import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/rate-limit.ts";
-import type { OpenSource } from "../source/source.ts";
+import { type OpenSource, startOf } from "../source/source.ts";
 import { statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture, planSource } from "../sync/plan.ts";
 import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
@@ -77,11 +77,6 @@ export async function planBackfill(
   return { range, loaded: await statusOfAsked(db, source, asked), tasks };
 }
 
-/** Where a meter begins: the source's data start for one that the server does not count. */
-function startOf({ meters, dataStart }: Pick<PlannedSource, "meters" | "dataStart">, meter: Meter): number {
-  return meters.get(meter) ?? dataStart;
-}
-
 /** The same with what somebody should know before it is run. */
 export async function previewBackfill(
   source: PreviewedSource,
@@ -137,15 +132,7 @@ function finalParts(
 ): Interval[] {
   const required = range && alignRange(range, stride, dataStart);
   if (required === undefined) return [];
-  const planned = new Map<string, Interval[]>();
-  for (const task of tasks) {
-    for (const workspaceId of workspaceIdsOf(task)) {
-      const key = `${task.groupBy} ${workspaceId}`;
-      const windows = planned.get(key);
-      if (windows === undefined) planned.set(key, [task.window]);
-      else windows.push(task.window);
-    }
-  }
+  const planned = windowsBy(tasks, (task) => workspaceIdsOf(task).map((id) => `${task.groupBy} ${id}`));
   return groupings.flatMap((groupBy) =>
     workspaceIds.flatMap((id) => subtract([required], planned.get(`${groupBy} ${id}`) ?? [])),
   );
@@ -167,15 +154,19 @@ async function countInFlight(
 
 /** The time of each scope that is fetched. */
 function windowsByScope(tasks: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
-  const windows = new Map<number, Interval[]>();
+  return new Map([...windowsBy(tasks, scopeIdsOf)].map(([scopeId, some]) => [scopeId, normalize(some)]));
+}
+
+function windowsBy<K>(tasks: readonly UsageRequest[], keysOf: (task: UsageRequest) => readonly K[]) {
+  const windows = new Map<K, Interval[]>();
   for (const task of tasks) {
-    for (const scopeId of scopeIdsOf(task)) {
-      const some = windows.get(scopeId);
-      if (some === undefined) windows.set(scopeId, [task.window]);
-      else some.push(task.window);
+    for (const key of keysOf(task)) {
+      const some = windows.get(key) ?? [];
+      windows.set(key, some);
+      some.push(task.window);
     }
   }
-  return new Map([...windows].map(([scopeId, some]) => [scopeId, normalize(some)]));
+  return windows;
 }
 
 export function digestOf(

@@ -13,7 +13,7 @@ import type { ControlTotal, TotalDifference } from "../../store/proof/control-to
 import { runInline } from "../extract/run-inline.ts";
 import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, collectUsable } from "../source/ask.ts";
-import type { OpenSource } from "../source/source.ts";
+import { type OpenSource, startOf } from "../source/source.ts";
 
 /** What the parts of a check of totals share: windows are asked for, compared, and compared again once their days were fetched again. */
 
@@ -267,7 +267,7 @@ export async function refetchDays(source: OpenSource, sides: readonly Side[]) {
       meter,
       scopes: states.map((state) => ({ ...state, missing: byScope.get(state.scopeId) ?? [] })),
       wanted: [{ stride: "day", range: spanOf(days) }],
-      dataStart: source.meters.get(meter) ?? source.dataStart,
+      dataStart: startOf(source, meter),
     });
     const { counts, failures } = await runInline(source, tasks, { isRepair: true });
     done.requests += counts.reduce((sum, one) => sum + one.requests, 0);

@@ -67,12 +67,7 @@ export async function probeMeter(
     error instanceof EtlError
       ? error
       : new EtlError({ code: "probe_failed", message: String(error), next: "" });
-  const result = await conclude(source, probe, {
-    state: "inconclusive",
-    figures: [],
-    code: said.code,
-    message: said.message,
-  });
+  const result = await giveUp(source, probe, said);
   if (error instanceof UsageError) throw error;
   return { ...result, resumed: false, cause: error };
 }
@@ -121,7 +116,12 @@ export async function abandonProbe(source: OpenSource): Promise<void> {
   const open = await openProbeOf(source.store.db, source.sourceId);
   if (open === undefined) return;
   const message = "The probe was given up: the platform that received its traffic is gone.";
-  await conclude(source, open, { state: "inconclusive", figures: [], code: "probe_interrupted", message });
+  await giveUp(source, open, { code: "probe_interrupted", message });
+}
+
+/** Ends a probe of which nothing can be compared. */
+function giveUp(source: OpenSource, probe: OpenProbe, { code, message }: { code: string; message: string }) {
+  return conclude(source, probe, { state: "inconclusive", figures: [], code, message });
 }
 
 /** The probe that waits to be billed, if there is one. Ends one that a dead process left while it sent. */
@@ -131,15 +131,11 @@ async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
   const age = (await storeNow(source.store.db)) - open.startedAt;
   if (open.state === "waiting" && age < TAKEN_UP_FOR_MS) return open;
   if (open.state === "sending" && age < SENDING_FOR_MS) throw underWay();
-  await conclude(source, open, {
-    state: "inconclusive",
-    figures: [],
-    code: "probe_interrupted",
-    message:
-      open.state === "sending"
-        ? "The process ended while it sent the traffic. How much of it arrived is not known."
-        : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.",
-  });
+  const message =
+    open.state === "sending"
+      ? "The process ended while it sent the traffic. How much of it arrived is not known."
+      : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.";
+  await giveUp(source, open, { code: "probe_interrupted", message });
   return undefined;
 }
 

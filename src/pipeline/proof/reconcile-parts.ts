@@ -17,7 +17,7 @@ import {
 import { type RunResult, runInline } from "../extract/run-inline.ts";
 import { type OnProgress, sequentially } from "../extract/sequentially.ts";
 import { askUsage, queryOf } from "../source/ask.ts";
-import { type OpenSource, settleAfterIn, statesOf } from "../source/source.ts";
+import { type OpenSource, settleAfterIn, startOf, statesOf } from "../source/source.ts";
 
 /** What a reconciliation says about one meter and stride. They are never added together, but for counts of requests. */
 export interface StrideResult extends ComparedTasks {
@@ -153,11 +153,6 @@ async function repairOpen(
     );
   const differences = all.filter(isAsked).reduce((sum, one) => sum + one.differences, 0);
   return { repaired: { differences, mended, withdrawn, run }, compared };
-}
-
-/** Where a meter begins; a meter that the server does not count: where traces do. */
-export function startOf(source: OpenSource, meter: Meter): number {
-  return source.meters.get(meter) ?? source.dataStart;
 }
 
 /** The result of comparing tasks with their exports. */

@@ -9,8 +9,8 @@ import { storedStrides } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
 import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import type { OpenSource } from "../source/source.ts";
-import { MOST_NAMED, type Repaired, reconcileParts, type StrideResult, startOf } from "./reconcile-parts.ts";
+import { type OpenSource, startOf } from "../source/source.ts";
+import { MOST_NAMED, type Repaired, reconcileParts, type StrideResult } from "./reconcile-parts.ts";
 
 export interface ReconcileRequest {
   readonly range: Interval;

@@ -63,6 +63,14 @@ export interface OpenSource extends SourceDeps, EnteredSource {
   readonly runId?: number | undefined;
 }
 
+/** Where a meter begins, epoch milliseconds; one that the server does not count: where traces do. */
+export function startOf(
+  { meters, dataStart }: { readonly meters: ReadonlyMap<Meter, number>; readonly dataStart: number },
+  meter: Meter,
+): number {
+  return meters.get(meter) ?? dataStart;
+}
+
 /** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/architecture.md, rule 4). */
 export interface AccessProof {
   /** Makes sure that the proof has used up at most half of its time. */

@@ -8,7 +8,7 @@ import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { sharesOf } from "../source/rate-limit.ts";
-import type { OpenSource } from "../source/source.ts";
+import { type OpenSource, startOf } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
 /**
@@ -43,7 +43,7 @@ export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
  * begins: plans grow, and old windows are left with the share that `takeTasksToQueue` keeps for them.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
-  const { config, settings, workspaces, meters } = source;
+  const { config, settings, workspaces } = source;
   const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
   // Only counted: no scope is looked up. All workspaces miss the same time, so one stands for them in the plan.
   const members = workspaces.map(({ workspaceId }) => ({ workspaceId, scopeId: 0 }));
@@ -56,7 +56,7 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
     );
   const planned = byMeter(routineDemand(source, now)).map(([meter, wanted]) => {
     const asked = scopes.filter(({ groupBy }) => METER[meter].groupings.includes(groupBy));
-    const dataStart = meters.get(meter) ?? source.dataStart;
+    const dataStart = startOf(source, meter);
     const tasks = planTasks({ meter, scopes: asked, wanted, dataStart });
     return { meter, requests: tasks.flatMap((task) => requestsFor({ ...task, members })).length };
   });

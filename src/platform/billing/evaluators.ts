@@ -7,7 +7,7 @@ import { PlatformError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import type { PlatformHttp } from "../http/http.ts";
 import { readJson } from "../http/read-body.ts";
-import { AnswerFault, foreignFault, recordFault } from "../parse/answer-fault.ts";
+import { AnswerFault, foreignFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
@@ -135,12 +135,7 @@ function fromWireGroup(
   group: Fields,
   { nth, start, seen }: { nth: number; start: number; seen: Set<string> },
 ): Group {
-  const refuse = (field: string, why: string): never => {
-    throw recordFault(
-      `group ${nth}: ${field} is ${describeValue(group[field])}, ${why}`,
-      `groups.${nth}.${field}`,
-    );
-  };
+  const refuse = refuserOf(group, `group ${nth}`, `groups.${nth}`);
   const textOf = (field: string): string | null => {
     const given = group[field] ?? null;
     return given === null || typeof given === "string" ? given : refuse(field, "not a text");
@@ -180,12 +175,7 @@ function fromWireDays(days: readonly unknown[], { nth, start }: { nth: number; s
   const seen = new Set<number>();
   return days.map((given, i) => {
     const day = fields.safeParse(given).data ?? {};
-    const refuse = (field: string, why: string): never => {
-      throw recordFault(
-        `group ${nth}, day ${i}: ${field} is ${describeValue(day[field])}, ${why}`,
-        `groups.${nth}.days.${i}.${field}`,
-      );
-    };
+    const refuse = refuserOf(day, `group ${nth}, day ${i}`, `groups.${nth}.days.${i}`);
     const text = typeof day.date === "string" ? day.date : "";
     const at = /^\d{4}-\d{2}-\d{2}(T00:00:00(\.0+)?Z)?$/.test(text)
       ? Date.parse(text.slice(0, 10))

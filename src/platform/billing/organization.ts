@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PlatformError } from "../../errors.ts";
+import { unlessAbsent } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { getJson } from "../http/read-body.ts";
 import { fromWireId, fromWireName, fromWireTime } from "../parse/wire-values.ts";
@@ -104,12 +104,12 @@ export async function listWorkspaces(
   { signal, includeDeleted }: Asking & { readonly includeDeleted?: boolean | undefined },
 ): Promise<WorkspaceListing[] | undefined> {
   const query = new URLSearchParams(includeDeleted === true ? { include_deleted: "true" } : {});
-  return optional(getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema));
+  return unlessAbsent(getJson(http, { path: "/api/v1/workspaces", query, signal }, workspacesSchema));
 }
 
 /** `GET /api/v1/orgs/current`. */
 export function currentOrganization(http: PlatformHttp, { signal }: Asking) {
-  return optional(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
+  return unlessAbsent(getJson(http, { path: "/api/v1/orgs/current", signal }, organizationSchema));
 }
 
 /** `GET /api/v1/info`. Not every self-hosted server says that it is one. */
@@ -117,20 +117,12 @@ export async function serverInfo(
   http: PlatformHttp,
   { signal }: Asking,
 ): Promise<{ version: string | null; isSelfHosted?: true } | undefined> {
-  const found = await optional(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
+  const found = await unlessAbsent(getJson(http, { path: "/api/v1/info", signal }, infoSchema));
   if (found === undefined) return undefined;
   const isSelfHosted = [found.billing_installation_id, found.license_expiration_time].some(
     (named) => typeof named === "string" && named !== "",
   );
   return { version: found.version, ...(isSelfHosted ? { isSelfHosted } : {}) };
-}
-
-/** Undefined if the server does not have the document (404, 405). */
-function optional<T>(document: Promise<T>): Promise<T | undefined> {
-  return document.catch((error: unknown) => {
-    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
-    throw error;
-  });
 }
 
 /** `GET /api/v1/usage-limits/org`: those of the organization and its workspaces. */

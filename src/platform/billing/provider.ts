@@ -4,7 +4,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { readJson } from "../http/read-body.ts";
-import { AnswerFault, recordFault } from "../parse/answer-fault.ts";
+import { AnswerFault, recordFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 
 const PATH = "/api/v1/orgs/current/billing/usage";
@@ -37,9 +37,7 @@ export async function providerUsage(
 }
 
 function fromWireReading(wire: Readonly<Record<string, unknown>>, nth: number): ProviderReading {
-  const refuse = (field: string, why: string): never => {
-    throw recordFault(`total ${nth}: ${field} is ${describeValue(wire[field])}, ${why}`, `${nth}.${field}`);
-  };
+  const refuse = refuserOf(wire, `total ${nth}`, `${nth}`);
   const idOf = (field: string): string => {
     const given = wire[field];
     const id = typeof given === "string" && given !== "" ? fromWireId(given) : undefined;

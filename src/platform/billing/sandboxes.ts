@@ -14,8 +14,8 @@ import { PlatformError } from "../../errors.ts";
 import { faultError } from "../http/errors.ts";
 import type { PlatformHttp } from "../http/http.ts";
 import { readJson } from "../http/read-body.ts";
-import { AnswerFault, foreignFault, recordFault, tooManyPagesFault } from "../parse/answer-fault.ts";
-import { describeValue, fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
+import { AnswerFault, foreignFault, refuserOf, tooManyPagesFault } from "../parse/answer-fault.ts";
+import { fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
 const PATH = "/api/v2/sandboxes/usage/costs";
@@ -229,12 +229,7 @@ class Seen {
 
 function fromWireItem(wire: unknown, nth: number, seen: Seen): Item {
   const item = (typeof wire === "object" && wire !== null ? wire : {}) as Record<string, unknown>;
-  const refuse = (field: string, why: string): never => {
-    throw recordFault(
-      `item ${nth}: ${field} is ${describeValue(item[field])}, ${why}`,
-      `items.${nth}.${field}`,
-    );
-  };
+  const refuse = refuserOf(item, `item ${nth}`, `items.${nth}`);
   const textOf = (field: string): string => {
     const given = item[field];
     return typeof given === "string" && given !== "" ? given : refuse(field, "not a text");

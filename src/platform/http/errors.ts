@@ -37,6 +37,14 @@ interface ErrorAnswer {
   readonly now: number;
 }
 
+/** Undefined if the server does not have what is asked for (404, 405). */
+export function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
+    throw error;
+  });
+}
+
 /** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */
 export function statusError(answer: ErrorAnswer, context: RequestContext): PlatformError {
   const { status } = answer;

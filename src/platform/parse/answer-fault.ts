@@ -1,3 +1,5 @@
+import { describeValue } from "./wire-values.ts";
+
 interface FaultFacts {
   /**
    * `answer_cut`: the body ended early, a retry may help. `answer_too_large`: it was not read to its end. `answer_invalid`:
@@ -65,6 +67,13 @@ export function foreignFault(message: string): AnswerFault {
     message,
     next: "Check that USAGE_BASE_URL is the address of the platform's API, not of its web pages or of a proxy.",
   });
+}
+
+/** Refuses fields of one thing that a server sent: `what` names it in the message, `place` is its path in the answer. */
+export function refuserOf(wire: Readonly<Record<string, unknown>>, what: string, place: string) {
+  return (field: string, why: string): never => {
+    throw recordFault(`${what}: ${field} is ${describeValue(wire[field])}, ${why}`, `${place}.${field}`);
+  };
 }
 
 /** One record or row breaks its contract (Contracts in docs/platform.md). */

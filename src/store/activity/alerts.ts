@@ -94,12 +94,10 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
 
 /** Alerts of a source that the webhook has received and that are not over. */
 export async function toldAlerts(db: Database, sourceId: number) {
-  return db
-    .selectFrom("alert")
-    .select(["told", "newest", sql<AlertKind>`kind`.as("kind")])
-    .where("source_id", "=", sourceId)
-    .where("cleared_at", "is", null)
-    .execute();
+  const { rows } = await sql<{ told: number; newest: number; kind: AlertKind }>`
+    select told, newest, kind from usage.alert where source_id = ${sourceId} and cleared_at is null
+  `.execute(db);
+  return rows;
 }
 
 /** Stores what the webhook has received. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { METER, METERS } from "../../domain/usage/meter.ts";
+import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
 interface MetricFacts {
@@ -44,14 +44,6 @@ interface MetricFacts {
   readonly probeVerdicts: readonly { source: string; state: string }[];
 }
 
-/** SQL: the meter of scope `c`. */
-const METER_OF_SCOPE = sql`case ${sql.join(
-  METERS.map(
-    (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
-  ),
-  sql` `,
-)} else c.kind end`;
-
 /** What `/metrics` shows of the store, read by one statement. */
 export async function metricFacts(db: Database): Promise<MetricFacts> {
   const { rows } = await sql<MetricFacts>`
@@ -88,7 +80,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         from usage.failure f join usage.scope c using (scope_id) join usage.source s using (source_id) group by 1, 2
       ) x) as failures,
       (select coalesce(json_agg(x), '[]') from (
-        select s.slug as source, ${METER_OF_SCOPE} as meter, d.kind, d.state, count(*)::integer as differences
+        select s.slug as source, coalesce(${METER_OF_SCOPE}, c.kind) as meter, d.kind, d.state, count(*)::integer as differences
         from (
           select scope_id, kind, state from usage.reconciliation_difference where state in ('open', 'platform_disagrees')
           union all

@@ -121,11 +121,10 @@ export interface ListedSource {
 
 /** Every source that was ever registered. */
 export async function listSources(db: Database): Promise<ListedSource[]> {
-  return db
-    .selectFrom("source")
-    .select(["source_id as sourceId", "slug as source", "data_start as dataStart"])
-    .orderBy("slug")
-    .execute();
+  const { rows } = await sql<ListedSource>`
+    select source_id as "sourceId", slug as source, data_start as "dataStart" from usage.source order by slug
+  `.execute(db);
+  return rows;
 }
 
 export interface SourceWithWorkspaces extends ListedSource {

@@ -27,7 +27,9 @@ export async function listPrices(db: Database): Promise<StoredPrice[]> {
 
 /** What the SKUs of closed charges count. Their prices may be gone. */
 export async function closedMeasures(db: Database): Promise<Map<string, string>> {
-  const rows = await db.selectFrom("closed_charge").select(["sku", "measure"]).distinct().execute();
+  const { rows } = await sql<{ sku: string; measure: string }>`
+    select distinct sku, measure from usage.closed_charge
+  `.execute(db);
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 

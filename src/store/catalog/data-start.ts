@@ -17,12 +17,10 @@ import { lockScopes } from "./scopes.ts";
 
 /** Undefined for a source that was never entered. */
 export async function dataStartOf(db: Database, slug: string): Promise<string | undefined> {
-  const found = await db
-    .selectFrom("source")
-    .select("data_start")
-    .where("slug", "=", slug)
-    .executeTakeFirst();
-  return found?.data_start;
+  const { rows } = await sql<{ data_start: string }>`
+    select data_start from usage.source where slug = ${slug}
+  `.execute(db);
+  return rows[0]?.data_start;
 }
 
 /** The data start after contact: the configured one if that is earlier, or if nothing was ever loaded; else the stored one. */
@@ -88,12 +86,9 @@ export async function moveDataStart(
   { sourceId, to, by }: { sourceId: number; to: string; by?: Actor },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
-    const scopes = await db
-      .selectFrom("scope")
-      .select(["scope_id", "stride"])
-      .where("source_id", "=", sourceId)
-      .where("kind", "=", METER.traces.kind)
-      .execute();
+    const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
+      select scope_id, stride from usage.scope where source_id = ${sourceId} and kind = ${METER.traces.kind}
+    `.execute(db);
     await lockScopes(
       db,
       scopes.map((scope) => scope.scope_id),
@@ -107,7 +102,7 @@ export async function moveDataStart(
       end: floorToGrid(Date.parse(to), STRIDE_MS[stride]),
     }));
     for (const part of parts) await refuseHiding(db, part, to);
-    await db.updateTable("source").set({ data_start: to }).where("source_id", "=", sourceId).execute();
+    await sql`update usage.source set data_start = ${to} where source_id = ${sourceId}`.execute(db);
     await expectNoNames(db, sourceId);
     for (const part of parts) await forget(db, part);
     if (by !== undefined)

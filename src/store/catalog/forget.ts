@@ -4,7 +4,7 @@ import type { Database, Store } from "../db/database.ts";
 import { type Actor, type NewAction, recordAction } from "../work/operator-actions.ts";
 import { forgetScopes } from "./forget-scopes.ts";
 import { type Holdings, holdingsOf } from "./holdings.ts";
-import { lockScopes } from "./scopes.ts";
+import { lockScopesWhere } from "./scopes.ts";
 
 /** What a workspace or a source held, and whether it is gone now. */
 export interface Forgotten {
@@ -32,20 +32,17 @@ export async function forgetWorkspace(
   { sourceId, workspaceId, ...how }: { sourceId: number; workspaceId: string } & ForgetHow,
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
-    const { entity_id: entityId } = await db
-      .selectFrom("entity")
-      .select("entity_id")
-      .where("source_id", "=", sourceId)
-      .where("dimension", "=", "workspace")
-      .where("external_id", "=", workspaceId)
-      .executeTakeFirstOrThrow();
-    const ofWorkspace = () =>
-      db.selectFrom("scope").select("scope_id").where("workspace_id", "=", entityId).execute();
-    await lockScopes(db, idsOf(await ofWorkspace()));
+    const { rows } = await sql<{ entityId: number }>`
+      select entity_id as "entityId" from usage.entity
+      where source_id = ${sourceId} and dimension = 'workspace' and external_id = ${workspaceId}
+    `.execute(db);
+    const { entityId } = rows[0] as { entityId: number };
+    const ofWorkspace = sql`workspace_id = ${entityId}`;
+    await lockScopesWhere(db, ofWorkspace);
     // After the scopes: other transactions lock in this order too.
     await sql`select from usage.source where source_id = ${sourceId} for no key update`.execute(db);
     await sql`select from usage.workspace where entity_id = ${entityId} for update`.execute(db);
-    const scopeIds = await lockScopes(db, idsOf(await ofWorkspace()));
+    const scopeIds = await lockScopesWhere(db, ofWorkspace);
     const held = await holdingsOf(db, { scopeIds, workspaces: [entityId], sourceId: null });
     refuseClosed(`Workspace ${workspaceId}`, held);
     if (how.dryRun) return { forgotten: false, held };
@@ -55,11 +52,10 @@ export async function forgetWorkspace(
       update usage.backfill set workspace_ids = array_remove(workspace_ids, ${workspaceId})
       where source_id = ${sourceId} and ${workspaceId} = any (workspace_ids)
     `.execute(db);
-    await db.deleteFrom("price").where("workspace_id", "=", entityId).execute();
-    await db.deleteFrom("closed_workspace").where("workspace_id", "=", entityId).execute();
-    await db.deleteFrom("workspace").where("entity_id", "=", entityId).execute();
-    await db.deleteFrom("entity_name").where("entity_id", "=", entityId).execute();
-    await db.deleteFrom("entity").where("entity_id", "=", entityId).execute();
+    for (const table of ["price", "closed_workspace"])
+      await sql`delete from ${sql.id("usage", table)} where workspace_id = ${entityId}`.execute(db);
+    for (const table of ["workspace", "entity_name", "entity"])
+      await sql`delete from ${sql.id("usage", table)} where entity_id = ${entityId}`.execute(db);
     await record(db, how, {
       sourceId,
       action: "workspace.forget",
@@ -104,21 +100,14 @@ export async function forgetSource(
   { sourceId, slug, ...how }: { sourceId: number; slug: string } & ForgetHow,
 ): Promise<Forgotten> {
   return store.transaction(async ({ db }) => {
-    const ofSource = () =>
-      db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
-    await lockScopes(db, idsOf(await ofSource()));
+    const ofSource = sql`source_id = ${sourceId}`;
+    await lockScopesWhere(db, ofSource);
     await sql`select from usage.source where source_id = ${sourceId} for update`.execute(db);
-    const scopeIds = await lockScopes(db, idsOf(await ofSource()));
-    const workspaces = await db
-      .selectFrom("workspace")
-      .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-      .select("workspace.entity_id")
-      .where("source_id", "=", sourceId)
-      .execute();
-    const held = await holdingsOf(db, {
-      ...{ scopeIds, sourceId },
-      workspaces: workspaces.map((row) => row.entity_id),
-    });
+    const scopeIds = await lockScopesWhere(db, ofSource);
+    const { rows } = await sql<{ id: number }>`
+      select entity_id as id from usage.workspace join usage.entity using (entity_id) where source_id = ${sourceId}
+    `.execute(db);
+    const held = await holdingsOf(db, { scopeIds, sourceId, workspaces: rows.map(({ id }) => id) });
     refuseClosed(`Source ${slug}`, held);
     if (how.dryRun) return { forgotten: false, held };
     await refuseInUse(db, { sourceId, slug });
@@ -156,10 +145,6 @@ async function record(db: Database, { by }: ForgetHow, action: NewAction): Promi
 
 function sizeOf({ records, restatements, prices }: Holdings): string {
   return `${records} records, ${restatements} restatements, ${prices} prices`;
-}
-
-function idsOf(rows: readonly { readonly scope_id: number }[]): number[] {
-  return rows.map((row) => row.scope_id);
 }
 
 /** A closed month stays as it was closed: totals, costs, and which workspaces it was about. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Database, Store } from "../db/database.ts";
-import { lockScopes } from "./scopes.ts";
+import { lockScopesWhere } from "./scopes.ts";
 import { endOf, withdrawZeros } from "./withdraw-zeros.ts";
 
 /** A workspace that the key has lost, and how many of its zeros were withdrawn: daily figures. */
@@ -49,7 +49,7 @@ export async function loseAccess(
   // Mostly there are none, and the scopes stay unlocked.
   if ((await candidates(store.db)).rows.length === 0) return [];
   return store.transaction(async ({ db }) => {
-    await lockScopes(db, await scopesOfWorkspaces(db, lost));
+    await lockScopesWhere(db, ofWorkspaces(lost));
     const { rows } = await candidates(db);
     const ids = rows.map((row) => row.entity_id);
     const zeros = await withdrawZeros(db, {
@@ -130,8 +130,7 @@ export async function doubtZeros(
   { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
-    const scopeIds = await scopesOfWorkspaces(db, { sourceId, workspaceIds });
-    await lockScopes(db, scopeIds);
+    const scopeIds = await lockScopesWhere(db, ofWorkspaces({ sourceId, workspaceIds }));
     await withdrawZeros(db, {
       time: sql`
         select scope_id, '{(,)}'::tstzmultirange, '-infinity'::timestamptz from unnest(${scopeIds}::integer[]) s (scope_id)
@@ -141,13 +140,8 @@ export async function doubtZeros(
   });
 }
 
-async function scopesOfWorkspaces(
-  db: Database,
-  { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
-): Promise<number[]> {
-  const { rows } = await sql<{ scope_id: number }>`
-    select s.scope_id from usage.scope s join usage.entity e on e.entity_id = s.workspace_id
-    where e.source_id = ${sourceId} and e.external_id = any (${[...workspaceIds]}::text[])
-  `.execute(db);
-  return rows.map((row) => row.scope_id);
+function ofWorkspaces({ sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] }) {
+  return sql`workspace_id in (
+    select entity_id from usage.entity where source_id = ${sourceId} and external_id = any (${[...workspaceIds]}::text[])
+  )`;
 }

@@ -1,8 +1,7 @@
-import { type RawBuilder, type Selectable, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { LoadedInterval } from "../../domain/coverage/finality.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
-import type { Coverage, DB } from "../db/tables.ts";
 
 /** A part of the time of some scopes. */
 export interface ScopeTime {
@@ -11,10 +10,14 @@ export interface ScopeTime {
 }
 
 /** The columns of coverage that everything but its content is about. */
-export type CoverageRow = Pick<
-  Selectable<Coverage>,
-  "scope_id" | "period_start" | "period_end" | "final" | "fetch_number" | "fetched_at"
->;
+export interface CoverageRow {
+  readonly scope_id: number;
+  readonly period_start: Date;
+  readonly period_end: Date;
+  readonly final: boolean;
+  readonly fetch_number: number;
+  readonly fetched_at: Date;
+}
 
 /** SQL condition: the row belongs to one of the scopes and overlaps the period. */
 export function overlaps({ scopeIds, period }: ScopeTime): RawBuilder<boolean> {
@@ -59,6 +62,12 @@ const COLUMNS = {
   matched_total: ["total_start", "total_end", "fetch_number", "matched_at"],
 } as const;
 
+/** What is read of a row that was cleared. */
+interface Cleared extends Record<keyof typeof COLUMNS, object> {
+  readonly coverage: CoverageRow & { readonly traced: string | null };
+  readonly failure: { readonly scope_id: number; readonly attempts: number };
+}
+
 /**
  * Clears a period of the rows of older fetches (of all rows without `olderThan`). The parts of a row that lie outside the
  * period stay. Returns the rows as they were.
@@ -67,7 +76,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
   db: Database,
   table: Table,
   cleared: ScopeTime & { olderThan?: number },
-): Promise<Selectable<DB[Table]>[]> {
+): Promise<Cleared[Table][]> {
   const { olderThan } = cleared;
   const [name, columns] = [sql.id("usage", table), sql.join(COLUMNS[table].map((column) => sql.id(column)))];
   const [content, partOfContent] =
@@ -77,7 +86,7 @@ export async function clearTime<Table extends keyof typeof COLUMNS>(
           sql`, traced * tstzmultirange(part), usage.digest_part(digest, tstzrange(period_start, period_end), part)`,
         ]
       : [sql``, sql``];
-  const { rows } = await sql<Selectable<DB[Table]>>`
+  const { rows } = await sql<Cleared[Table]>`
     with removed as (
       delete from ${name}
       where ${overlaps(cleared)} ${olderThan === undefined ? sql`` : sql`and fetch_number < ${olderThan}`}

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { groupingsFor, METER, type Meter } from "../../domain/usage/meter.ts";
+import { groupingsFor, METER, METERS, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
@@ -29,6 +29,14 @@ export interface WantedScopes {
   readonly groupings: readonly GroupBy[];
   readonly strides: readonly Stride[];
 }
+
+/** SQL value: the meter of scope `c`; null for one of a newer release, which this one does not know. */
+export const METER_OF_SCOPE = sql<Meter>`case ${sql.join(
+  METERS.map(
+    (meter) => sql`when c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier} then ${meter}`,
+  ),
+  sql` `,
+)} end`;
 
 /** Creates the missing scopes of these strides and dimensions for every known workspace of a source, as far as the meter has them. */
 export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<void> {
@@ -113,10 +121,14 @@ export async function scopeStates(db: Database, wanted: WantedScopes): Promise<S
  * Locks scopes in key order for the rest of the transaction, so that loads and failures of a scope run in turn. Returns those
  * that exist: the others were forgotten with their workspace.
  */
-export async function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
+export function lockScopes(db: Database, scopeIds: readonly number[]): Promise<number[]> {
+  return lockScopesWhere(db, sql`scope_id = any (${[...scopeIds]}::integer[])`);
+}
+
+/** The same of the scopes for which a condition holds. */
+export async function lockScopesWhere(db: Database, condition: RawBuilder<unknown>): Promise<number[]> {
   const { rows } = await sql<{ scope_id: number }>`
-    select scope_id from usage.scope where scope_id = any (${[...scopeIds]}::integer[])
-    order by scope_id for no key update
+    select scope_id from usage.scope where ${condition} order by scope_id for no key update
   `.execute(db);
   return rows.map((row) => row.scope_id);
 }

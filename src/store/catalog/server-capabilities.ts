@@ -20,31 +20,26 @@ export async function learnCapability(
 ): Promise<void> {
   const { sourceId, capability, evidence } = learned;
   const isStride = capability !== "no_listing" && capability !== "no_future_end";
-  const kept = { evidence, probe_after: isStride ? sql<Date>`now() + interval '1 day'` : null };
-  await db
-    .insertInto("source_fact")
-    .values({ source_id: sourceId, fact: capability, ...kept })
-    .onConflict((conflict) => conflict.columns(["source_id", "fact"]).doUpdateSet(kept))
-    .execute();
+  await sql`
+    insert into usage.source_fact (source_id, fact, evidence, probe_after)
+    values (${sourceId}, ${capability}, ${evidence}, ${isStride ? sql`now() + interval '1 day'` : null})
+    on conflict (source_id, fact) do update set evidence = excluded.evidence, probe_after = excluded.probe_after
+  `.execute(db);
 }
 
 export async function forgetCapability(
   db: Database,
   forgotten: { sourceId: number; capability: ServerCapability },
 ): Promise<void> {
-  await db
-    .deleteFrom("source_fact")
-    .where("source_id", "=", forgotten.sourceId)
-    .where("fact", "=", forgotten.capability)
-    .execute();
+  const { sourceId, capability } = forgotten;
+  await sql`delete from usage.source_fact where source_id = ${sourceId} and fact = ${capability}`.execute(db);
 }
 
 export async function capabilitiesOf(db: Database, sourceId: number): Promise<LearnedCapability[]> {
-  return db
-    .selectFrom("source_fact")
-    .select([sql<ServerCapability>`fact`.as("capability"), "evidence", "learned_at as learnedAt"])
-    .select(sql<boolean>`coalesce(probe_after <= now(), false)`.as("retryDue"))
-    .where("source_id", "=", sourceId)
-    .orderBy("fact")
-    .execute();
+  const { rows } = await sql<LearnedCapability>`
+    select fact as capability, evidence, learned_at as "learnedAt",
+           coalesce(probe_after <= now(), false) as "retryDue"
+    from usage.source_fact where source_id = ${sourceId} order by fact
+  `.execute(db);
+  return rows;
 }

@@ -61,14 +61,12 @@ export async function learnMeter(
 }
 
 export async function learnedMeters(db: Database, sourceId: number): Promise<LearnedMeter[]> {
-  return db
-    .selectFrom("source_meter")
-    .select([sql<LearnableMeter>`meter`.as("meter"), "is_available as isAvailable", "evidence"])
-    .select(["starts_on as startsOn", "learned_at as learnedAt"])
-    .select(sql<boolean>`ask_again_at <= now()`.as("isDue"))
-    .where("source_id", "=", sourceId)
-    .orderBy("meter")
-    .execute();
+  const { rows } = await sql<LearnedMeter>`
+    select meter, is_available as "isAvailable", evidence, starts_on as "startsOn", learned_at as "learnedAt",
+           ask_again_at <= now() as "isDue"
+    from usage.source_meter where source_id = ${sourceId} order by meter
+  `.execute(db);
+  return rows;
 }
 
 /** The instant from which a source's server counts each meter, epoch milliseconds; a meter that it does not count is left out. */

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
-import type { Database, Store, Transaction } from "../db/database.ts";
+import type { Database, Store } from "../db/database.ts";
 import { dataStartAfterContact, expectNoNames } from "./data-start.ts";
 
 /** Identity and settings of a source in the process that opens it. */
@@ -39,58 +39,50 @@ export async function registerSource(store: Store, settings: SourceSettings): Pr
     };
     // Table before row, like bindOrganization in another process: the other order could deadlock.
     await sql`lock table usage.source in row exclusive mode`.execute(db);
-    const before = await db
-      .selectFrom("source")
-      .select(["source_id", "configuration_digest", "data_start"])
-      .where("slug", "=", slug)
-      .forUpdate()
-      .executeTakeFirst();
+    const { rows: known } = await sql<{ id: number; digest: string; dataStart: string }>`
+      select source_id as id, configuration_digest as digest, data_start as "dataStart"
+      from usage.source where slug = ${slug} for update
+    `.execute(db);
+    const [before] = known;
     if (before === undefined) {
-      const inserted = await db
-        .insertInto("source")
-        .values(values)
-        .onConflict((conflict) => conflict.column("slug").doUpdateSet(values))
-        .returning("source_id")
-        .executeTakeFirstOrThrow();
-      return inserted.source_id;
+      const { rows } = await sql<{ id: number }>`
+        insert into usage.source (${sql.join(Object.keys(values).map((column) => sql.id(column)))})
+        values (${sql.join(Object.values(values))})
+        on conflict (slug) do update set ${assigned(values)} returning source_id as id
+      `.execute(db);
+      return rows[0]?.id as number;
     }
-    const after = await db
-      .updateTable("source")
-      .set({ ...values, data_start: dataStartAfterContact(before.source_id, dataStart) })
-      .where("source_id", "=", before.source_id)
-      .returning("data_start")
-      .executeTakeFirstOrThrow();
-    if (after.data_start > before.data_start) await expectNoNames(db, before.source_id);
-    if (before.configuration_digest !== configurationDigest) await clearRefusals(db, before.source_id);
-    return before.source_id;
+    const moved = { ...values, data_start: dataStartAfterContact(before.id, dataStart) };
+    const { rows: after } = await sql<{ dataStart: string }>`
+      update usage.source set ${assigned(moved)} where source_id = ${before.id} returning data_start as "dataStart"
+    `.execute(db);
+    if ((after[0]?.dataStart ?? "") > before.dataStart) await expectNoNames(db, before.id);
+    if (before.digest !== configurationDigest) await clearRefusals(db, before.id);
+    return before.id;
   });
+}
+
+/** What follows `set`. */
+function assigned(values: Readonly<Record<string, unknown>>): RawBuilder<unknown> {
+  return sql.join(Object.entries(values).map(([column, value]) => sql`${sql.id(column)} = ${value}`));
 }
 
 async function clearRefusals(db: Database, sourceId: number): Promise<void> {
   // Another key may read more.
   await sql`update usage.source_meter set ask_again_at = now() where source_id = ${sourceId}`.execute(db);
-  await db
-    .updateTable("source")
-    .set({ refused_at: null, refused_code: null, refused_message: null })
-    .where("source_id", "=", sourceId)
-    .execute();
-  await db
-    .deleteFrom("failure")
-    .where("scope_id", "in", (q) =>
-      q.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId),
-    )
-    .execute();
+  await noteRefusal(db, sourceId, undefined);
+  await sql`
+    delete from usage.failure where scope_id in (select scope_id from usage.scope where source_id = ${sourceId})
+  `.execute(db);
 }
 
 /** Whether the platform refused the key of this source within the last milliseconds. */
 export async function wasRefusedWithin(db: Database, sourceId: number, ms: number): Promise<boolean> {
-  const row = await db
-    .selectFrom("source")
-    .select("source_id")
-    .where("source_id", "=", sourceId)
-    .where("refused_at", ">", sql<Date>`now() - make_interval(secs => ${ms / 1000})`)
-    .executeTakeFirst();
-  return row !== undefined;
+  const { rows } = await sql`
+    select from usage.source
+    where source_id = ${sourceId} and refused_at > now() - make_interval(secs => ${ms / 1000})
+  `.execute(db);
+  return rows.length > 0;
 }
 
 /** Keeps that the platform refused the key (401, 403). Undefined clears it after an answer. */
@@ -99,15 +91,12 @@ export async function noteRefusal(
   sourceId: number,
   refusal: { code: string; message: string } | undefined,
 ): Promise<void> {
-  await db
-    .updateTable("source")
-    .set({
-      refused_at: refusal === undefined ? null : sql<Date>`now()`,
-      refused_code: refusal?.code ?? null,
-      refused_message: refusal?.message ?? null,
-    })
-    .where("source_id", "=", sourceId)
-    .execute();
+  await sql`
+    update usage.source
+    set refused_at = ${refusal === undefined ? null : sql`now()`}, refused_code = ${refusal?.code ?? null},
+        refused_message = ${refusal?.message ?? null}
+    where source_id = ${sourceId}
+  `.execute(db);
 }
 
 /**
@@ -125,46 +114,41 @@ export async function bindOrganization(
     workspaceIds: readonly string[];
   },
 ): Promise<void> {
-  await store.transaction(async (transaction) => {
-    const { db } = transaction;
+  await store.transaction(async ({ db }) => {
     // Two sources that bind at once must see each other.
     await sql`lock table usage.source in share row exclusive mode`.execute(db);
-    const source = await db
-      .selectFrom("source")
-      .select(["slug", "organization_id"])
-      .where("source_id", "=", binding.sourceId)
-      .executeTakeFirstOrThrow();
-    if (source.organization_id !== null && source.organization_id !== binding.organizationId) {
+    const { rows } = await sql<{ slug: string; bound: string | null }>`
+      select slug, organization_id as bound from usage.source where source_id = ${binding.sourceId}
+    `.execute(db);
+    const { slug, bound } = rows[0] as { slug: string; bound: string | null };
+    if (bound !== null && bound !== binding.organizationId) {
       throw new UsageError({
         code: "organization_changed",
-        message: `Source ${source.slug} is bound to organization ${source.organization_id}, but its key belongs to ${binding.organizationId}.`,
+        message: `Source ${slug} is bound to organization ${bound}, but its key belongs to ${binding.organizationId}.`,
         next: "Use a key of the first organization, or configure the other one as a source of its own (USAGE_SOURCES_FILE).",
       });
     }
-    await refuseSharedWorkspace(transaction, source.slug, binding);
-    await db
-      .updateTable("source")
-      .set({ organization_id: binding.organizationId, organization_name: binding.organizationName })
-      .where("source_id", "=", binding.sourceId)
-      .execute();
+    await refuseSharedWorkspace(db, slug, binding);
+    await sql`
+      update usage.source
+      set organization_id = ${binding.organizationId}, organization_name = ${binding.organizationName}
+      where source_id = ${binding.sourceId}
+    `.execute(db);
   });
 }
 
 async function refuseSharedWorkspace(
-  { db }: Transaction,
+  db: Database,
   slug: string,
   binding: { sourceId: number; organizationId: string; workspaceIds: readonly string[] },
 ): Promise<void> {
-  if (binding.workspaceIds.length === 0) return;
-  const shared = await db
-    .selectFrom("source")
-    .innerJoin("entity", "entity.source_id", "source.source_id")
-    .select(["source.slug", "entity.external_id"])
-    .where("source.organization_id", "=", binding.organizationId)
-    .where("source.source_id", "!=", binding.sourceId)
-    .where("entity.dimension", "=", "workspace")
-    .where("entity.external_id", "in", [...binding.workspaceIds])
-    .executeTakeFirst();
+  const { rows } = await sql<{ slug: string; external_id: string }>`
+    select s.slug, e.external_id from usage.source s join usage.entity e using (source_id)
+    where s.organization_id = ${binding.organizationId} and s.source_id <> ${binding.sourceId}
+      and e.dimension = 'workspace' and e.external_id = any (${[...binding.workspaceIds]}::text[])
+    limit 1
+  `.execute(db);
+  const [shared] = rows;
   if (shared === undefined) return;
   throw new UsageError({
     code: "workspace_shared",

@@ -142,11 +142,9 @@ export async function workspacesOf(
   db: Database,
   sourceId: number,
 ): Promise<Pick<StoredWorkspace, "workspaceId">[]> {
-  return db
-    .selectFrom("workspace")
-    .innerJoin("entity", "entity.entity_id", "workspace.entity_id")
-    .select("entity.external_id as workspaceId")
-    .where("entity.source_id", "=", sourceId)
-    .orderBy("entity.external_id")
-    .execute();
+  const { rows } = await sql<Pick<StoredWorkspace, "workspaceId">>`
+    select e.external_id as "workspaceId" from usage.workspace w join usage.entity e using (entity_id)
+    where e.source_id = ${sourceId} order by 1
+  `.execute(db);
+  return rows;
 }

@@ -18,7 +18,9 @@ export async function checkState(
   db: Database,
   sourceId: number,
 ): Promise<{ scopes: number; wrong: number; first: WrongState | undefined }> {
-  const scopes = await db.selectFrom("scope").select("scope_id").where("source_id", "=", sourceId).execute();
+  const { rows: scopes } = await sql<{ scope_id: number }>`
+    select scope_id from usage.scope where source_id = ${sourceId}
+  `.execute(db);
   let wrong = 0;
   let first: WrongState | undefined;
   for (const { scope_id } of scopes) {

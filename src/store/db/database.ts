@@ -5,7 +5,6 @@ import { connectionError } from "./connection-error.ts";
 import { StoreDialect } from "./dialect.ts";
 import { currentOf } from "./pool.ts";
 import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./silence.ts";
-import type { DB } from "./tables.ts";
 import { type Database, repeated, runOnce, type Transaction } from "./transaction.ts";
 
 export type { Database, Transaction };
@@ -96,7 +95,7 @@ export function openStore(options: StoreOptions): Store {
   let isEnding = false;
   const again = <T>(work: () => Promise<T>) => repeated(work, () => !isEnding);
 
-  const db = new Kysely<DB>({ dialect }).withSchema("usage");
+  const db: Database = new Kysely({ dialect });
   return {
     db,
     address,

@@ -2,12 +2,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import type pg from "pg";
 import type { Pool } from "./pool.ts";
-import type { DB } from "./tables.ts";
 import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
 
-export type Database = Kysely<DB>;
+/** Statements are written as SQL, so it knows no tables. */
+export type Database = Kysely<unknown>;
 
-/** One connection inside one transaction: the typed builder, and its client for COPY. */
+/** One connection inside one transaction: for statements, and its client for COPY. */
 export interface Transaction {
   readonly db: Database;
   readonly client: pg.PoolClient;
@@ -117,7 +117,7 @@ function over(client: pg.PoolClient): Database {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  return new Kysely<DB>({
+  return new Kysely({
     dialect: new PostgresDialect({ pool: { connect: async () => lent, end: async () => {}, options: {} } }),
-  }).withSchema("usage");
+  });
 }

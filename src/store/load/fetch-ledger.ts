@@ -23,23 +23,17 @@ type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "ref
 
 /** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/architecture.md). */
 export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
-  const row = await db
-    .insertInto("fetch")
-    .values({
-      source_id: fetch.sourceId,
-      purpose: fetch.purpose,
-      kind: METER[fetch.meter].kind,
-      trace_tier: METER[fetch.meter].tier,
-      group_by: fetch.groupBy,
-      stride: fetch.window.stride,
-      period_start: new Date(fetch.window.start),
-      period_end: new Date(fetch.window.end),
-      workspaces: fetch.workspaces,
-      run_id: fetch.runId ?? null,
-    })
-    .returning(["fetch_number", "fetched_at"])
-    .executeTakeFirstOrThrow();
-  return { fetchNumber: row.fetch_number, fetchedAt: row.fetched_at.getTime() };
+  const { sourceId, purpose, meter, groupBy, window, workspaces, runId = null } = fetch;
+  const { kind, tier } = METER[meter];
+  const { rows } = await sql<{ number: number; at: Date }>`
+    insert into usage.fetch
+      (source_id, purpose, kind, trace_tier, group_by, stride, period_start, period_end, workspaces, run_id)
+    values (${sourceId}, ${purpose}, ${kind}, ${tier}, ${groupBy}, ${window.stride}, ${new Date(window.start)},
+            ${new Date(window.end)}, ${workspaces}, ${runId})
+    returning fetch_number as number, fetched_at as at
+  `.execute(db);
+  const { number, at } = rows[0] as { number: number; at: Date };
+  return { fetchNumber: number, fetchedAt: at.getTime() };
 }
 
 /** A number and time for a request without a task, such as a listing. */
@@ -69,20 +63,14 @@ export async function finishFetch(
   { fetchNumber }: Pick<FetchStamp, "fetchNumber">,
   end: FetchEnd,
 ): Promise<void> {
-  const { task } = end;
-  await (task === undefined ? db : db.with("ended_task", (own) => endingOf(own, task)))
-    .updateTable("fetch")
-    .set({
-      outcome: end.outcome,
-      code: end.code ?? null,
-      status: end.status ?? null,
-      records: end.records ?? null,
-      traces: end.traces ?? null,
-      finished_at: sql<Date>`clock_timestamp()`,
-      as_of_limit: sql<Date>`usage.as_of_limit()`,
-    })
-    .where("fetch_number", "=", fetchNumber)
-    .execute();
+  const { outcome, code = null, status = null, records = null, traces = null, task } = end;
+  await sql`
+    ${task === undefined ? sql`` : sql`with ended_task as (${endingOf(task)})`}
+    update usage.fetch
+    set outcome = ${outcome}, code = ${code}, status = ${status}, records = ${records}, traces = ${traces},
+        finished_at = clock_timestamp(), as_of_limit = usage.as_of_limit()
+    where fetch_number = ${fetchNumber}
+  `.execute(db);
 }
 
 /**

@@ -39,25 +39,23 @@ export async function replaceCoverage(
   });
   if (isKnown && intervals.length === replaced.length && intervals.every(({ isStored }) => isStored)) {
     // Only who says it, and when, is new: nothing is written that an index or a digest would have to follow.
-    await db
-      .updateTable("coverage")
-      .set({ fetch_number: stamp.fetchNumber, fetched_at: new Date(stamp.fetchedAt) })
-      .where(overlaps({ scopeIds, period: window }))
-      .execute();
+    await sql`
+      update usage.coverage set fetch_number = ${stamp.fetchNumber}, fetched_at = ${new Date(stamp.fetchedAt)}
+      where ${overlaps({ scopeIds, period: window })}
+    `.execute(db);
   } else {
     if (replaced.length > 0) await clearTime(db, "coverage", { scopeIds, period: window });
-    const rows = intervals.map(({ scopeId, start, end, final, fetchNumber, fetchedAt }) => ({
-      scope_id: scopeId,
-      period_start: new Date(start),
-      period_end: new Date(end),
-      final,
-      fetch_number: fetchNumber,
-      fetched_at: new Date(fetchedAt),
-      traced: multirangeText(digests.traced(scopeId, { start, end })),
-      digest: digests.of(scopeId, { start, end }) ?? null,
-      digest_epoch: epoch,
-    }));
-    await db.insertInto("coverage").values(rows).execute();
+    const rows = intervals.map(
+      ({ scopeId, start, end, final, fetchNumber, fetchedAt }) => sql`(
+        ${scopeId}, ${new Date(start)}, ${new Date(end)}, ${final}, ${fetchNumber}, ${new Date(fetchedAt)},
+        ${multirangeText(digests.traced(scopeId, { start, end }))}, ${digests.of(scopeId, { start, end }) ?? null}, ${epoch}
+      )`,
+    );
+    await sql`
+      insert into usage.coverage
+        (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced, digest, digest_epoch)
+      values ${sql.join(rows)}
+    `.execute(db);
   }
   if (window.stride === "day" && intervals.some(({ final }) => final)) await noteFinalDays(db, scopeIds);
 }

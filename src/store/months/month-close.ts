@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { DISAGREEMENTS, type OpenDay } from "../../domain/months/check-list.ts";
 import { UsageError } from "../../errors.ts";
-import { lockScopes } from "../catalog/scopes.ts";
+import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { digestOfClose, digestToClose } from "./close-digest.ts";
@@ -80,16 +80,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
   const { sourceId, monthStart, withoutCosts = false } = request;
   const asked = { without: request.without ?? [], acceptDisagreements: request.acceptDisagreements ?? false };
   return store.transaction(async ({ db }) => {
-    const scopes = await db
-      .selectFrom("scope")
-      .select("scope_id")
-      .where("source_id", "=", sourceId)
-      .where("stride", "=", "day")
-      .execute();
-    await lockScopes(
-      db,
-      scopes.map((row) => row.scope_id),
-    );
+    await lockScopesWhere(db, sql`source_id = ${sourceId} and stride = 'day'`);
     const found = await closedMonth(db, { sourceId, monthStart });
     if (found !== undefined && (found.costsClosedAt !== null || withoutCosts)) return closedBefore(db, found);
     const range = await monthRange(db, request);
@@ -123,14 +114,12 @@ async function monthRange(db: Database, { sourceId, monthStart }: CloseRequest):
 async function keepClose(db: Database, close: Close): Promise<CloseResult> {
   const { sourceId, monthStart, accepted, without } = close;
   const settleAfterSeconds = close.settleAfterMs / 1000;
-  const { close_id: closeId } = await db
-    .insertInto("month_close")
-    .values({
-      ...{ source_id: sourceId, month_start: monthStart, accepted_disagreements: accepted },
-      settle_after_seconds: settleAfterSeconds,
-    })
-    .returning("close_id")
-    .executeTakeFirstOrThrow();
+  const { rows: closed } = await sql<{ closeId: number }>`
+    insert into usage.month_close (source_id, month_start, accepted_disagreements, settle_after_seconds)
+    values (${sourceId}, ${monthStart}, ${accepted}, ${settleAfterSeconds})
+    returning close_id as "closeId"
+  `.execute(db);
+  const { closeId } = closed[0] as { closeId: number };
   await sql`
     insert into usage.closed_workspace (close_id, workspace_id, is_left_out)
     select ${closeId}, w.entity_id, e.external_id = any (${[...without]}::text[])

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { OpenDay } from "../../domain/months/check-list.ts";
 import { UsageError } from "../../errors.ts";
-import { lockScopes } from "../catalog/scopes.ts";
+import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { checkMonths, type MonthCheck } from "./month-open-days.ts";
@@ -48,13 +48,7 @@ export async function closePeriod(
   const { sourceId, period, acceptDisagreements, settleAfterMs, by } = request;
   const { start, end } = period;
   return store.transaction(async ({ db }) => {
-    const scopes = await sql<{ id: number }>`
-      select scope_id as id from usage.scope where source_id = ${sourceId} and stride = 'day'
-    `.execute(db);
-    await lockScopes(
-      db,
-      scopes.rows.map(({ id }) => id),
-    );
+    await lockScopesWhere(db, sql`source_id = ${sourceId} and stride = 'day'`);
     const { rows: sources } = await sql<{ starts: boolean; closed: Date | null }>`
       select data_start <= ${start}::date as starts,
              (select closed_at from usage.period_close c where c.source_id = s.source_id and c.period_end = ${end}::date) as closed

@@ -22,13 +22,10 @@ const BATCH = 5000;
  * any. Not seen: a change of days that leaves count and sum of each series and month as they were.
  */
 export async function doubtChanged(store: Store, sourceId: number): Promise<number> {
-  const scopes = await store.db
-    .selectFrom("scope")
-    .select(["scope_id", "stride"])
-    .where("source_id", "=", sourceId)
-    .where("stride", "in", ["day", "hour"])
-    .orderBy("scope_id")
-    .execute();
+  const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
+    select scope_id, stride from usage.scope
+    where source_id = ${sourceId} and stride in ('day', 'hour') order by scope_id
+  `.execute(store.db);
   const ofStride = (stride: string) =>
     scopes.filter((scope) => scope.stride === stride).map((scope) => scope.scope_id);
   const miscounted = await miscountedMonths(store.db, ofStride("day"));

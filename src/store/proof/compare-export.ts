@@ -1,7 +1,9 @@
+import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
+import { overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { splitByAccess } from "../catalog/workspace-access.ts";
-import type { Store, Transaction } from "../db/database.ts";
+import type { Database, Store } from "../db/database.ts";
 import { type KeptDifferences, keepDifferences } from "./differences.ts";
 import { type StagedExport, stageExport, TooManyKeys } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
@@ -61,13 +63,13 @@ async function compareBuckets(
 ): Promise<Comparison | { again: Buckets }> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
-    const { meter = "traces", window, stamp, scopeIds, whole } = exported;
+    const { window, stamp, scopeIds, whole } = exported;
     // Before the locks, so that no load waits while the export is read.
     const stage = await stageExport(transaction, { ...exported, buckets });
     const { rows, traces } = stage;
     // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
-    const { isOutdated, isClean, final } = await coverageOf(transaction, exported);
+    const { isOutdated, isClean, final } = await coverageOf(db, exported);
     if (isOutdated) return { outcome: "outdated", ...NOTHING, rows, traces, unverified: [], notFinal: [] };
     const { proven, unverified } = await splitByAccess(db, { answer: stage, scopeIds, stamp });
     const compared = proven.filter((id) => final.has(id));
@@ -89,7 +91,7 @@ async function compareBuckets(
     const kept =
       found === 0 && isClean
         ? NOTHING
-        : await keepDifferences(transaction, { ...within, meter, isFolded: stage.isFolded });
+        : await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
     if (whole) await markReconciled(db, { window, stamp, scopeIds: compared });
     return {
@@ -109,28 +111,23 @@ async function compareBuckets(
  * `final`: scopes for which all of it is final.
  */
 async function coverageOf(
-  { client }: Transaction,
+  db: Database,
   { scopeIds, window, stamp }: ExportedWindow,
 ): Promise<{ isOutdated: boolean; isClean: boolean; final: Set<number> }> {
-  const { rows } = await client.query<{
-    scope_id: number;
-    outdated: boolean;
-    clean: boolean;
-    final: boolean;
-  }>(
-    `SELECT scope_id, bool_or(fetch_number > $4) AS outdated,
-            NOT EXISTS (
-              SELECT FROM usage.reconciliation_difference d
-              WHERE d.scope_id = c.scope_id AND d.state IN ('open', 'platform_disagrees')
-                AND d.bucket_start >= $2 AND d.bucket_start < $3
-            ) AS clean,
-            coalesce(sum(extract(epoch FROM least(period_end, $3) - greatest(period_start, $2))) FILTER (WHERE final), 0)
-              = extract(epoch FROM $3::timestamptz - $2::timestamptz) AS final
-     FROM usage.coverage c
-     WHERE scope_id = ANY ($1::integer[]) AND period_start < $3 AND period_end > $2
-     GROUP BY scope_id`,
-    [scopeIds, new Date(window.start).toISOString(), new Date(window.end).toISOString(), stamp.fetchNumber],
-  );
+  const [from, to] = [window.start, window.end].map((at) => sql`${new Date(at)}::timestamptz`);
+  const { rows } = await sql<{ scope_id: number; outdated: boolean; clean: boolean; final: boolean }>`
+    select scope_id, bool_or(fetch_number > ${stamp.fetchNumber}) as outdated,
+           not exists (
+             select from usage.reconciliation_difference d
+             where d.scope_id = c.scope_id and d.state in ('open', 'platform_disagrees')
+               and d.bucket_start >= ${from} and d.bucket_start < ${to}
+           ) as clean,
+           coalesce(sum(least(period_end, ${to}) - greatest(period_start, ${from})) filter (where final), '0')
+             = ${to} - ${from} as final
+    from usage.coverage c
+    where ${overlaps({ scopeIds, period: window })}
+    group by scope_id
+  `.execute(db);
   return {
     isClean: rows.every((row) => row.clean),
     isOutdated: rows.some((row) => row.outdated),

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
-import { METERS, type Meter, meterOf } from "../../domain/usage/meter.ts";
+import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
@@ -106,25 +107,21 @@ export async function knownFindings(
     kinds = TOTAL_KINDS,
   }: { sourceId: number; range: Interval; kinds?: readonly FindingKind[] },
 ): Promise<NamedFinding[]> {
-  const { rows } = await sql<
-    Omit<NamedFinding, "start" | "end" | "meter"> & { start: Date; end: Date; of_kind: string; tier: string }
-  >`
-    select c.kind as of_kind, c.trace_tier as tier, d.measure, d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId", d.period_start as start,
-           d.period_end as "end", d.stored_traces as "storedTraces", d.control_traces as "controlTraces",
-           c.group_by as "groupBy", w.external_id as "workspaceId"
+  const { rows } = await sql<NamedFinding>`
+    select ${METER_OF_SCOPE} as meter, d.measure, d.kind, d.state, d.scope_id as "scopeId", d.external_id as "dimensionId",
+           (extract(epoch from d.period_start) * 1000)::bigint as start,
+           (extract(epoch from d.period_end) * 1000)::bigint as "end", d.stored_traces as "storedTraces",
+           d.control_traces as "controlTraces", c.group_by as "groupBy", w.external_id as "workspaceId"
     from usage.control_difference d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
     where c.source_id = ${sourceId} and d.closed_at is null and d.kind = any (${[...kinds]}::text[])
       and d.period_start < ${new Date(range.end)} and d.period_end > ${new Date(range.start)}
-    order by d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
+      and ${METER_OF_SCOPE} is not null
+    order by array_position(${[...METERS]}::text[], ${METER_OF_SCOPE}), d.kind desc, array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.period_start,
              d.period_end, d.external_id, d.measure
   `.execute(db);
-  const named = rows.flatMap(({ of_kind, tier, ...row }): NamedFinding[] => {
-    const meter = meterOf(of_kind, tier);
-    return meter === undefined ? [] : [{ ...row, meter, start: row.start.getTime(), end: row.end.getTime() }];
-  });
-  return METERS.flatMap((meter) => named.filter((one) => one.meter === meter));
+  return rows;
 }
 
 /** The counts of one check of totals, for the ledger. */
@@ -141,16 +138,11 @@ export async function noteCheck(
   db: Database,
   { sourceId, range, counts }: { sourceId: number; range: Interval; counts: CheckCounts },
 ): Promise<void> {
-  const { requests, restated, differences, failures } = counts;
-  await db
-    .insertInto("control_check")
-    .values({
-      source_id: sourceId,
-      period_start: new Date(range.start),
-      period_end: new Date(range.end),
-      ...{ requests, restated, differences, failures },
-      days_proved: counts.daysProved,
-      days_waiting: counts.daysWaiting,
-    })
-    .execute();
+  const { requests, daysProved, daysWaiting, restated, differences, failures } = counts;
+  await sql`
+    insert into usage.control_check
+      (source_id, period_start, period_end, requests, days_proved, days_waiting, restated, differences, failures)
+    values (${sourceId}, ${new Date(range.start)}, ${new Date(range.end)}, ${requests}, ${daysProved}, ${daysWaiting},
+            ${restated}, ${differences}, ${failures})
+  `.execute(db);
 }

@@ -146,52 +146,47 @@ export async function compareGroupings(
     range,
   }: { scopeIds: readonly number[]; measures: readonly Measure[]; range: Interval },
 ): Promise<{ differences: GroupingDifference[] }> {
-  return store.transaction(async ({ client }) => {
-    const { rows } = await client.query<
-      Omit<GroupingDifference, "start" | "end"> & { start: Date; end: Date }
-    >(
-      `WITH pair AS (
-         SELECT g.scope_id, w.scope_id AS total_scope_id
-         FROM usage.scope g
-         JOIN usage.scope w
-           ON w.source_id = g.source_id AND w.kind = g.kind AND w.trace_tier = g.trace_tier
-          AND w.workspace_id = g.workspace_id AND w.stride = 'day' AND w.group_by = 'workspace'
-         WHERE g.scope_id = ANY ($1::integer[]) AND g.group_by <> 'workspace'
-       ), day AS (
-         SELECT pair.*, m.measure, d::date AS usage_date
-         FROM pair
-         CROSS JOIN unnest($4::text[]) m (measure)
-         JOIN usage.coverage a ON a.scope_id = pair.scope_id AND a.final
-         JOIN usage.coverage b
-           ON b.scope_id = pair.total_scope_id AND b.final
-          AND b.period_start < a.period_end AND b.period_end > a.period_start
-         CROSS JOIN LATERAL generate_series(
-           greatest(a.period_start, b.period_start, $2) AT TIME ZONE 'UTC',
-           least(a.period_end, b.period_end, $3) AT TIME ZONE 'UTC' - interval '1 day', interval '1 day'
-         ) d
-       ), total AS (
-         SELECT x.scope_id, x.measure, r.bucket_start AS usage_date, sum(r.traces)::bigint AS traces
-         FROM usage.series x
-         JOIN usage.dated_record r USING (series_id)
-         WHERE x.scope_id = ANY ($1::integer[])
-           AND r.bucket_start >= ($2::timestamptz AT TIME ZONE 'UTC')::date
-           AND r.bucket_start < ($3::timestamptz AT TIME ZONE 'UTC')::date
-         GROUP BY 1, 2, 3
-       )
-       SELECT day.scope_id AS "scopeId", day.total_scope_id AS "totalScopeId", '' AS "dimensionId", day.measure,
-              coalesce(g.traces, 0) AS "storedTraces", coalesce(w.traces, 0) AS "controlTraces",
-              day.usage_date::timestamp AT TIME ZONE 'UTC' AS start,
-              (day.usage_date + 1)::timestamp AT TIME ZONE 'UTC' AS "end"
-       FROM day
-       LEFT JOIN total g ON g.scope_id = day.scope_id AND g.usage_date = day.usage_date AND g.measure = day.measure
-       LEFT JOIN total w ON w.scope_id = day.total_scope_id AND w.usage_date = day.usage_date AND w.measure = day.measure
-       WHERE coalesce(g.traces, 0) <> coalesce(w.traces, 0)
-       ORDER BY day.scope_id, day.usage_date, day.measure`,
-      [scopeIds, new Date(range.start).toISOString(), new Date(range.end).toISOString(), measures],
-    );
-    const toTime = ({ start, end }: { start: Date; end: Date }) => {
-      return { start: start.getTime(), end: end.getTime() };
-    };
-    return { differences: rows.map((row) => ({ ...row, ...toTime(row) })) };
+  const ids = sql`any (${[...scopeIds]}::integer[])`;
+  const [from, to] = [range.start, range.end].map((at) => sql`${new Date(at)}::timestamptz`);
+  return store.transaction(async ({ db }) => {
+    const { rows: differences } = await sql<GroupingDifference>`
+      with pair as (
+        select g.scope_id, w.scope_id as total_scope_id
+        from usage.scope g
+        join usage.scope w
+          on w.source_id = g.source_id and w.kind = g.kind and w.trace_tier = g.trace_tier
+         and w.workspace_id = g.workspace_id and w.stride = 'day' and w.group_by = 'workspace'
+        where g.scope_id = ${ids} and g.group_by <> 'workspace'
+      ), day as (
+        select pair.*, m.measure, d::date as usage_date
+        from pair
+        cross join unnest(${[...measures]}::text[]) m (measure)
+        join usage.coverage a on a.scope_id = pair.scope_id and a.final
+        join usage.coverage b
+          on b.scope_id = pair.total_scope_id and b.final
+         and b.period_start < a.period_end and b.period_end > a.period_start
+        cross join lateral generate_series(
+          greatest(a.period_start, b.period_start, ${from}) at time zone 'UTC',
+          least(a.period_end, b.period_end, ${to}) at time zone 'UTC' - interval '1 day', interval '1 day'
+        ) d
+      ), total as (
+        select x.scope_id, x.measure, r.bucket_start as usage_date, sum(r.traces)::bigint as traces
+        from usage.series x
+        join usage.dated_record r using (series_id)
+        where x.scope_id = ${ids} and r.bucket_start >= (${from} at time zone 'UTC')::date
+          and r.bucket_start < (${to} at time zone 'UTC')::date
+        group by 1, 2, 3
+      )
+      select day.scope_id as "scopeId", day.total_scope_id as "totalScopeId", '' as "dimensionId", day.measure,
+             coalesce(g.traces, 0) as "storedTraces", coalesce(w.traces, 0) as "controlTraces",
+             (extract(epoch from day.usage_date) * 1000)::bigint as start,
+             (extract(epoch from day.usage_date + 1) * 1000)::bigint as "end"
+      from day
+      left join total g on g.scope_id = day.scope_id and g.usage_date = day.usage_date and g.measure = day.measure
+      left join total w on w.scope_id = day.total_scope_id and w.usage_date = day.usage_date and w.measure = day.measure
+      where coalesce(g.traces, 0) <> coalesce(w.traces, 0)
+      order by day.scope_id, day.usage_date, day.measure
+    `.execute(db);
+    return { differences };
   });
 }

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from "kysely";
 import type { DifferenceKind, DifferenceState } from "../../domain/proof/difference.ts";
 import { inUnits } from "../../domain/usage/amount.ts";
-import { METER, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
+import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
 /** Who says another number than the stored one: the CSV export, a total of the platform, or an answer that came later. */
@@ -67,8 +68,8 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
   const parts = SAYERS.filter((says) => wanted.says === undefined || wanted.says === says).map(
     (says) => sql`(${PARTS[says](wanted)} limit ${most})`,
   );
-  const { rows } = await sql<Omit<ListedDifference, "meter"> & { usage: string; tier: string }>`
-    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", c.kind as usage, c.trace_tier as tier, d.measure, d.stride,
+  const { rows } = await sql<ListedDifference>`
+    select d.says, to_char(d.at at time zone 'UTC', ${ISO}) as at, c.group_by as "groupBy", ${METER_OF_SCOPE} as meter, d.measure, d.stride,
            to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
            case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
@@ -88,18 +89,15 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
        where m.kind = c.kind and m.trace_tier = c.trace_tier and m.group_by = c.group_by
      )
     left join usage.labelled_entity e on e.entity_id = i.entity_id
+    where ${METER_OF_SCOPE} is not null
     order by d.at desc, array_position(${[...SAYERS]}::text[], d.says), d.nth
     limit ${most}
   `.execute(db);
-  return rows.flatMap(({ usage, tier, ...row }) => {
-    const meter = meterOf(usage, tier);
-    const { measure, storedTraces, otherTraces } = row;
-    const numbers = {
-      storedTraces: inUnits(measure, storedTraces),
-      otherTraces: inUnits(measure, otherTraces),
-    };
-    return meter === undefined ? [] : [{ ...row, ...numbers, meter }];
-  });
+  return rows.map(({ storedTraces, otherTraces, ...row }) => ({
+    ...row,
+    storedTraces: inUnits(row.measure, storedTraces),
+    otherTraces: inUnits(row.measure, otherTraces),
+  }));
 }
 
 /** Rows of one sayer, its newest first, of these columns; `nth` keeps their order. */

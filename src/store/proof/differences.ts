@@ -2,10 +2,11 @@ import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import { METERS, type Measure, type Meter, meterOf } from "../../domain/usage/meter.ts";
+import { METERS, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
+import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database, Transaction } from "../db/database.ts";
-import { recordsOf, stageOf } from "./export-stage.ts";
+import { tablesOf } from "./export-stage.ts";
 
 type DifferenceKind =
   | "missing_in_store"
@@ -56,7 +57,7 @@ const FETCHED_SINCE = `EXISTS (
 
 /** Whether what is stored of a difference is no longer what it was: another count, or a name that was learned. */
 function isChanged(stride: Stride): string {
-  const { records, bucket } = recordsOf(stride);
+  const { records, bucket } = tablesOf(stride);
   return `(SELECT coalesce(sum(r.traces), 0) IS DISTINCT FROM coalesce(d.stored_traces, 0)
     OR d.kind = 'name_differs' AND EXISTS (
       SELECT FROM usage.series x JOIN usage.entity e USING (entity_id) JOIN usage.entity_name n USING (entity_id)
@@ -82,12 +83,10 @@ export async function keepDifferences(
     scopeIds: readonly number[];
     whole: boolean;
     isFolded: boolean;
-    meter: Meter;
   },
 ): Promise<KeptDifferences> {
   const { window, stamp, scopeIds, whole, isFolded } = given;
-  const { rows: staged } = stageOf(window.stride);
-  const { bucket } = recordsOf(window.stride);
+  const { staged, bucket } = tablesOf(window.stride);
   const { rows: ended } = await client.query<{ state: string }>(
     `UPDATE usage.reconciliation_difference d
      SET closed_at = now(), state = CASE
@@ -158,22 +157,15 @@ export async function bucketsOf(
   db: Database,
   { scopeIds, range, states }: Asked & { states: readonly Difference["state"][] },
 ): Promise<{ scopeId: number; bucketStart: number; differences: number }[]> {
-  const rows = await db
-    .selectFrom("reconciliation_difference")
-    .select(["scope_id", "bucket_start", sql<number>`count(*)`.as("differences")])
-    .where("state", "in", [...states])
-    .where(sql<boolean>`scope_id = any (${[...scopeIds]}::integer[])`)
-    .where("bucket_start", ">=", new Date(range.start))
-    .where("bucket_start", "<", new Date(range.end))
-    .groupBy(["scope_id", "bucket_start"])
-    .orderBy("scope_id")
-    .orderBy("bucket_start")
-    .execute();
-  return rows.map(({ scope_id, bucket_start, differences }) => ({
-    scopeId: scope_id,
-    bucketStart: bucket_start.getTime(),
-    differences,
-  }));
+  const { rows } = await sql<{ scopeId: number; bucketStart: number; differences: number }>`
+    select scope_id as "scopeId", (extract(epoch from bucket_start) * 1000)::bigint as "bucketStart",
+           count(*) as differences
+    from usage.reconciliation_difference
+    where state = any (${[...states]}::text[]) and scope_id = any (${[...scopeIds]}::integer[])
+      and bucket_start >= ${new Date(range.start)} and bucket_start < ${new Date(range.end)}
+    group by scope_id, bucket_start order by scope_id, bucket_start
+  `.execute(db);
+  return rows;
 }
 
 /** The number of unresolved differences, and the first `most` of them in order of dimension, workspace, time and id. */
@@ -188,27 +180,18 @@ export async function unresolvedDifferences(
   const counted = await sql<{ state: string; differences: number }>`
     select d.state, count(*) as differences ${unresolved} group by d.state
   `.execute(db);
-  const { rows: first } = await sql<
-    Omit<Difference, "bucketStart" | "meter"> & { bucket_start: Date; of_kind: string; tier: string }
-  >`
-    select d.scope_id as "scopeId", c.kind as of_kind, c.trace_tier as tier, d.measure, c.group_by as "groupBy", c.stride, w.external_id as "workspaceId",
-           d.external_id as "dimensionId", d.bucket_start, d.kind, d.state, d.stored_traces as "storedTraces",
-           d.export_traces as "exportTraces", d.export_says as "exportSays"
+  const { rows: first } = await sql<Difference>`
+    select d.scope_id as "scopeId", ${METER_OF_SCOPE} as meter, d.measure, c.group_by as "groupBy", c.stride,
+           w.external_id as "workspaceId", d.external_id as "dimensionId",
+           (extract(epoch from d.bucket_start) * 1000)::bigint as "bucketStart", d.kind, d.state,
+           d.stored_traces as "storedTraces", d.export_traces as "exportTraces", d.export_says as "exportSays"
     from (select * ${unresolved}) d
     join usage.scope c using (scope_id)
     join usage.entity w on w.entity_id = c.workspace_id
     order by array_position(${[...GROUPINGS]}::text[], c.group_by), w.external_id, d.bucket_start, d.external_id, d.measure
     limit ${most}
   `.execute(db);
-  return {
-    ...countStates(counted.rows),
-    first: first.map(({ bucket_start, of_kind, tier, ...row }) => ({
-      ...row,
-      // The caller asked for scopes of a meter that it knows.
-      meter: meterOf(of_kind, tier) as Meter,
-      bucketStart: bucket_start.getTime(),
-    })),
-  };
+  return { ...countStates(counted.rows), first };
 }
 
 /** How many differences have ended since an instant, by the state in which they did, whoever ended them. */
@@ -236,22 +219,19 @@ export async function storedStrides(
   },
 ): Promise<{ meter: Meter; stride: Stride; differences: number }[]> {
   const [from, to] = [new Date(asked.range.start), new Date(asked.range.end)];
-  const { rows } = await sql<{ of_kind: string; tier: string; stride: Stride; differences: number }>`
-    select c.kind as of_kind, c.trace_tier as tier, c.stride, sum((
+  const { rows } = await sql<{ meter: Meter; stride: Stride; differences: number }>`
+    select ${METER_OF_SCOPE} as meter, c.stride, sum((
              select count(*) from usage.reconciliation_difference d
              where d.scope_id = c.scope_id and d.closed_at is null and d.bucket_start >= ${from} and d.bucket_start < ${to}
            ))::integer as differences
     from usage.scope c join usage.entity w on w.entity_id = c.workspace_id
     where c.source_id = ${asked.sourceId} and c.group_by = any (${[...asked.groupings]}::text[])
-      and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
+      and ${METER_OF_SCOPE} is not null and w.external_id = any (${[...asked.workspaceIds]}::text[]) and exists (
         select from usage.coverage v
         where v.scope_id = c.scope_id and v.period_start < ${to} and v.period_end > ${from}
       )
-    group by c.kind, c.trace_tier, c.stride order by array_position(${[...STRIDES]}::text[], c.stride)
+    group by 1, 2
+    order by array_position(${[...METERS]}::text[], min(${METER_OF_SCOPE})), array_position(${[...STRIDES]}::text[], c.stride)
   `.execute(db);
-  return METERS.flatMap((meter) =>
-    rows
-      .filter(({ of_kind, tier }) => meterOf(of_kind, tier) === meter)
-      .map(({ stride, differences }) => ({ meter, stride, differences })),
-  );
+  return rows;
 }

@@ -8,6 +8,7 @@ import type { Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf } from "../../domain/usage/record.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
+import { recordTable } from "../load/load-statements.ts";
 
 /** An export on its way into the stage. */
 export interface StagedExport extends Requested {
@@ -42,24 +43,18 @@ export interface Stage {
 /** A key may come again under another number, so the content of buckets cannot be told without adding up: stage all of them. */
 export class TooManyKeys extends Error {}
 
-/** The table for rows of a stride. Its bucket has the type of the record table it is compared with. */
-export function stageOf(stride: Window["stride"]): { rows: string; bucketType: "timestamptz" | "date" } {
-  return stride === "hour"
-    ? { rows: "pg_temp.usage_export_hourly", bucketType: "timestamptz" }
-    : { rows: "pg_temp.usage_export_dated", bucketType: "date" };
-}
-
-/** The table with the stored records of a stride, and its bucket for an instant. */
-export function recordsOf(stride: Window["stride"]): {
-  records: string;
-  bucket: (instant: string) => string;
-} {
-  return stride === "hour"
-    ? { records: "usage.hourly_record", bucket: (instant) => `${instant}::timestamptz` }
-    : {
-        records: "usage.dated_record",
-        bucket: (instant) => `(${instant}::timestamptz AT TIME ZONE 'UTC')::date`,
-      };
+/** The table with the stored records of a stride and the one for rows of an export, whose buckets have the same type. */
+export function tablesOf(stride: Window["stride"]) {
+  const { name: records, bucketType } = recordTable(stride);
+  const isDate = bucketType === "date";
+  return {
+    records,
+    bucketType,
+    staged: isDate ? "pg_temp.usage_export_dated" : "pg_temp.usage_export_hourly",
+    bucket: (instant: string) =>
+      `${isDate ? `(${instant}::timestamptz AT TIME ZONE 'UTC')` : instant}::${bucketType}`,
+    instant: (bucket: string) => (isDate ? `${bucket}::timestamp AT TIME ZONE 'UTC'` : bucket),
+  };
 }
 
 /** Kept for the session and emptied at commit: a new table for each export would bloat the catalogue. */
@@ -93,7 +88,7 @@ const LARGE = 10_000;
  * back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
-  const { rows: table, bucketType } = stageOf(staged.window.stride);
+  const { staged: table, bucketType } = tablesOf(staged.window.stride);
   await client.query(
     CREATE_KEYS + temporary(table, `key integer, bucket_start ${bucketType}, traces bigint`),
   );
@@ -225,7 +220,7 @@ async function writeKeys(
   const dimension = dimensionOf(meter, groupBy);
   const scopeOf = (key: AnswerKey) => scopeIds[key.workspace] as number;
   if (few !== undefined) {
-    const { rows: table, bucketType } = stageOf(window.stride);
+    const { staged: table, bucketType } = tablesOf(window.stride);
     const bucket =
       bucketType === "date" ? "'1970-01-01'::date + (hour / 24)::integer" : "to_timestamp(hour * 3600)";
     const all = [...keys];

@@ -2,7 +2,7 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { ExportFlaw } from "../../domain/usage/export.ts";
 import type { Transaction } from "../db/database.ts";
-import { recordsOf, type Stage, stageOf } from "./export-stage.ts";
+import { type Stage, tablesOf } from "./export-stage.ts";
 
 interface Compared {
   readonly window: Window;
@@ -61,10 +61,7 @@ async function refuseCutRow(
 }
 
 function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage) {
-  const { rows, bucketType } = stageOf(stride);
-  const isDate = bucketType === "date";
-  const { records, bucket } = recordsOf(stride);
-  const instant = (column: string) => (isDate ? `${column}::timestamp AT TIME ZONE 'UTC'` : column);
+  const { records, staged, bucket, instant } = tablesOf(stride);
   const stored = `
     SELECT r.series_id, r.bucket_start, r.traces
     FROM usage.series s JOIN ${records} r USING (series_id)
@@ -73,7 +70,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
   // An id that is not stored has no series: its key number, negative, takes the series id's place.
   const exported = isFolded
     ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces
-       FROM ${rows} r
+       FROM ${staged} r
        JOIN (
          SELECT key, scope_id, series_id, min(key) OVER (PARTITION BY scope_id, external_id, measure) AS first_key
          FROM pg_temp.usage_export_keyed
@@ -81,7 +78,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
        WHERE k.scope_id = ANY ($1::integer[])
        GROUP BY 1, 2`
     : `SELECT coalesce(k.series_id, -k.key) AS series_id, r.bucket_start, r.traces
-       FROM ${rows} r JOIN pg_temp.usage_export_keyed k ON k.key = r.key
+       FROM ${staged} r JOIN pg_temp.usage_export_keyed k ON k.key = r.key
        WHERE k.scope_id = ANY ($1::integer[])`;
   const notFound = (from: string) => `NOT EXISTS (
     SELECT FROM pg_temp.usage_export_found f

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ProbeFigure, ProbeReadings, ProbeSender, WorkspaceReading } from "../../domain/proof/probe.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 
 export type ProbeVerdict = "matched" | "late" | "differs" | "inconclusive";
@@ -39,63 +38,70 @@ export async function enterProbe(
   db: Database,
   probe: { sourceId: number; project: string; sender: ProbeSender },
 ): Promise<number | undefined> {
-  const row = await db
-    .insertInto("probe")
-    .values({
-      source_id: probe.sourceId,
-      project: probe.project,
-      expected_user: probe.sender.user,
-      expected_key: probe.sender.key,
-      period_start: sql<Date>`date_trunc('day', now(), 'UTC')`,
-    })
-    .onConflict((conflict) =>
-      conflict.columns(["source_id"]).where("state", "in", ["sending", "waiting"]).doNothing(),
-    )
-    .returning("probe_id")
-    .executeTakeFirst();
-  return row?.probe_id;
+  const { sourceId, project, sender } = probe;
+  const { rows } = await sql<{ id: number }>`
+    insert into usage.probe (source_id, project, expected_user, expected_key, period_start)
+    values (${sourceId}, ${project}, ${sender.user}, ${sender.key}, date_trunc('day', now(), 'UTC'))
+    on conflict (source_id) where state in ('sending', 'waiting') do nothing
+    returning probe_id as id
+  `.execute(db);
+  return rows[0]?.id;
 }
 
 export async function openProbeOf(db: Database, sourceId: number): Promise<OpenProbe | undefined> {
-  const row = await db
-    .selectFrom("probe")
-    .selectAll()
-    .where("source_id", "=", sourceId)
-    .where("state", "in", ["sending", "waiting"])
-    .executeTakeFirst();
-  return (
-    row && {
-      probeId: row.probe_id,
-      state: row.state as OpenProbe["state"],
-      project: row.project,
-      projectId: row.project_id ?? undefined,
-      periodStart: row.period_start.getTime(),
-      baseline: row.baseline === null ? undefined : fromStored(row.baseline),
-      sender: { user: row.expected_user, key: row.expected_key },
-      expected: row.expected_traces,
-      startedAt: row.started_at.getTime(),
-      sentAt: row.sent_at?.getTime(),
-      waitUntil: row.wait_until?.getTime(),
-      settleForMs: row.settle_for_ms ?? 0,
-      lateAfterMs: row.late_after_ms ?? undefined,
-      timing: timingOf(row),
-    }
-  );
-}
-
-type TimingRow = Record<"first_billed_at" | "unbilled_at" | "billed_at", Date | null>;
-
-function timingOf(row: TimingRow): ProbeTiming {
+  const { rows } = await sql<OpenRow>`
+    select probe_id as "probeId", state, project, project_id as "projectId", period_start as "periodStart", baseline,
+           expected_user as user, expected_key as key, expected_traces as expected, started_at as "startedAt",
+           sent_at as "sentAt", wait_until as "waitUntil", coalesce(settle_for_ms, 0) as "settleForMs",
+           late_after_ms as "lateAfterMs", ${TIMING}
+    from usage.probe where source_id = ${sourceId} and state in ('sending', 'waiting')
+  `.execute(db);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { probeId, state, project, baseline, expected, settleForMs } = row;
   return {
-    firstBilledAt: row.first_billed_at?.getTime(),
-    unbilledAt: row.unbilled_at?.getTime(),
-    billedAt: row.billed_at?.getTime(),
+    ...{ probeId, state, project, expected, settleForMs },
+    projectId: row.projectId ?? undefined,
+    periodStart: row.periodStart.getTime(),
+    baseline: baseline === null ? undefined : fromStored(baseline),
+    sender: { user: row.user, key: row.key },
+    startedAt: row.startedAt.getTime(),
+    sentAt: row.sentAt?.getTime(),
+    waitUntil: row.waitUntil?.getTime(),
+    lateAfterMs: row.lateAfterMs ?? undefined,
+    timing: timingOf(row),
   };
 }
 
-function toTimingRow({ firstBilledAt, unbilledAt, billedAt }: ProbeTiming): TimingRow {
+const TIMING = sql`first_billed_at as "firstBilledAt", unbilled_at as "unbilledAt", billed_at as "billedAt"`;
+type TimingRow = Record<keyof ProbeTiming, Date | null>;
+
+interface OpenRow
+  extends Pick<OpenProbe, "probeId" | "state" | "project" | "expected" | "settleForMs">,
+    TimingRow {
+  readonly projectId: string | null;
+  readonly periodStart: Date;
+  readonly baseline: unknown;
+  readonly user: ProbeSender["user"];
+  readonly key: ProbeSender["key"];
+  readonly startedAt: Date;
+  readonly sentAt: Date | null;
+  readonly waitUntil: Date | null;
+  readonly lateAfterMs: number | null;
+}
+
+function timingOf(row: TimingRow): ProbeTiming {
+  return {
+    firstBilledAt: row.firstBilledAt?.getTime(),
+    unbilledAt: row.unbilledAt?.getTime(),
+    billedAt: row.billedAt?.getTime(),
+  };
+}
+
+/** What follows `set`. */
+function setTiming({ firstBilledAt, unbilledAt, billedAt }: ProbeTiming): RawBuilder<unknown> {
   const at = (instant: number | undefined) => (instant === undefined ? null : new Date(instant));
-  return { first_billed_at: at(firstBilledAt), unbilled_at: at(unbilledAt), billed_at: at(billedAt) };
+  return sql`first_billed_at = ${at(firstBilledAt)}, unbilled_at = ${at(unbilledAt)}, billed_at = ${at(billedAt)}`;
 }
 
 /** Readings are stored as an object by workspace. */
@@ -108,29 +114,22 @@ export async function sentByProbes(
   db: Database,
   slug: string,
 ): Promise<{ readonly at: number; readonly traces: number }[]> {
-  const rows = await db
-    .selectFrom("probe")
-    .innerJoin("source", "source.source_id", "probe.source_id")
-    .select(["started_at", "sent_at", "expected_traces"])
-    .where("slug", "=", slug)
-    .where("expected_traces", ">", 0)
-    .orderBy("probe_id")
-    .execute();
-  return rows.map((row) => ({
-    at: (row.sent_at ?? row.started_at).getTime(),
-    traces: row.expected_traces,
-  }));
+  const { rows } = await sql<{ at: Date; traces: number }>`
+    select coalesce(sent_at, started_at) as at, expected_traces as traces
+    from usage.probe join usage.source using (source_id)
+    where slug = ${slug} and expected_traces > 0 order by probe_id
+  `.execute(db);
+  return rows.map(({ at, traces }) => ({ at: at.getTime(), traces }));
 }
 
 export async function keepBaseline(
   db: Database,
   kept: { probeId: number; baseline: ProbeReadings; projectId: string | undefined },
 ): Promise<void> {
-  await db
-    .updateTable("probe")
-    .set({ baseline: JSON.stringify(Object.fromEntries(kept.baseline)), project_id: kept.projectId ?? null })
-    .where("probe_id", "=", kept.probeId)
-    .execute();
+  const baseline = JSON.stringify(Object.fromEntries(kept.baseline));
+  await sql`
+    update usage.probe set baseline = ${baseline}, project_id = ${kept.projectId ?? null} where probe_id = ${kept.probeId}
+  `.execute(db);
 }
 
 /** Counts traces before they are sent. */
@@ -138,12 +137,11 @@ export async function expectTraces(
   db: Database,
   expected: { probeId: number; traces: number },
 ): Promise<void> {
-  await db
-    .updateTable("probe")
-    .set({ expected_traces: sql<number>`expected_traces + ${expected.traces}` })
-    .where("probe_id", "=", expected.probeId)
-    .where("state", "=", "sending")
-    .execute();
+  const { probeId, traces } = expected;
+  await sql`
+    update usage.probe set expected_traces = expected_traces + ${traces}
+    where probe_id = ${probeId} and state = 'sending'
+  `.execute(db);
 }
 
 /** Marks a probe as sent. From now on any process may wait for its billing. */
@@ -151,19 +149,15 @@ export async function startWaiting(
   db: Database,
   waiting: { probeId: number; withinMs: number; settleForMs: number; lateAfterMs?: number | undefined },
 ): Promise<void> {
-  await db
-    .updateTable("probe")
-    .set({
-      state: "waiting",
-      // In milliseconds, as all that is compared with it.
-      sent_at: sql<Date>`date_trunc('milliseconds', clock_timestamp())`,
-      wait_until: sql<Date>`clock_timestamp() + make_interval(secs => ${waiting.withinMs / 1000})`,
-      settle_for_ms: waiting.settleForMs,
-      late_after_ms: waiting.lateAfterMs ?? null,
-    })
-    .where("probe_id", "=", waiting.probeId)
-    .where("state", "=", "sending")
-    .execute();
+  const { probeId, withinMs, settleForMs, lateAfterMs = null } = waiting;
+  await sql`
+    update usage.probe
+    set state = 'waiting', settle_for_ms = ${settleForMs}, late_after_ms = ${lateAfterMs},
+        -- In milliseconds, as all that is compared with it.
+        sent_at = date_trunc('milliseconds', clock_timestamp()),
+        wait_until = clock_timestamp() + make_interval(secs => ${withinMs / 1000})
+    where probe_id = ${probeId} and state = 'sending'
+  `.execute(db);
 }
 
 /** Keeps what was seen, so that another process goes on from it. */
@@ -171,12 +165,9 @@ export async function keepTiming(
   db: Database,
   { probeId, ...timing }: { probeId: number } & ProbeTiming,
 ): Promise<void> {
-  await db
-    .updateTable("probe")
-    .set(toTimingRow(timing))
-    .where("probe_id", "=", probeId)
-    .where("state", "=", "waiting")
-    .execute();
+  await sql`
+    update usage.probe set ${setTiming(timing)} where probe_id = ${probeId} and state = 'waiting'
+  `.execute(db);
 }
 
 export interface Conclusion extends ProbeTiming {
@@ -192,37 +183,27 @@ export interface Conclusion extends ProbeTiming {
 /** Gives a probe its verdict, once. Returns false if another process was first. */
 export async function concludeProbe(store: Store, end: Conclusion): Promise<boolean> {
   return store.transaction(async ({ db }) => {
-    const { numUpdatedRows } = await db
-      .updateTable("probe")
-      .set({
-        state: end.state,
-        workspace_id: end.workspaceId ?? null,
-        project_id: sql<string | null>`coalesce(${end.projectId ?? null}, project_id)`,
-        ...toTimingRow(end),
-        code: end.code ?? null,
-        message: end.message ?? null,
-        finished_at: sql<Date>`clock_timestamp()`,
-      })
-      .where("probe_id", "=", end.probeId)
-      .where("state", "in", ["sending", "waiting"])
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) return false;
-    if (end.figures.length > 0) {
-      await db
-        .insertInto("probe_figure")
-        .values(
-          end.figures.map((figure) => ({
-            probe_id: end.probeId,
-            group_by: figure.groupBy,
-            expected_id: figure.expectedId,
-            rises: JSON.stringify(figure.rises),
-            billed_traces: figure.billed,
-            others_added: figure.othersAdded,
-            others_removed: figure.othersRemoved,
-            difference: figure.difference,
-          })),
-        )
-        .execute();
+    const {
+      probeId,
+      state,
+      workspaceId = null,
+      projectId = null,
+      code = null,
+      message = null,
+      figures,
+    } = end;
+    const { numAffectedRows } = await sql`
+      update usage.probe
+      set state = ${state}, workspace_id = ${workspaceId}, project_id = coalesce(${projectId}, project_id),
+          ${setTiming(end)}, code = ${code}, message = ${message}, finished_at = clock_timestamp()
+      where probe_id = ${probeId} and state in ('sending', 'waiting')
+    `.execute(db);
+    if (numAffectedRows === 0n) return false;
+    for (const { groupBy, expectedId, rises, billed, othersAdded, othersRemoved, difference } of figures) {
+      await sql`
+        insert into usage.probe_figure (probe_id, group_by, expected_id, rises, billed_traces, others_added, others_removed, difference)
+        values (${probeId}, ${groupBy}, ${expectedId}, ${JSON.stringify(rises)}, ${billed}, ${othersAdded}, ${othersRemoved}, ${difference})
+      `.execute(db);
     }
     return true;
   });
@@ -233,41 +214,34 @@ export async function hasUnsettledProbe(
   db: Database,
   before: { sourceId: number; probeId: number; days: number },
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom("probe")
-    .select("probe_id")
-    .where("source_id", "=", before.sourceId)
-    .where("probe_id", "<", before.probeId)
-    .where("state", "in", ["differs", "inconclusive"])
-    .where("billed_at", "is", null)
-    .where("expected_traces", ">", 0)
-    .where("started_at", ">", sql<Date>`now() - make_interval(days => ${before.days})`)
-    .executeTakeFirst();
-  return row !== undefined;
+  const { rows } = await sql`
+    select from usage.probe
+    where source_id = ${before.sourceId} and probe_id < ${before.probeId} and state in ('differs', 'inconclusive')
+      and billed_at is null and expected_traces > 0 and started_at > now() - make_interval(days => ${before.days})
+    limit 1
+  `.execute(db);
+  return rows.length > 0;
 }
+
+type ConcludedRow = { readonly state: ProbeVerdict } & TimingRow &
+  Record<"workspaceId" | "projectId" | "code" | "message", string | null>;
 
 /** The verdict of a probe. */
 export async function conclusionOf(db: Database, probeId: number): Promise<Conclusion> {
-  const row = await db
-    .selectFrom("probe")
-    .select(["state", "workspace_id", "project_id", "code", "message"])
-    .select(["first_billed_at", "unbilled_at", "billed_at"])
-    .where("probe_id", "=", probeId)
-    .executeTakeFirstOrThrow();
-  const figures = await db
-    .selectFrom("probe_figure")
-    .select([sql<GroupBy>`group_by`.as("groupBy"), "billed_traces as billed", "difference"])
-    .select(["others_added as othersAdded", "others_removed as othersRemoved"])
-    .select(["expected_id as expectedId", sql<ProbeFigure["rises"]>`coalesce(rises, '[]')`.as("rises")])
-    .where("probe_id", "=", probeId)
-    .execute();
+  const { rows } = await sql<ConcludedRow>`
+    select state, workspace_id as "workspaceId", project_id as "projectId", code, message, ${TIMING}
+    from usage.probe where probe_id = ${probeId}
+  `.execute(db);
+  const { rows: figures } = await sql<ProbeFigure>`
+    select group_by as "groupBy", billed_traces as billed, difference, others_added as "othersAdded",
+           others_removed as "othersRemoved", expected_id as "expectedId", coalesce(rises, '[]') as rises
+    from usage.probe_figure where probe_id = ${probeId}
+  `.execute(db);
+  const row = rows[0] as ConcludedRow;
   return {
-    probeId,
-    state: row.state as ProbeVerdict,
-    figures,
-    workspaceId: row.workspace_id ?? undefined,
-    projectId: row.project_id ?? undefined,
-    ...timingOf(row),
+    ...{ probeId, state: row.state, figures, ...timingOf(row) },
+    workspaceId: row.workspaceId ?? undefined,
+    projectId: row.projectId ?? undefined,
     code: row.code ?? undefined,
     message: row.message ?? undefined,
   };

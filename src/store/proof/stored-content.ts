@@ -2,7 +2,7 @@ import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { ExportContent } from "../../domain/usage/export-content.ts";
 import type { Transaction } from "../db/database.ts";
-import { recordsOf } from "./export-stage.ts";
+import { tablesOf } from "./export-stage.ts";
 
 interface Asked {
   readonly window: Window;
@@ -24,9 +24,7 @@ export async function differingBuckets(
   { client }: Transaction,
   { window, scopeIds, compared, content, staged }: Asked,
 ): Promise<{ differing: Set<number>; equalRecords: number }> {
-  const { records, bucket } = recordsOf(window.stride);
-  const instant =
-    window.stride === "hour" ? "r.bucket_start" : "r.bucket_start::timestamp AT TIME ZONE 'UTC'";
+  const { records, bucket, instant } = tablesOf(window.stride);
   const { rows } = await client.query<{
     scope_id: number;
     seconds: number;
@@ -48,7 +46,7 @@ export async function differingBuckets(
        WHERE r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}
        GROUP BY k.scope_id, r.bucket_start
      )
-     SELECT scope_id, extract(epoch FROM ${instant})::bigint AS seconds, stored, records, traces::text AS traces,
+     SELECT scope_id, extract(epoch FROM ${instant("r.bucket_start")})::bigint AS seconds, stored, records, traces::text AS traces,
             coalesce(hash, 0)::text AS hash
      FROM content r`,
     [compared, new Date(window.start).toISOString(), new Date(window.end).toISOString()],

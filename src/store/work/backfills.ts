@@ -59,28 +59,22 @@ export async function createBackfill(store: Store, wanted: NewBackfill): Promise
       const same = await startedSince(db, { ...wanted, shownAt: wanted.shownAt });
       if (same !== undefined) return same;
     }
-    const { backfill_id } = await db
-      .insertInto("backfill")
-      .values({
-        source_id: sourceId,
-        meter,
-        stride,
-        groupings: [...groupings],
-        reprocess,
-        workspace_ids: [...workspaceIds],
-        period_start: new Date(range.start),
-        period_end: new Date(range.end),
-        // Not when the transaction began: it may have waited for the same one.
-        created_at: sql<Date>`clock_timestamp()`,
-        ...(tasks.length === 0 ? { state: "done", finished_at: sql<Date>`clock_timestamp()` } : {}),
-      })
-      .returning("backfill_id")
-      .executeTakeFirstOrThrow();
-    const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId: backfill_id });
-    await enterTasks(db, { sourceId, backfillId: backfill_id, runId, tasks });
-    const detail = `backfill ${backfill_id}: ${describeAsked(wanted)}`;
+    const isDone = tasks.length === 0;
+    // Not when the transaction began: it may have waited for the same one.
+    const now = sql`clock_timestamp()`;
+    const { rows } = await sql<{ backfillId: number }>`
+      insert into usage.backfill (source_id, meter, stride, groupings, reprocess, workspace_ids, period_start, period_end,
+                                  created_at, state, finished_at)
+      values (${sourceId}, ${meter}, ${stride}, ${[...groupings]}, ${reprocess}, ${[...workspaceIds]}, ${new Date(range.start)},
+              ${new Date(range.end)}, ${now}, ${isDone ? "done" : "running"}, ${isDone ? now : null})
+      returning backfill_id as "backfillId"
+    `.execute(db);
+    const { backfillId } = rows[0] as { backfillId: number };
+    const runId = await beginRun(db, { sourceId, kind: "backfill", backfillId });
+    await enterTasks(db, { sourceId, backfillId, runId, tasks });
+    const detail = `backfill ${backfillId}: ${describeAsked(wanted)}`;
     await recordAction(db, wanted.by, { sourceId, action: "backfill.start", detail });
-    return backfill_id;
+    return backfillId;
   });
 }
 
@@ -198,11 +192,9 @@ export async function finishBackfills(store: Store): Promise<number[]> {
     `.execute(db);
     // Read under the locks, by a statement of its own: it sees what was committed before them.
     const empty = await unfinishedWithoutWork(db, candidates);
-    await db
-      .updateTable("backfill")
-      .set({ state: "done", finished_at: sql<Date>`now()` })
-      .where("backfill_id", "in", [-1, ...empty])
-      .execute();
+    await sql`
+      update usage.backfill set state = 'done', finished_at = now() where backfill_id = any (${empty}::integer[])
+    `.execute(db);
     return empty;
   });
 }
@@ -233,12 +225,10 @@ export async function steerBackfill(
 ): Promise<Backfill> {
   const { backfillId, action, by } = order;
   await store.transaction(async ({ db }) => {
-    const row = await db
-      .selectFrom("backfill")
-      .select(["state", "source_id"])
-      .where("backfill_id", "=", backfillId)
-      .forUpdate()
-      .executeTakeFirst();
+    const { rows } = await sql<{ state: string; source_id: number }>`
+      select state, source_id from usage.backfill where backfill_id = ${backfillId} for update
+    `.execute(db);
+    const [row] = rows;
     if (row === undefined) return;
     if (row.state === "cancelled" || (row.state === "done" && action !== "retry")) {
       throw new UsageError({

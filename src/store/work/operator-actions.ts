@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { printableLine } from "../../printable.ts";
 import type { Database } from "../db/database.ts";
 
@@ -30,20 +31,14 @@ const MOST_CHARACTERS = 1000;
  * Returns the number of the action.
  */
 export async function recordAction(db: Database, by: Actor, action: NewAction): Promise<number> {
-  const { action_id } = await db
-    .insertInto("operator_action")
-    .values({
-      source_id: action.sourceId,
-      action: action.action,
-      outcome: action.outcome ?? "done",
-      role: by.role,
-      via: by.via,
-      actor: by.name === null ? null : oneLine(by.name),
-      detail: oneLine(action.detail),
-    })
-    .returning("action_id")
-    .executeTakeFirstOrThrow();
-  return action_id;
+  const { sourceId, action: name, outcome = "done", detail } = action;
+  const actor = by.name === null ? null : oneLine(by.name);
+  const { rows } = await sql<{ id: number }>`
+    insert into usage.operator_action (source_id, action, outcome, role, via, actor, detail)
+    values (${sourceId}, ${name}, ${outcome}, ${by.role}, ${by.via}, ${actor}, ${oneLine(detail)})
+    returning action_id as id
+  `.execute(db);
+  return rows[0]?.id as number;
 }
 
 /** Postgres counts characters, JavaScript halves of those outside of the first plane. NUL is no text of Postgres. */

@@ -20,12 +20,11 @@ export async function beginRun(
   db: Database,
   run: { sourceId: number; kind: RunKind; backfillId?: number },
 ): Promise<number> {
-  const { run_id } = await db
-    .insertInto("run")
-    .values({ source_id: run.sourceId, kind: run.kind, backfill_id: run.backfillId ?? null })
-    .returning("run_id")
-    .executeTakeFirstOrThrow();
-  return run_id;
+  const { rows } = await sql<{ id: number }>`
+    insert into usage.run (source_id, kind, backfill_id)
+    values (${run.sourceId}, ${run.kind}, ${run.backfillId ?? null}) returning run_id as id
+  `.execute(db);
+  return rows[0]?.id as number;
 }
 
 /** Without a reason of its own, the last request that failed is the reason. */
@@ -54,11 +53,9 @@ export async function noteTaskFailed(
   { runId, code, message }: { runId: number | undefined; code: string; message: string },
 ): Promise<void> {
   if (runId === undefined) return;
-  await db
-    .updateTable("run")
-    .set({ code, message, failed: sql<number>`failed + 1` })
-    .where("run_id", "=", runId)
-    .execute();
+  await sql`
+    update usage.run set code = ${code}, message = ${message}, failed = failed + 1 where run_id = ${runId}
+  `.execute(db);
 }
 
 /** Removes runs that began so many days ago. */
@@ -66,9 +63,7 @@ export async function pruneRuns(
   db: Database,
   { sourceId, keepDays }: { sourceId: number; keepDays: number },
 ): Promise<void> {
-  await db
-    .deleteFrom("run")
-    .where("source_id", "=", sourceId)
-    .where("started_at", "<", sql<Date>`now() - make_interval(days => ${keepDays})`)
-    .execute();
+  await sql`
+    delete from usage.run where source_id = ${sourceId} and started_at < now() - make_interval(days => ${keepDays})
+  `.execute(db);
 }

@@ -1,9 +1,8 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { type Meter, meterOf } from "../../domain/usage/meter.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 
@@ -114,6 +113,19 @@ function sharedMeter(found: readonly string[][] | null): Meter | undefined {
   return found.length === 1 ? meterOf(kind, tier) : undefined;
 }
 
+interface ClaimedRow
+  extends Omit<ClaimedTask, "backfillId" | "runId" | "meter" | "window" | "members" | "enteredAt"> {
+  readonly backfillId: number | null;
+  readonly runId: number | null;
+  readonly stride: Stride;
+  readonly start: Date;
+  readonly end: Date;
+  readonly enteredAt: Date;
+  readonly scopeIds: readonly number[];
+  readonly workspaceIds: readonly string[];
+  readonly meters: string[][] | null;
+}
+
 /**
  * Takes a task for a worker. Undefined if the queue message is stale: the task is done, requeued or cancelled, or a newer
  * release's.
@@ -122,42 +134,41 @@ export async function claimTask(
   db: Database,
   claim: { taskId: number; generation: number },
 ): Promise<ClaimedTask | undefined> {
-  const row = await db
-    .updateTable("fetch_task")
-    .set({
-      open_claims: sql<number>`open_claims + 1`,
-      leased_until: sql<Date>`now() + ${LEASE}`,
-    })
-    .where("task_id", "=", claim.taskId)
-    .where("generation", "=", claim.generation)
-    .where("state", "=", "queued")
-    .returningAll()
-    .returning([METERS_OF_SCOPES.as("meters"), IS_LOADED.as("is_loaded"), IS_REPAIR.as("is_repair")])
-    .executeTakeFirst();
+  const { rows } = await sql<ClaimedRow>`
+    update usage.fetch_task set open_claims = open_claims + 1, leased_until = now() + ${LEASE}
+    where task_id = ${claim.taskId} and generation = ${claim.generation} and state = 'queued'
+    returning task_id as "taskId", source_id as "sourceId", backfill_id as "backfillId", run_id as "runId", generation,
+              open_claims as "openClaims", group_by as "groupBy", stride, period_start as start, period_end as "end",
+              created_at as "enteredAt", scope_ids as "scopeIds", workspace_ids as "workspaceIds",
+              ${METERS_OF_SCOPES} as meters, ${IS_LOADED} as "isLoaded", ${IS_REPAIR} as "isRepair"
+  `.execute(db);
+  const [row] = rows;
   const meter = row && sharedMeter(row.meters);
   if (row === undefined) return undefined;
   if (meter === undefined) {
-    await handBackTask(db, row.task_id);
+    await handBackTask(db, row.taskId);
     return undefined;
   }
-  const { period_start: start, period_end: end } = row;
+  const {
+    backfillId,
+    runId,
+    stride,
+    start,
+    end,
+    enteredAt,
+    scopeIds,
+    workspaceIds,
+    meters: _,
+    ...rest
+  } = row;
   return {
-    taskId: row.task_id,
-    sourceId: row.source_id,
-    backfillId: row.backfill_id ?? undefined,
-    runId: row.run_id ?? undefined,
+    ...rest,
+    backfillId: backfillId ?? undefined,
+    runId: runId ?? undefined,
     meter,
-    groupBy: row.group_by as GroupBy,
-    window: { stride: row.stride as Stride, start: start.getTime(), end: end.getTime() },
-    members: row.workspace_ids.map((workspaceId, i) => ({
-      workspaceId,
-      scopeId: row.scope_ids[i] as number,
-    })),
-    generation: row.generation,
-    openClaims: row.open_claims,
-    enteredAt: row.created_at.getTime(),
-    isLoaded: row.is_loaded,
-    isRepair: row.is_repair,
+    window: { stride, start: start.getTime(), end: end.getTime() },
+    members: workspaceIds.map((workspaceId, i) => ({ workspaceId, scopeId: scopeIds[i] as number })),
+    enteredAt: enteredAt.getTime(),
   };
 }
 
@@ -179,34 +190,20 @@ export interface TaskEnd {
 
 /** Ends a task. A task of the routine is removed; a task of a backfill stays as done or failed, with its reason. */
 export async function endTask(db: Database, end: TaskEnd): Promise<void> {
-  await endingOf(db, end).execute();
+  await endingOf(end).execute(db);
 }
 
 /**
  * The statement that ends a task, so that another one can carry it. It compares the row itself, never an answer about it: where a
  * requeue holds the row, Postgres waits and compares again, and a task that has another generation by then goes on.
  */
-export function endingOf(db: Pick<Database, "deleteFrom" | "updateTable">, end: TaskEnd) {
-  const { taskId, generation, backfillId } = end.task;
-  if (backfillId === undefined) {
-    return db
-      .deleteFrom("fetch_task")
-      .where("task_id", "=", taskId)
-      .where("generation", "=", generation)
-      .where("state", "=", "queued");
-  }
-  return db
-    .updateTable("fetch_task")
-    .set({
-      state: end.state,
-      code: end.code ?? null,
-      message: end.message ?? null,
-      leased_until: null,
-      finished_at: sql<Date>`now()`,
-    })
-    .where("task_id", "=", taskId)
-    .where("generation", "=", generation)
-    .where("state", "=", "queued");
+export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<unknown> {
+  const itself = sql`task_id = ${task.taskId} and generation = ${task.generation} and state = 'queued'`;
+  if (task.backfillId === undefined) return sql`delete from usage.fetch_task where ${itself}`;
+  return sql`
+    update usage.fetch_task
+    set state = ${state}, code = ${code ?? null}, message = ${message ?? null}, leased_until = null, finished_at = now()
+    where ${itself}`;
 }
 
 /** Puts tasks back to waiting, to be enqueued again under a new generation. */

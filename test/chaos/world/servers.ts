@@ -252,7 +252,7 @@ let redis: Promise<string> | undefined;
 function redisProgram(): Promise<string> {
   redis ??= (async () => {
     const env = { PATH: process.env.PATH ?? "" };
-    const service = await startLocalRedis({ dataDir: undefined, say: () => {}, env });
+    const service = await startLocalRedis({ say: () => {}, env });
     await service?.close();
     const found = spawnSync("/bin/sh", ["-c", "command -v redis-server || command -v valkey-server"], {
       encoding: "utf8",

@@ -81,9 +81,9 @@ test("a named Redis is used as it is and keeps running; a wrong password is repo
 
 test("a kept server starts again on its port, or on another if that is taken", async () => {
   const dataDir = folder();
-  const first = await started(startLocalRedis({ ...input, dataDir }));
+  const first = await started(startLocalPostgres({ ...input, dataDir }));
   await first.close();
-  const second = await started(startLocalRedis({ ...input, dataDir }));
+  const second = await started(startLocalPostgres({ ...input, dataDir }));
   expect(second.url).toBe(first.url);
   await second.close();
 
@@ -92,7 +92,7 @@ test("a kept server starts again on its port, or on another if that is taken", a
     stranger.listen(Number(new URL(first.url).port), "127.0.0.1", listening),
   );
   onTestFinished(() => void stranger.close());
-  const third = await started(startLocalRedis({ ...input, dataDir }));
+  const third = await started(startLocalPostgres({ ...input, dataDir }));
   expect(Number(new URL(third.url).port)).not.toBe((stranger.address() as AddressInfo).port);
 });
 

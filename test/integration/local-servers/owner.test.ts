@@ -10,10 +10,10 @@ import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UsageError } from "../../../src/errors.ts";
 import { startLocalPostgres } from "../../../src/local/servers/local-postgres.ts";
-import { resolvePostgres, resolveRedis } from "../../../src/local/servers/resolve.ts";
+import { resolvePostgres } from "../../../src/local/servers/resolve.ts";
 import { poll } from "../../support/poll.ts";
 
-// A server ends with its owner, however the owner ends, and its kept data stays for the next owner.
+// A server ends with its owner, however the owner ends. Kept data of Postgres stays for the next owner.
 
 const OWNER = join(import.meta.dirname, "../../support/services-owner.ts");
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
@@ -62,64 +62,47 @@ test("the next start after SIGKILL of the owner finds the written data", async (
   await write(owned);
   owned.process.kill("SIGKILL");
   // At once: the servers may still be stopping.
-  const [postgres, redis] = await Promise.all([resolvePostgres(kept()), resolveRedis(kept())]);
-  expect(await read({ postgres: postgres.url, redis: redis.url })).toEqual({
-    rows: [{ n: 42 }],
-    value: "42",
-  });
-  await Promise.all([postgres.close(), redis.close()]);
+  const postgres = await resolvePostgres(kept());
+  expect(await read(postgres.url)).toEqual([{ n: 42 }]);
+  await postgres.close();
 });
 
-test("the next start recovers after SIGKILL of everything, including the servers", async () => {
+test("the next start recovers after SIGKILL of everything, including the server", async () => {
   const owned = await owner(folder);
   await write(owned);
-  const pids = serverPids();
-  for (const pid of [owned.process.pid as number, ...pids.map(parentOf), ...pids])
-    process.kill(pid, "SIGKILL");
+  const pid = serverPid();
+  for (const one of [owned.process.pid as number, parentOf(pid), pid]) process.kill(one, "SIGKILL");
   const postgres = await resolvePostgres(kept());
-  const redis = await resolveRedis(kept());
-  expect(await read({ postgres: postgres.url, redis: redis.url })).toEqual({
-    rows: [{ n: 42 }],
-    value: "42",
-  });
-  await Promise.all([postgres.close(), redis.close()]);
+  expect(await read(postgres.url)).toEqual([{ n: 42 }]);
+  await postgres.close();
 });
 
 test.runIf(process.platform === "linux")(
-  "servers whose watchdogs were killed too are stopped by the next start",
+  "a server whose watchdog was killed too is stopped by the next start",
   async () => {
     const owned = await owner(folder);
     await write(owned);
-    for (const pid of [owned.process.pid as number, ...serverPids().map(parentOf)])
-      process.kill(pid, "SIGKILL");
+    for (const pid of [owned.process.pid as number, parentOf(serverPid())]) process.kill(pid, "SIGKILL");
     const said: string[] = [];
     const say = (line: string) => void said.push(line);
-    const [postgres, redis] = await Promise.all([
-      resolvePostgres({ ...kept(), say }),
-      resolveRedis({ ...kept(), say }),
-    ]);
-    expect(said.join("\n")).toMatch(/Waiting for the (Postgres|Redis) of an earlier run/);
-    expect(await read({ postgres: postgres.url, redis: redis.url })).toEqual({
-      rows: [{ n: 42 }],
-      value: "42",
-    });
-    await Promise.all([postgres.close(), redis.close()]);
+    const postgres = await resolvePostgres({ ...kept(), say });
+    expect(said.join("\n")).toMatch(/Waiting for the Postgres of an earlier run/);
+    expect(await read(postgres.url)).toEqual([{ n: 42 }]);
+    await postgres.close();
   },
 );
 
 test("a second owner of a data directory gets the process id of the first, which keeps running", async () => {
   const owned = await owner(folder);
-  for (const second of [resolvePostgres(kept()), resolveRedis(kept())]) {
-    const error = await second.catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(UsageError);
-    expect(error).toMatchObject({
-      code: "data_directory_in_use",
-      message: expect.stringContaining(`in use by process ${owned.process.pid}`),
-      next: expect.stringContaining(`kill ${owned.process.pid}`),
-    });
-  }
+  const error = await resolvePostgres(kept()).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(UsageError);
+  expect(error).toMatchObject({
+    code: "data_directory_in_use",
+    message: expect.stringContaining(`in use by process ${owned.process.pid}`),
+    next: expect.stringContaining(`kill ${owned.process.pid}`),
+  });
   await write(owned);
-  expect(await read(owned)).toEqual({ rows: [{ n: 42 }], value: "42" });
+  expect(await read(owned.postgres)).toEqual([{ n: 42 }]);
 });
 
 test("of two owners that start at once on a new directory, one gets it", async () => {
@@ -176,14 +159,10 @@ async function owner(dataDir?: string): Promise<Owned> {
 
 async function write(owned: Owned): Promise<void> {
   await inPostgres(owned.postgres, "CREATE TABLE answer AS SELECT 42 AS n");
-  await inRedis(owned.redis, (redis) => redis.set("answer", "42"));
 }
 
-async function read(at: { postgres: string; redis: string }) {
-  return {
-    rows: await inPostgres(at.postgres, "SELECT n FROM answer"),
-    value: await inRedis(at.redis, (redis) => redis.get("answer")),
-  };
+function read(url: string): Promise<unknown[]> {
+  return inPostgres(url, "SELECT n FROM answer");
 }
 
 async function inPostgres(url: string, text: string): Promise<unknown[]> {
@@ -217,10 +196,8 @@ function refuses(port: number): Promise<boolean> {
   });
 }
 
-function serverPids(): number[] {
-  return ["postgres/data/postmaster.pid", "redis/redis.pid"].map((file) =>
-    Number.parseInt(readFileSync(join(folder, file), "utf8"), 10),
-  );
+function serverPid(): number {
+  return Number.parseInt(readFileSync(join(folder, "postgres/data/postmaster.pid"), "utf8"), 10);
 }
 
 function parentOf(pid: number): number {

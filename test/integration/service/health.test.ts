@@ -1,4 +1,5 @@
 import { RateLimitError } from "bullmq";
+import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
@@ -91,7 +92,7 @@ test.each(["Postgres", "Redis"])(
   async (silent) => {
     const { toPostgres, toRedis, store, queues, ready } = await setup();
     const metrics = createMetrics(store.db, queues.count, async () => {
-      await store.db.selectFrom("source").selectAll().execute();
+      await sql`select * from usage.source`.execute(store.db);
       return [];
     });
     (silent === "Redis" ? toRedis : toPostgres).freeze({ newOnes: true });
@@ -225,23 +226,14 @@ test("a job that comes every few seconds is logged at level info only where it d
     ["prune", { keepDays: 1 }],
   ] as const)
     await handle({ name, id: "1", data } as never);
-  const source = { slug: "default", base_url: "https://x.example", data_start: "2026-01-05" };
-  await store.db
-    .insertInto("source")
-    .values({ ...source, hourly_hours: 24, configuration_digest: "" })
-    .execute();
-  const backfill = {
-    source_id: 1,
-    stride: "day",
-    groupings: ["workspace"],
-    reprocess: "missing",
-    workspace_ids: ["w"],
-  };
-  const period = { period_start: new Date("2026-03-01"), period_end: new Date("2026-03-02") };
-  await store.db
-    .insertInto("backfill")
-    .values({ ...backfill, ...period } as never)
-    .execute();
+  await sql`
+    insert into usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
+    values ('default', 'https://x.example', '2026-01-05', 24, '')
+  `.execute(store.db);
+  await sql`
+    insert into usage.backfill (source_id, stride, groupings, reprocess, workspace_ids, period_start, period_end)
+    values (1, 'day', '{workspace}', 'missing', '{w}', '2026-03-01Z', '2026-03-02Z')
+  `.execute(store.db);
   await handle({ name: "requeue", id: "1", data: {} } as never);
   expect(logged).toMatchObject([
     { level: "debug", fed: 0 },

@@ -103,7 +103,7 @@ class Loads {
 
   /** Whether coverage was written anew, and not only who read it last. */
   replacesCoverage(): boolean {
-    return this.statements.some((text) => /insert into "?(usage"?\."?)?coverage/i.test(text));
+    return this.statements.some((text) => /insert into usage\.coverage/i.test(text));
   }
 
   compares(): boolean {

@@ -13,7 +13,7 @@ const SILENT = { code: "postgres_silent", retryable: true };
 
 async function setup({ limits = QUICK, maxConnections = 3 } = {}) {
   const { store: direct, url } = await setupMigrated();
-  await direct.db.schema.createTable("seen").addColumn("n", "integer").execute();
+  await sql`create table usage.seen (n integer)`.execute(direct.db);
   const proxy = await startTcpProxy(url);
   const closed: number[] = [];
   const store = openStore({

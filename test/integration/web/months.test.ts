@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { DateTime } from "luxon";
 import { beforeEach, expect, test } from "vitest";
 import { monthAt, monthTitle } from "../../../src/domain/months/month.ts";
@@ -91,10 +92,10 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   await bench.reconcile({ range: month });
   // A look waits for no load, and no load waits for it: a close would wait here.
   const ready = await bench.store.transaction(async ({ db }) => {
-    const scopes = await db.selectFrom("scope").select("scope_id").execute();
+    const { rows: scopes } = await sql<{ id: number }>`select scope_id as id from usage.scope`.execute(db);
     await lockScopes(
       db,
-      scopes.map((scope) => scope.scope_id),
+      scopes.map(({ id }) => id),
     );
     return pages.get(path);
   });

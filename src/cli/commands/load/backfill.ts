@@ -6,7 +6,7 @@ import { planBackfill, previewedOpen } from "../../../pipeline/backfill/plan-bac
 import { overlapNotes } from "../../../pipeline/backfill/start-backfill.ts";
 import { endsInFuture, refuseOutside, workspacesOf } from "../../../pipeline/backfill/wish.ts";
 import { learnAsked } from "../../../pipeline/source/learn-meters.ts";
-import type { OpenSource } from "../../../pipeline/source/source.ts";
+import { type OpenSource, startOf } from "../../../pipeline/source/source.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import {
@@ -102,7 +102,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
         `The server of source ${slug} is not known to count ${METER_NAME[meter]}, so nothing of that is loaded: ${uncounted}`,
       );
     }
-    refuseOutside({ dataStart: source.meters.get(meter) ?? source.dataStart }, range, now);
+    refuseOutside({ dataStart: startOf(source, meter) }, range, now);
     const known = previewedOpen(source);
     const workspaceIds = workspacesOf(options.workspace, known.workspaceIds);
     const planned = await planBackfill({ ...known, workspaceIds }, wish, now);

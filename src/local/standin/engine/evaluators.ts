@@ -1,6 +1,6 @@
 import { DAY } from "./course.ts";
-import { type Changed, hourOf } from "./ledger.ts";
-import { type Evaluator, type EvaluatorRule, evaluatorRuleOf, type Organisation } from "./organisation.ts";
+import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
+import { type Evaluator, type EvaluatorRule, evaluatorRuleOf } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /** Both are documented. */
@@ -23,14 +23,6 @@ export interface EvaluatorDay extends EvaluatorAmounts {
   readonly day: number;
 }
 
-interface EvaluatorRange {
-  /** Default: all. */
-  readonly workspaceId?: string | undefined;
-  /** Epoch ms; a row counts where its day begins. */
-  readonly start: number;
-  readonly end: number;
-}
-
 interface EvaluatorChange {
   readonly ruleId: string;
   /** Any instant of the day, epoch ms. */
@@ -40,39 +32,24 @@ interface EvaluatorChange {
   readonly delta: number;
 }
 
-interface EvaluatorLedgerOptions {
-  readonly seed: number;
-  readonly organisation: Pick<Organisation, "evaluators">;
-  /** Epoch ms, the start of a UTC day; no spend before it. */
-  readonly start: number;
-  readonly now: () => number;
-}
-
 /**
  * What evaluators spent, by rule and day. A day under way shows the part that has passed (our guess), and a deleted workspace
  * keeps what it had at its deletion.
  */
-export class EvaluatorLedger {
-  readonly start: number;
-  readonly #seed: number;
-  readonly #organisation: EvaluatorLedgerOptions["organisation"];
-  readonly #now: () => number;
+export class EvaluatorLedger extends LedgerBase<"evaluators"> {
   /** What was added to the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
 
-  constructor({ seed, organisation, start, now }: EvaluatorLedgerOptions) {
-    this.start = start;
-    this.#seed = seed + 49_979_687;
-    this.#organisation = organisation;
-    this.#now = now;
+  constructor(options: LedgerOptions<"evaluators">) {
+    super(options, 49_979_687);
   }
 
   /** Rows with an amount, in the organisation's order of rules, then by day. */
-  days({ workspaceId, start, end }: EvaluatorRange): EvaluatorDay[] {
-    const now = this.#now();
+  days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
+    const now = this.now();
     const rows: EvaluatorDay[] = [];
     const first = Math.ceil(Math.max(start, this.start) / DAY) * DAY;
-    for (const evaluator of this.#organisation.evaluators) {
+    for (const evaluator of this.organisation.evaluators) {
       if (workspaceId !== undefined && evaluator.workspace.id !== workspaceId) continue;
       for (const rule of evaluator.rules) {
         for (let day = first; day < Math.min(end, now); day += DAY) {
@@ -91,11 +68,11 @@ export class EvaluatorLedger {
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
     const day = Math.floor(hourOf(this, at, delta) / DAY) * DAY;
-    const rule = evaluatorRuleOf(this.#organisation, ruleId);
-    const evaluator = this.#organisation.evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
+    const rule = evaluatorRuleOf(this.organisation, ruleId);
+    const evaluator = this.organisation.evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
     const before = this.#shown(evaluator, rule, day)[measure];
     const added = { ...(this.#added.get(rowId(rule, day)) ?? NONE) };
-    const least = -seeded(this.#seed, evaluator, rule, day)[measure];
+    const least = -seeded(this.seed, evaluator, rule, day)[measure];
     const isAlwaysZero = measure === "spend_usd" && evaluator.type === "code";
     if (!isAlwaysZero) added[measure] = Math.max(least, added[measure] + delta);
     this.#added.set(rowId(rule, day), added);
@@ -103,9 +80,9 @@ export class EvaluatorLedger {
   }
 
   #shown(evaluator: Evaluator, rule: EvaluatorRule, day: number): Readonly<EvaluatorAmounts> {
-    const until = Math.min(this.#now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+    const until = Math.min(this.now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
     if (rule.dropped || rule.project?.dropped || day >= until) return NONE;
-    const whole = seeded(this.#seed, evaluator, rule, day);
+    const whole = seeded(this.seed, evaluator, rule, day);
     const added = this.#added.get(rowId(rule, day)) ?? NONE;
     const passed = Math.min(1, (until - day) / DAY);
     return {

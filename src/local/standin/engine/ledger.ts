@@ -28,12 +28,36 @@ export interface Changed {
   readonly after: number;
 }
 
-interface LedgerOptions {
+export interface LedgerOptions<T extends keyof Organisation> {
   readonly seed: number;
-  readonly organisation: Pick<Organisation, "streams">;
+  readonly organisation: Pick<Organisation, T>;
   /** Epoch ms, the start of a UTC day; no usage before it. */
   readonly start: number;
   readonly now: () => number;
+}
+
+/** What is asked of a ledger that names workspaces. */
+export interface LedgerRange {
+  /** Default: all. */
+  readonly workspaceId?: string | undefined;
+  /** Epoch ms; a row counts where it begins (our guess), so ranges that adjoin count nothing twice. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What all ledgers have in common. Each has a seed of its own, so that its history is the same with the others and without. */
+export class LedgerBase<T extends keyof Organisation> {
+  readonly start: number;
+  protected readonly seed: number;
+  protected readonly organisation: Pick<Organisation, T>;
+  protected readonly now: () => number;
+
+  constructor({ seed, organisation, start, now }: LedgerOptions<T>, seedOffset = 0) {
+    this.start = start;
+    this.seed = seed + seedOffset;
+    this.organisation = organisation;
+    this.now = now;
+  }
 }
 
 /** The hour (epoch ms) of an instant whose row may be changed by this amount. One before the ledger's start throws. */
@@ -45,17 +69,7 @@ export function hourOf({ start }: { readonly start: number }, at: number, amount
 }
 
 /** What the ledgers of traces and of deployments have in common. */
-class HourlyLedger {
-  readonly start: number;
-  protected readonly organisation: LedgerOptions["organisation"];
-  protected readonly now: () => number;
-
-  constructor({ start, organisation, now }: LedgerOptions) {
-    this.start = start;
-    this.organisation = organisation;
-    this.now = now;
-  }
-
+class HourlyLedger extends LedgerBase<"streams"> {
   /** One row, now. */
   protected rowOf(rows: Rows, cell: Cell): number {
     const stream = findStream(this.organisation, cell);
@@ -70,7 +84,7 @@ export class Ledger extends HourlyLedger {
   /** Changes that show from an instant on. */
   #pending: { readonly change: () => void; readonly from: number }[] = [];
 
-  constructor(options: LedgerOptions) {
+  constructor(options: LedgerOptions<"streams">) {
     super(options);
     const course = new Course(options.seed, options.start);
     const longlived = new LonglivedCourse(options.seed, course, options.now);
@@ -154,7 +168,7 @@ export class Ledger extends HourlyLedger {
 export class DeploymentLedger extends HourlyLedger {
   readonly #rows: Readonly<Record<DeploymentMeasure, Rows>>;
 
-  constructor(options: LedgerOptions) {
+  constructor(options: LedgerOptions<"streams">) {
     super(options);
     const { seed, start } = options;
     const course = new Course(seed + 15_485_863, start);

@@ -1,6 +1,6 @@
 import { HOUR } from "./course.ts";
-import { type Changed, hourOf } from "./ledger.ts";
-import { type Organisation, type Sandbox, sandboxOf } from "./organisation.ts";
+import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
+import { type Sandbox, sandboxOf } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
@@ -23,14 +23,6 @@ export interface SandboxHour extends SandboxSum {
   readonly hour: number;
 }
 
-interface SandboxRange {
-  /** Default: all. */
-  readonly workspaceId?: string | undefined;
-  /** Epoch ms; a row counts where its hour begins (our guess), so ranges that adjoin count nothing twice. */
-  readonly start: number;
-  readonly end: number;
-}
-
 interface SandboxChange {
   readonly resourceId: string;
   /** Any instant of the hour, epoch ms. */
@@ -40,39 +32,24 @@ interface SandboxChange {
   readonly delta: number;
 }
 
-interface SandboxLedgerOptions {
-  readonly seed: number;
-  readonly organisation: Pick<Organisation, "sandboxes">;
-  /** Epoch ms, the start of an hour; no usage before it. */
-  readonly start: number;
-  readonly now: () => number;
-}
-
 /**
  * What sandboxes and snapshots used, by resource and hour. An hour shows once it has begun, with its whole amount (our
  * guess), and in a deleted workspace up to its deletion.
  */
-export class SandboxLedger {
-  readonly start: number;
+export class SandboxLedger extends LedgerBase<"sandboxes"> {
   /** Make the platform contradict itself: added to sums of a range that holds `at`, and to no hour. */
   readonly contradictions: SandboxChange[] = [];
-  readonly #seed: number;
-  readonly #organisation: SandboxLedgerOptions["organisation"];
-  readonly #now: () => number;
   /** Rows that were changed, by resource and hour. */
   readonly #changed = new Map<string, Units>();
 
-  constructor({ seed, organisation, start, now }: SandboxLedgerOptions) {
-    this.start = start;
-    this.#seed = seed + 32_452_843;
-    this.#organisation = organisation;
-    this.#now = now;
+  constructor(options: LedgerOptions<"sandboxes">) {
+    super(options, 32_452_843);
   }
 
   /** Rows with an amount, by time, then in the organisation's order. */
-  hours({ workspaceId, start, end }: SandboxRange): SandboxHour[] {
+  hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const asked = this.#asked(workspaceId);
-    const now = this.#now();
+    const now = this.now();
     const rows: SandboxHour[] = [];
     const first = Math.ceil(Math.max(start, this.start) / HOUR) * HOUR;
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
@@ -85,7 +62,7 @@ export class SandboxLedger {
   }
 
   /** One sum for each resource with an amount, in the organisation's order; with the contradictions. */
-  sums(range: SandboxRange): SandboxSum[] {
+  sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
     for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...named(one), lcu: 0, lsu: 0 });
@@ -108,7 +85,7 @@ export class SandboxLedger {
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
     const hour = hourOf(this, at, delta);
-    const sandbox = sandboxOf(this.#organisation, resourceId);
+    const sandbox = sandboxOf(this.organisation, resourceId);
     const before = this.#shown(sandbox, hour)[measure];
     const units = { ...this.#of(sandbox, hour) };
     const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
@@ -118,18 +95,18 @@ export class SandboxLedger {
   }
 
   #asked(workspaceId: string | undefined): Sandbox[] {
-    return this.#organisation.sandboxes.filter(
+    return this.organisation.sandboxes.filter(
       ({ workspace, dropped }) => !dropped && (workspaceId === undefined || workspace.id === workspaceId),
     );
   }
 
-  #shown(sandbox: Sandbox, hour: number, now = this.#now()): Readonly<Units> {
+  #shown(sandbox: Sandbox, hour: number, now = this.now()): Readonly<Units> {
     const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
     return sandbox.dropped || hour >= until ? NONE : this.#of(sandbox, hour);
   }
 
   #of(sandbox: Sandbox, hour: number): Readonly<Units> {
-    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#seed, sandbox, hour);
+    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.seed, sandbox, hour);
   }
 }
 

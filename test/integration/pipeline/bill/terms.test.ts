@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
 import { monthAt } from "../../../../src/domain/months/month.ts";
@@ -229,10 +230,10 @@ test("a billing period closes once all of its days are final and reconciled, and
     .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
   // A close waits for the loads of the source, and loads for it: its check and its totals see the same records.
   const { closing } = await bench.store.transaction(async ({ db }) => {
-    const scopes = await db.selectFrom("scope").select("scope_id").execute();
+    const { rows: scopes } = await sql<{ id: number }>`select scope_id as id from usage.scope`.execute(db);
     await lockScopes(
       db,
-      scopes.map((scope) => scope.scope_id),
+      scopes.map(({ id }) => id),
     );
     let isOver = false;
     const closing = close(end - DAY_MS).finally(() => {

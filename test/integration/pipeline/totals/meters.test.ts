@@ -137,7 +137,7 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
       { meter: "deployments" },
     ]);
     expect(describeOtherUsage(known)).toMatch(
-      /^long-lived traces: checked too; daily figures: 228 final, 0 reconciled; 1 DIFFERENT\. deployment usage: /,
+      /^Long-lived traces: checked too; daily figures: 228 final, 0 reconciled; 1 DIFFERENT\. Deployment usage: /,
     );
     expect(others.find(({ meter }) => meter === "longlived")?.daysDisproved).toBe(7);
   }
