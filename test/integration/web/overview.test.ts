@@ -15,7 +15,7 @@ test("the overview says what is trusted, and what to do now with the command for
   );
   await bench.sync();
   const loaded = await pages.get("/");
-  expect(loaded.text).toMatch(/Final until \S+, nothing of it is proved yet/);
+  expect(loaded.text).toMatch(/Final until \S+, the first day, \S+, is not proved yet/);
   await bench.reconcile();
   const proved = /Final and proved until \d{4}-\d\d-\d\d/;
   expect((await pages.get("/")).text).toMatch(proved);

@@ -210,7 +210,7 @@ function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
   }
   const proved =
     provedUntil <= dataStart
-      ? "nothing of it is proved yet from the data start on"
+      ? `the first day, ${dataStart}, is not proved yet`
       : html`<strong>final and proved until ${addDays(provedUntil, -1)}</strong>`;
   return html`Final until ${addDays(finalUntil, -1)}, ${proved}.`;
 }
