@@ -33,7 +33,11 @@ export async function figuresByMonth(
   const query = { source: source.slug, from, to, per: "month" as const };
   const { question } = await askedOf(db, query, { source, now });
   if (question.range.from === question.range.to) return none;
-  const read = (asked: Question) => reportOf(db, asked, { now, masked: true });
+  // Each month is compared with the one before it, and none with the year before.
+  const read = (asked: Question) => {
+    const { from: start } = asked.range;
+    return reportOf(db, { ...asked, before: { from: start, to: start } }, { now, masked: true });
+  };
   const traces = await read(question);
   const costs = await askedOf(db, { ...query, measure: "cost" }, { source, now });
   const priced: Report[] = [];
