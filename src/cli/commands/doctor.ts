@@ -17,6 +17,7 @@ import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
 import { listedOnly, lostWorkspaces } from "../../store/coverage/zeros.ts";
 import type { Database, Store } from "../../store/db/database.ts";
+import { exceedsWorkspaces } from "../../store/load/by-workspace.ts";
 import {
   type Check,
   checksToData,
@@ -191,6 +192,11 @@ async function checkStored(
   }
   for (const capability of await capabilitiesOf(db, sourceId))
     notes.pass("server", describeCapability(capability));
+  if (await exceedsWorkspaces(db, sourceId))
+    notes.pass(
+      "server",
+      "some dimension names more traces than its workspace has, so each is asked for in every sync: see reporting_detail.usage_reconciliation",
+    );
   for (const part of await billPartsOf(db, sourceId)) notes.pass("bill", describeBillPart(part));
   const finality = await finalityOf(db, { sourceId, settleAfterMs });
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);

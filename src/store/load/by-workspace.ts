@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { Database } from "../db/database.ts";
@@ -14,7 +14,23 @@ export interface ByWorkspace {
   readonly isZero: boolean;
 }
 
-/** The answers by workspace, sent at `since` (epoch milliseconds) or later, that cover a window. Undefined: they do not. */
+/**
+ * Whether some dimension of a source was found to name more traces than its workspace has. There the one says nothing of the other, and
+ * each dimension is asked for.
+ */
+export async function exceedsWorkspaces(db: Database, sourceId: number): Promise<boolean> {
+  const { rows } = await sql`select where ${exceeds(sql`${sourceId}`)}`.execute(db);
+  return rows.length > 0;
+}
+
+function exceeds(sourceId: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql`exists (
+    select from usage.control_difference d join usage.scope c using (scope_id)
+    where c.source_id = ${sourceId} and d.kind = 'grouping_total' and d.state = 'platform_disagrees'
+  )`;
+}
+
+/** The answers by workspace, sent at `since` (epoch milliseconds) or later, that cover a window. Undefined: they do not, or are not to be believed. */
 export async function byWorkspace(
   db: Database,
   { scopeId, window, since }: { scopeId: number; window: Window; since: number },
@@ -31,6 +47,7 @@ export async function byWorkspace(
         select from usage.failure f
         where f.scope_id = w.scope_id and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
       )
+      and not ${exceeds(sql`s.source_id`)}
     group by w.scope_id
     having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
   `.execute(db);
