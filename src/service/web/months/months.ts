@@ -82,7 +82,7 @@ export async function monthList(
   const hasClosed = shown.some(({ name }) => closed.has(name));
   const months = table({
     label: "Months",
-    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. The number of an open point is that of daily figures.`,
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Numbers in brackets count daily figures.`,
     heads: [
       "Month",
       numberHead("Traces"),
