@@ -121,18 +121,18 @@ async function withoutRequest(
   if (groupBy === "workspace" || METER[meter].kind !== "traces" || scopeId === undefined) return undefined;
   const known = await byWorkspace(store.db, { scopeId, window, since });
   if (known === undefined) return undefined;
-  const scope = { scopeId, known };
-  const rows = known.isZero
-    ? await loadZero(source, task, scope)
-    : isRoutine && (await isUnchanged(source, task, scope))
-      ? NO_ROWS
-      : undefined;
-  if (rows === undefined) return undefined;
-  const outcome = known.isZero ? "loaded" : "unchanged";
-  log.debug({ task: describe(task), outcome, byWorkspace: known.stamp.fetchNumber }, "task");
+  const ended = known.isZero
+    ? await loadZero(source, task, { scopeId, known })
+    : isRoutine && (await isUnchanged(source, task, { scopeId, known })) && UNCHANGED;
+  if (!ended) return undefined;
+  log.debug({ task: describe(task), ...ended, byWorkspace: known.stamp.fetchNumber }, "task");
   if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
-  return { outcome, requests: 0, rows, followUps: [] };
+  return { ...ended, requests: 0, followUps: [] };
 }
+
+type Unasked = Pick<TaskResult, "outcome" | "rows">;
+
+const UNCHANGED: Unasked = { outcome: "unchanged", rows: NO_ROWS };
 
 interface Known {
   readonly scopeId: number;
@@ -147,7 +147,7 @@ async function loadZero(
   source: OpenSource,
   task: UsageRequest,
   { scopeId, known: { stamp } }: Known,
-): Promise<RowCounts | undefined> {
+): Promise<Unasked | undefined> {
   const { store, sourceId } = source;
   const { meter, groupBy, window } = task;
   const loaded = await loadAnswer(store, {
@@ -157,7 +157,8 @@ async function loadZero(
     settleAfterMs: await settleAfterIn(source, meter),
   });
   // Where a part of the window was loaded since then, the answer is discarded: the rest still has to be asked for.
-  return loaded.outcome === "loaded" ? rowsOf({ stamp, loaded, records: 0, traces: 0 }) : undefined;
+  if (loaded.outcome !== "loaded") return undefined;
+  return { outcome: loaded.outcome, rows: rowsOf({ stamp, loaded, records: 0, traces: 0 }) };
 }
 
 /**
@@ -167,15 +168,17 @@ async function loadZero(
 async function isUnchanged(
   source: OpenSource,
   { meter, window }: UsageRequest,
-  { scopeId, known: { stamp, scopeId: workspaceScopeId } }: Known,
+  { scopeId, known: { now, scopeId: workspaceScopeId } }: Known,
 ): Promise<boolean> {
   const { refreshAfterMs, syncEveryMs } = source.settings;
   const keptForMs = refreshAfterMs - syncEveryMs;
   if (keptForMs <= 0) return false;
   return addsUp(source.store.db, {
-    ...{ scopeId, workspaceScopeId, window },
-    fetchedAfter: stamp.fetchedAt - keptForMs,
-    finalUntil: finalUntil(stamp.fetchedAt, await settleAfterIn(source, meter)),
+    scopeId,
+    workspaceScopeId,
+    window,
+    fetchedAfter: now - keptForMs,
+    finalUntil: finalUntil(now, await settleAfterIn(source, meter)),
   });
 }
 

@@ -12,6 +12,8 @@ export interface ByWorkspace {
   readonly scopeId: number;
   /** The workspace has no traces in the window. */
   readonly isZero: boolean;
+  /** When this was read, by Postgres's clock, epoch milliseconds. A task may have waited since these answers came. */
+  readonly now: number;
 }
 
 /**
@@ -36,8 +38,8 @@ export async function byWorkspace(
   { scopeId, window, since }: { scopeId: number; window: Window; since: number },
 ): Promise<ByWorkspace | undefined> {
   const asked = rangeOf(window);
-  const { rows } = await sql<{ number: number; at: Date; scopeId: number; isZero: boolean }>`
-    select min(v.fetch_number) as number, min(v.fetched_at) as at, w.scope_id as "scopeId",
+  const { rows } = await sql<{ number: number; at: Date; now: Date; scopeId: number; isZero: boolean }>`
+    select min(v.fetch_number) as number, min(v.fetched_at) as at, clock_timestamp() as now, w.scope_id as "scopeId",
            bool_and(not v.traced && ${asked}) as "isZero"
     from usage.scope s
     join usage.scope w using (source_id, kind, trace_tier, workspace_id, stride)
@@ -53,8 +55,9 @@ export async function byWorkspace(
   `.execute(db);
   const [found] = rows;
   if (found === undefined) return undefined;
-  const { number, at, ...rest } = found;
-  return { stamp: { fetchNumber: number, fetchedAt: at.getTime() }, ...rest };
+  const { number, at, now, scopeId: workspaceScopeId, isZero } = found;
+  const stamp = { fetchNumber: number, fetchedAt: at.getTime() };
+  return { stamp, scopeId: workspaceScopeId, isZero, now: now.getTime() };
 }
 
 /**

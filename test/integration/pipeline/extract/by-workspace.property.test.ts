@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { exceedsWorkspaces } from "../../../../src/store/load/by-workspace.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
@@ -101,6 +102,34 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect((await bench.sync({ settings })).requests).toBe(few);
   // What can become final is asked for.
   expect((await bench.sync({ settings: { ...settings, settleAfterMs: 0 } })).requests).toBe(all);
+});
+
+test("a task that waited is asked for once its figures are old or can be final, whatever its workspace said before", async () => {
+  const bench = await setup({ workspaces: [BUSY], days: DAYS, settleAfterMs: 30 * DAY_MS });
+  const settings = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };
+  await bench.sync({ settings });
+  const [scope] = await bench.sql<{ scopeId: number }>(
+    `SELECT scope_id AS "scopeId" FROM usage.trace_scope WHERE group_by = 'user' AND stride = 'day'`,
+  );
+  const task = {
+    ...({ meter: "traces", groupBy: "user" } as const),
+    window: { stride: "day", start: bench.today - DAY_MS, end: bench.today } as const,
+    members: [{ workspaceId: bench.workspaceIds[0] ?? "", scopeId: scope?.scopeId ?? 0 }],
+  };
+  const worked = async (more: Partial<OpenSource["settings"]> = {}) =>
+    extractTask(await bench.open({ settings: { ...settings, ...more } }), task, {
+      workspacesSince: 0,
+      isRoutine: true,
+    });
+  expect(await worked()).toMatchObject({ outcome: "unchanged", requests: 0 });
+  // Two days later, with the answer by workspace of then.
+  await pass(bench, 2 * 24 * 60);
+  const never = { refreshAfterMs: 90 * DAY_MS };
+  expect(await worked(never)).toMatchObject({ outcome: "unchanged" });
+  expect(await worked({ ...never, settleAfterMs: 0 })).toMatchObject({ outcome: "loaded", requests: 1 });
+  expect(await worked()).toMatchObject({ outcome: "unchanged" });
+  await pass(bench, KEPT_MINUTES + 1);
+  expect(await worked()).toMatchObject({ outcome: "loaded", requests: 1 });
 });
 
 function standinChange({ standin, today }: Pick<Bench, "standin" | "today">) {
