@@ -290,6 +290,35 @@ test("a month begins with its traces, what may be claimed of them and the change
   );
 });
 
+test("a month is compared with the one before it only where all days of that are here", async () => {
+  const long = await setup({ days: 100, now: bench.now, workspaces: WORKSPACES, hourlyForMs: HOUR_MS });
+  await long.open();
+  const ownPages = await setupPages(long, {
+    environment: { USAGE_WORKSPACE_IDS: long.workspaceIds.join(",") },
+  });
+  const range = { start: long.dataStart, end: long.today + DAY_MS };
+  await long.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  const sums = await long.sql<{ month: string; traces: number }>(
+    `SELECT to_char(usage_date, 'YYYY-MM-01') AS month, sum(traces)::integer AS traces
+     FROM reporting.fct_usage_workspace_daily GROUP BY 1 ORDER BY 1`,
+  );
+  const list = textOf((await ownPages.get("/months")).text);
+  const now = monthAt(long.now).start;
+  const changes = sums.map(({ month: start, traces }, n) => {
+    const before = sums[n - 1]?.traces ?? 0;
+    const [, change] =
+      new RegExp(`${monthTitle({ start })} ${traces.toLocaleString("en-US")}(?: so far)? (\\S+)`).exec(
+        list,
+      ) ?? [];
+    const isWhole = n > 0 && Date.parse(sums[n - 1]?.month ?? "") >= long.dataStart && start !== now;
+    expect([start, change]).toEqual([start, isWhole ? expect.stringMatching(/^[+−]?\d/) : "–"]);
+    if (isWhole) expect(Number(change?.replace("−", "-"))).toBeCloseTo((100 * (traces - before)) / before, 0);
+    return isWhole;
+  });
+  // A first month of which some days are not here, whole ones, and the one under way.
+  expect(changes.filter((is) => is).length).toBeGreaterThan(0);
+});
+
 test("a month of which one day is known is read by the day, whatever hours are loaded", async () => {
   const last = month.end - DAY_MS;
   const short = await setup({

@@ -45,9 +45,12 @@ export async function figuresByMonth(
   const months = traces.total.course;
   const cells = traces.buckets.map(({ at }, n): [string, Html] => {
     const figure = months[n] as Figure;
+    const before = traces.buckets[n - 1];
+    // A first month that begins with the data start has fewer days than its name says.
+    const whole = before?.start === Date.parse(before?.at ?? "") ? months[n - 1] : undefined;
     return [
       at,
-      html`${numberCell(figure, traces)}<td class="number">${changeSince(months[n - 1], figure)}</td>
+      html`${numberCell(figure, traces)}<td class="number">${changeSince(whole, figure)}</td>
         ${priced.map((report) => numberCell(report.total.course[n] as Figure, report))}<td>${stateBadge(figure)}</td>`,
     ];
   });
