@@ -58,11 +58,14 @@ export function createRequestLimit(
   };
 }
 
-/** `KEYS`: the counter that BullMQ keeps of a queue. `ARGV`: length of its window, time since the place was taken; milliseconds. */
+/** A worker asks for the first place of a window a moment before the window begins. */
+const ASKED_BEFORE_MS = 100;
+
+/** `KEYS`: the counter that BullMQ keeps of a queue. `ARGV`: age of the window from which it has the place, its length; milliseconds. */
 const RETURN = `
   local left = redis.call('PTTL', KEYS[1])
-  -- A place of an earlier window is gone with it. The first one of a window was asked for a moment before the window began.
-  if left > 0 and ARGV[1] - left + 100 >= tonumber(ARGV[2]) and tonumber(redis.call('GET', KEYS[1])) > 0 then
+  -- A place of an earlier window is gone with it.
+  if left > 0 and ARGV[2] - left >= tonumber(ARGV[1]) and tonumber(redis.call('GET', KEYS[1])) > 0 then
     redis.call('DECR', KEYS[1])
   end`;
 
@@ -72,5 +75,5 @@ export async function returnPlace(
   place: { readonly counter: string; readonly share: Share; readonly takenMsAgo: number },
 ): Promise<void> {
   const { counter, share, takenMsAgo } = place;
-  await connection.eval(RETURN, 1, counter, share.duration, takenMsAgo).catch(() => {});
+  await connection.eval(RETURN, 1, counter, takenMsAgo - ASKED_BEFORE_MS, share.duration).catch(() => {});
 }

@@ -46,6 +46,7 @@ export function describeRun(run: RunResult): string {
     stride: "stride",
     windows: "planned",
     requests: "requests",
+    "not asked": "unasked",
     records: ({ rows }) => rows.records,
     traces: ({ rows }) => rows.traces,
     inserted: ({ rows }) => rows.inserted,
@@ -62,7 +63,13 @@ export function describeRun(run: RunResult): string {
       members.length === 1 ? `workspace ${members[0]?.workspaceId}` : `${members.length} workspaces`;
     return `failed: ${what}, ${where}: ${message} [${code}]`;
   });
-  return linesOf(table(...withoutZeros(...cells)), failures);
+  const isSpared = run.counts.some(({ unasked }) => unasked > 0);
+  return linesOf(
+    table(...withoutZeros(...cells)),
+    isSpared &&
+      "not asked: what is stored still adds up to the new counts by workspace (USAGE_REFRESH_AFTER). Records and traces are of what was asked for.",
+    failures,
+  );
 }
 
 /** Such as `project`, or `long-lived traces by project`. */

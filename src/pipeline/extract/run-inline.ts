@@ -32,6 +32,8 @@ interface RunCounts {
   readonly failed: number;
   readonly notAvailable: number;
   readonly discarded: number;
+  /** Tasks that were not asked for, since what is stored still adds up to the counts by workspace. */
+  readonly unasked: number;
 }
 
 interface TaskFailure {
@@ -147,7 +149,7 @@ function notAvailable(task: UsageRequest): TaskResult {
 }
 
 function nothingOf({ meter, groupBy, window }: UsageRequest): RunCounts {
-  const none = { planned: 0, requests: 0, failed: 0, notAvailable: 0, discarded: 0 };
+  const none = { planned: 0, requests: 0, failed: 0, notAvailable: 0, discarded: 0, unasked: 0 };
   return { meter, groupBy, stride: window.stride, rows: NO_ROWS, ...none };
 }
 
@@ -167,6 +169,7 @@ function withResult(counts: RunCounts, { outcome, requests, rows }: TaskResult):
     failed: counts.failed + Number(outcome === "failed"),
     notAvailable: counts.notAvailable + Number(outcome === "not_available"),
     discarded: counts.discarded + Number(outcome === "discarded"),
+    unasked: counts.unasked + Number(outcome === "unchanged"),
   };
 }
 

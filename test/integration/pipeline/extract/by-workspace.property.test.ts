@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { describeRun } from "../../../../src/cli/report/load-report.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
 import { extractTask } from "../../../../src/pipeline/extract/extract.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
@@ -69,6 +70,10 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect(all).toBeGreaterThan(few * 2);
   expect((await requests(bench)).get("user")?.again).toBe(0);
   expect(again.run.failures).toEqual([]);
+  const unasked = again.run.counts.reduce((sum, one) => sum + one.unasked, 0);
+  expect(unasked + few).toBe(all);
+  expect(describeRun(again.run)).toContain("\nnot asked: what is stored still adds up");
+  expect(describeRun(first.run)).not.toContain("not asked");
 
   // Whoever asks for no sync is answered by the server, and a setting of no time is that of each sync.
   const wanted = [{ stride: "day", range: { start: bench.today - DAY_MS, end: bench.today } }] as const;
