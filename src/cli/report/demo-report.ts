@@ -3,14 +3,14 @@ import { STRIDES } from "../../domain/time/stride.ts";
 import type { ProbeResult } from "../../pipeline/proof/probe.ts";
 import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
 import { counted } from "../../printable.ts";
-import type { FetchTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
+import type { StoredTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
 import { describeProbe } from "../commands/proof/probe.ts";
 import { describeReconcile } from "../commands/proof/reconcile.ts";
-import { describeRange, dimensionText } from "./load-report.ts";
+import { describeRange } from "./load-report.ts";
 import { linesOf, tableOf } from "./output.ts";
 
 export function describeDemo(shown: {
-  extracted: readonly (FetchTotals & { windows: number; fewest: number })[];
+  extracted: readonly (StoredTotals & { windows: number; fewest: number })[];
   loaded: readonly RangeLine[];
   proof: ReconcileResult;
   totals: readonly WorkspaceTotal[];
@@ -18,13 +18,13 @@ export function describeDemo(shown: {
   seconds: number;
 }): string {
   const extracted = tableOf(shown.extracted, {
-    dimension: ({ meter, groupBy }) => dimensionText(meter, groupBy),
+    dimension: "groupBy",
     stride: "stride",
     windows: "windows",
-    requests: "requests",
     "fewest possible": "fewest",
+    requests: "requests",
     "records stored": "records",
-    traces: "traces",
+    "traces stored": "traces",
   });
   return [
     linesOf(extracted, unevenStrides(shown.extracted, shown.loaded), describeRange(shown.loaded)),
@@ -42,13 +42,11 @@ export function describeDemo(shown: {
 
 /** Says what may be behind different totals of dimensions, where all is loaded and some may still change: they look like a fault. */
 export function unevenStrides(
-  extracted: readonly Pick<FetchTotals, "meter" | "stride" | "traces">[],
+  extracted: readonly Pick<StoredTotals, "stride" | "traces">[],
   loaded: readonly RangeLine[],
 ): string[] {
   return STRIDES.flatMap((stride) => {
-    const totals = extracted
-      .filter((one) => one.meter === "traces" && one.stride === stride)
-      .map(({ traces }) => traces);
+    const totals = extracted.filter((one) => one.stride === stride).map(({ traces }) => traces);
     const difference = Math.max(...totals) - Math.min(...totals);
     const lines = loaded.filter((line) => line.stride === stride);
     const mayChange = lines.every(isLoaded) && lines.some(({ status }) => status === "provisional");

@@ -12,7 +12,7 @@ import type { OpenSource } from "../../pipeline/source/source.ts";
 import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
 import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
 import { deploymentClientsOf } from "../../platform/clients.ts";
-import { dailyTotals, fetchTotals, newestFetch } from "../../store/figures/load-totals.ts";
+import { dailyTotals, fetchesSince, newestFetch, storedTotals } from "../../store/figures/load-totals.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Loader } from "./loader.ts";
 
@@ -31,9 +31,10 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
   await loader.sync(source);
   const workspaceIds = source.workspaces.map((one) => one.workspaceId);
   const loaded = await statusOfAsked(store.db, source, { wanted, workspaceIds });
-  const extracted = (await fetchTotals(store.db, { source: config.slug, after: before })).map((totals) => {
+  const extracted = (await storedTotals(store.db, { source: config.slug, after: before })).map((totals) => {
     const own = tasks.filter(
-      (s) => s.meter === totals.meter && s.groupBy === totals.groupBy && s.window.stride === totals.stride,
+      ({ meter, groupBy, window }) =>
+        meter === "traces" && groupBy === totals.groupBy && window.stride === totals.stride,
     );
     return { ...totals, windows: own.length, fewest: fewestRequests(own) };
   });
@@ -93,9 +94,9 @@ export async function runOn(
     for (const source of loader === undefined ? [] : sources) await loader?.sync(source);
     let [requests, failed] = [0, 0];
     for (const { config } of sources) {
-      const totals = await fetchTotals(store.db, { source: config.slug, after: before });
-      requests += totals.reduce((sum, one) => sum + one.requests, 0);
-      failed += totals.reduce((sum, one) => sum + one.failed, 0);
+      const since = await fetchesSince(store.db, { source: config.slug, after: before });
+      requests += since.requests;
+      failed += since.failed;
     }
     output.note(
       `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not final, ${failed} failed`,

@@ -1,10 +1,9 @@
 import { sql } from "kysely";
 import type { Stride } from "../../domain/time/stride.ts";
-import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
-/** Totals of loaded usage: by workspace, and by request. */
+/** Totals of stored usage, and of requests. */
 
 export interface WorkspaceTotal {
   readonly workspace: string;
@@ -27,15 +26,13 @@ export async function dailyTotals(db: Database, source: string): Promise<Workspa
   return rows;
 }
 
-export interface FetchTotals {
-  readonly meter: Meter;
+/** What is stored of traces, in one dimension and stride, and the requests that were sent for it lately. */
+export interface StoredTotals {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly requests: number;
-  /** Of answers that were loaded. */
   readonly records: number;
   readonly traces: number;
-  readonly failed: number;
 }
 
 /** The newest fetch number. */
@@ -46,24 +43,38 @@ export async function newestFetch(db: Database): Promise<number> {
   return (rows[0] as { newest: number }).newest;
 }
 
-/** Requests for usage after a fetch number, by meter, dimension and stride, with the records and traces that were loaded. */
-export async function fetchTotals(
+/** Of all time; requests after a fetch number. */
+export async function storedTotals(
   db: Database,
   { source, after }: { source: string; after: number },
-): Promise<FetchTotals[]> {
-  const { rows } = await sql<Omit<FetchTotals, "meter"> & { kind: string; tier: string }>`
-    select f.kind, f.trace_tier as tier, f.group_by as "groupBy", f.stride, count(*)::integer as requests,
-           coalesce(sum(f.records) filter (where f.outcome = 'loaded'), 0)::bigint as records,
-           coalesce(sum(f.traces) filter (where f.outcome = 'loaded'), 0)::bigint as traces,
-           count(*) filter (where f.outcome in ('failed', 'refused'))::integer as failed
+): Promise<StoredTotals[]> {
+  const { rows } = await sql<StoredTotals>`
+    select c.group_by as "groupBy", c.stride, count(r.traces)::integer as records, coalesce(sum(r.traces), 0)::bigint as traces,
+           (select count(*)::integer from usage.fetch f
+            where f.source_id = c.source_id and f.kind = 'traces' and f.trace_tier = 'all' and f.group_by = c.group_by
+              and f.stride = c.stride and f.purpose = 'load' and f.fetch_number > ${after}) as requests
+    from usage.source s
+    join usage.trace_scope c using (source_id)
+    join usage.series x using (scope_id)
+    join (
+      select series_id, traces from usage.dated_record union all select series_id, traces from usage.hourly_record
+    ) r using (series_id)
+    where s.slug = ${source}
+    group by c.source_id, c.group_by, c.stride
+    order by usage.dimension_position(c.group_by), array_position(array['year', 'month', 'week', 'day', 'hour'], c.stride)
+  `.execute(db);
+  return rows;
+}
+
+/** Requests for usage of a source after a fetch number, and how many of them failed. */
+export async function fetchesSince(
+  db: Database,
+  { source, after }: { source: string; after: number },
+): Promise<{ requests: number; failed: number }> {
+  const { rows } = await sql<{ requests: number; failed: number }>`
+    select count(*)::integer as requests, count(*) filter (where f.outcome in ('failed', 'refused'))::integer as failed
     from usage.fetch f join usage.source s using (source_id)
     where s.slug = ${source} and f.fetch_number > ${after} and f.purpose = 'load'
-    group by f.kind, f.trace_tier, f.group_by, f.stride
-    order by f.kind desc, f.trace_tier, usage.dimension_position(f.group_by),
-             array_position(array['year', 'month', 'week', 'day', 'hour'], f.stride)
   `.execute(db);
-  return rows.flatMap(({ kind, tier, ...totals }) => {
-    const meter = meterOf(kind, tier);
-    return meter === undefined ? [] : [{ meter, ...totals }];
-  });
+  return rows[0] as { requests: number; failed: number };
 }

@@ -29,8 +29,7 @@ test("the statement says what is loaded, what the server does not answer, and wh
   expect([[line("final")], [line("final"), line("not_available")]].map(exitOfRange)).toEqual([0, 3]);
 });
 
-const sums = (...traces: number[]) =>
-  traces.map((sum) => ({ meter: "traces" as const, stride: "day" as const, traces: sum }));
+const sums = (...traces: number[]) => traces.map((sum) => ({ stride: "day" as const, traces: sum }));
 
 test("dimensions with different totals are explained only where all of that stride is loaded and some may still change", () => {
   const provisional = [line("final"), line("provisional")];
@@ -40,8 +39,6 @@ test("dimensions with different totals are explained only where all of that stri
   expect(unevenStrides(sums(7, 7), provisional)).toEqual([]);
   expect(unevenStrides(sums(7, 8), [line("final"), line("provisional", "hour")])).toEqual([]);
   expect(unevenStrides(sums(7, 8), [...provisional, line("failed")])).toEqual([]);
-  const agents = [{ meter: "deployments" as const, stride: "day" as const, traces: 0 }];
-  expect(unevenStrides([...sums(7, 7), ...agents], provisional)).toEqual([]);
 });
 
 const covered = (groupBy: string, status: string, days: number, firstDay: string, lastDay = firstDay) => ({
