@@ -174,7 +174,7 @@ function list(rows: readonly ListedDifference[], source: string): Html {
     caption: "Differences, the newest first. Lines of one event show the same traces, so they never add up.",
     heads: [counted, numberHead(others[0]), numberHead(others[1]), others[2]],
     rows: [...events.values()].flatMap((event) => [
-      html`<tr class="event"><th scope="rowgroup" colspan="${HEADS.length}">${eventTitle(event)}</th></tr>`,
+      html`<tr class="event"><th scope="rowgroup" colspan="${HEADS.length}"><div>${eventTitle(event)}</div></th></tr>`,
       ...event.map((row) => difference(row, source)),
     ]),
   });
