@@ -484,6 +484,45 @@ CREATE TABLE usage.operator_action (
   CONSTRAINT operator_action_via_known CHECK ((via = ANY (ARRAY['page'::text, 'command'::text])))
 );
 
+CREATE TABLE usage.owner_file (
+  is_only boolean NOT NULL DEFAULT true,
+  content text NOT NULL,
+  divide_by text NOT NULL,
+  applied_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT owner_file_pkey PRIMARY KEY (is_only),
+  CONSTRAINT owner_file_divide_by_known CHECK ((divide_by = ANY (ARRAY['project'::text, 'user'::text, 'api_key'::text]))),
+  CONSTRAINT owner_file_one CHECK (is_only)
+);
+
+CREATE TABLE usage.owner_rule (
+  rule_number integer NOT NULL,
+  line integer NOT NULL,
+  source text,
+  workspace text,
+  dimension text,
+  external_id text,
+  name_pattern text,
+  tag_key text,
+  tag_value text,
+  valid daterange NOT NULL,
+  CONSTRAINT owner_rule_pkey PRIMARY KEY (rule_number),
+  CONSTRAINT owner_rule_about_one CHECK ((num_nonnulls(external_id, name_pattern, tag_key) <= 1)),
+  CONSTRAINT owner_rule_dimension_known CHECK ((dimension = ANY (ARRAY['project'::text, 'user'::text, 'api_key'::text, 'deployment'::text, 'sandbox'::text]))),
+  CONSTRAINT owner_rule_id_of_dimension CHECK (((dimension IS NULL) = (external_id IS NULL))),
+  CONSTRAINT owner_rule_tag_key CHECK (((tag_value IS NULL) OR (tag_key IS NOT NULL))),
+  CONSTRAINT owner_rule_validity CHECK ((NOT isempty(valid)))
+);
+
+CREATE TABLE usage.owner_share (
+  rule_number integer NOT NULL,
+  owner text,
+  cost_center text,
+  share numeric(5,4) NOT NULL,
+  CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center),
+  CONSTRAINT owner_share_rule_number_fkey FOREIGN KEY (rule_number) REFERENCES usage.owner_rule(rule_number) ON DELETE CASCADE,
+  CONSTRAINT owner_share_range CHECK (((share > (0)::numeric) AND (share <= (1)::numeric)))
+);
+
 CREATE TABLE usage.period_close (
   period_close_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -1012,22 +1051,21 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   unlisted_since timestamp with time zone
 -- )
 
--- VIEW reporting.fct_cost_project_daily (
+-- VIEW reporting.fct_cost_owner_daily (
 --   source_id text,
 --   usage_date date,
 --   workspace_id text,
 --   workspace_name text,
---   project_id text,
---   project_name text,
+--   owner text,
+--   cost_center text,
 --   sku text,
+--   measure text,
 --   currency text,
---   traces bigint,
---   estimated_cost numeric(38,10),
+--   quantity numeric(30,10),
+--   estimated_cost numeric(38,14),
 --   is_closed boolean,
 --   is_final boolean,
 --   coverage_status text,
---   measure text,
---   quantity numeric(26,6),
 --   is_invoiced boolean
 -- )
 
@@ -1051,25 +1089,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_invoiced boolean
 -- )
 
--- VIEW reporting.fct_deployment_usage_deployment_daily (
---   source_id text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   deployment_id text,
---   deployment_name text,
---   nodes_executed bigint,
---   agent_runs bigint,
---   agent_uptime_seconds bigint,
---   is_final boolean,
---   coverage_status text,
---   fetched_at timestamp with time zone,
---   is_reconciled boolean,
---   reconciled_at timestamp with time zone,
---   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
--- )
-
 -- VIEW reporting.fct_usage_api_key_daily (
 --   source_id text,
 --   usage_date date,
@@ -1084,6 +1103,18 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
 --   proved_at timestamp with time zone
+-- )
+
+-- VIEW reporting.fct_usage_owner_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   owner text,
+--   cost_center text,
+--   traces numeric(26,4),
+--   is_final boolean,
+--   coverage_status text
 -- )
 
 -- VIEW reporting.fct_usage_project_daily (
@@ -1397,6 +1428,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_invoiced boolean
 -- )
 
+-- VIEW reporting_detail.fct_cost_project_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   project_id text,
+--   project_name text,
+--   sku text,
+--   currency text,
+--   traces bigint,
+--   estimated_cost numeric(38,10),
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   quantity numeric(26,6),
+--   is_invoiced boolean
+-- )
+
 -- VIEW reporting_detail.fct_cost_sandbox_daily (
 --   source_id text,
 --   usage_date date,
@@ -1484,6 +1534,25 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_final boolean,
 --   coverage_status text,
 --   is_month_over boolean
+-- )
+
+-- VIEW reporting_detail.fct_deployment_usage_deployment_daily (
+--   source_id text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   deployment_id text,
+--   deployment_name text,
+--   nodes_executed bigint,
+--   agent_runs bigint,
+--   agent_uptime_seconds bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.fct_deployment_usage_deployment_monthly (
@@ -2234,6 +2303,20 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   first_billed_at timestamp with time zone,
 --   first_delay_ms bigint,
 --   late_after_ms bigint
+-- )
+
+-- VIEW reporting_detail.owner_assignment (
+--   source_id text,
+--   workspace_id text,
+--   group_by text,
+--   dimension_id text,
+--   valid_from date,
+--   valid_to date,
+--   owner text,
+--   cost_center text,
+--   share numeric(5,4),
+--   rule_number integer,
+--   line integer
 -- )
 
 -- VIEW reporting_detail.usage_coverage_by_kind_daily (
@@ -3011,6 +3094,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   traces_loaded bigint
 -- )
 
+-- VIEW usage.name_in_time (
+--   entity_id integer,
+--   name text,
+--   first_bucket timestamp with time zone,
+--   last_bucket timestamp with time zone,
+--   days daterange
+-- )
+
 -- VIEW usage.open_correction (
 --   source_id smallint,
 --   usage_date date,
@@ -3048,6 +3139,67 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   provider_differs datemultirange
 -- )
 
+-- VIEW usage.owned_cost (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   owner text,
+--   cost_center text,
+--   rule_number integer,
+--   sku text,
+--   measure text,
+--   currency text,
+--   quantity numeric,
+--   cost numeric,
+--   is_closed boolean,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
+-- VIEW usage.owned_days (
+--   slug text,
+--   workspace_id text,
+--   dimension text,
+--   dimension_id text,
+--   days datemultirange,
+--   rule_number integer,
+--   owner text,
+--   cost_center text,
+--   share numeric(5,4)
+-- )
+
+-- VIEW usage.owned_dimension (
+--   dimension text
+-- )
+
+-- VIEW usage.owned_id (
+--   source_id smallint,
+--   workspace_id integer,
+--   dimension text,
+--   external_id text,
+--   entity_id integer
+-- )
+
+-- VIEW usage.owned_usage (
+--   slug text,
+--   usage_date date,
+--   workspace_id text,
+--   workspace_name text,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   owner text,
+--   cost_center text,
+--   rule_number integer,
+--   traces numeric,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.priced_meter (
 --   meter text
 -- )
@@ -3077,6 +3229,16 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- VIEW usage.required_workspace (
 --   workspace_id integer,
+--   days datemultirange
+-- )
+
+-- VIEW usage.ruled_days (
+--   source_id smallint,
+--   workspace_id integer,
+--   dimension text,
+--   external_id text,
+--   rule_number integer,
+--   tag_value text,
 --   days datemultirange
 -- )
 
@@ -3340,6 +3502,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.whole_days(parts tstzmultirange) RETURNS datemultirange
 
+-- FUNCTION usage.worst_status(statuses text[]) RETURNS text
+
 -- FUNCTION usage.wrong_charges(source smallint) RETURNS TABLE(is_stored boolean, usage_date date, workspace_id integer, sku text, charge jsonb)
 
 -- FUNCTION usage.wrong_state(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, stored text, by_rules text)
@@ -3383,23 +3547,22 @@ COMMENT ON COLUMN reporting.dim_workspace.first_seen_at IS 'Start of the earlies
 COMMENT ON COLUMN reporting.dim_workspace.last_seen_at IS 'Start of the latest bucket that named it.';
 COMMENT ON COLUMN reporting.dim_workspace.is_deleted IS 'Whether the platform lists it as deleted. Its past usage stays.';
 COMMENT ON COLUMN reporting.dim_workspace.unlisted_since IS 'Since when the platform''s listing lacks it although it was not deleted. Check the access of the key.';
-COMMENT ON VIEW reporting.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.project_name IS 'Current name of the project; not unique.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.sku IS 'SKU of the imported price.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
-COMMENT ON COLUMN reporting.fct_cost_project_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
+COMMENT ON VIEW reporting.fct_cost_owner_daily IS 'Grain: UTC day x workspace x owner x cost centre x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, owner, cost_center, sku). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). An ESTIMATE from the imported prices. The owners share all costs, of deployments and sandboxes too: they add up to fct_cost_workspace_daily, to the last digit. Costs add up over all of these within one currency; quantity adds up within one sku. A closed month keeps its costs, and is divided by the owners of now. Never add them to those of a dimension. Empty without prices.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.owner IS 'Who pays: an owner of the owner file, or (unallocated) where no rule of it matches.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.cost_center IS 'Cost centre of the owner, as the rule names it; (none) where it names none.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.quantity IS 'What is charged to the owner, in units of measure. Adds up over days, workspaces and owners within one sku.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting.fct_cost_owner_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.usage_date IS 'UTC day.';
@@ -3418,23 +3581,6 @@ COMMENT ON COLUMN reporting.fct_cost_workspace_daily.coverage_status IS 'The fir
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
 COMMENT ON COLUMN reporting.fct_cost_workspace_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
-COMMENT ON VIEW reporting.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.workspace_name IS 'Current name of the workspace.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
-COMMENT ON COLUMN reporting.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting.fct_usage_api_key_daily IS 'Grain: UTC day x workspace x API key (key: source_id, usage_date, workspace_id, api_key_short_key), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_api_key, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.usage_date IS 'UTC day.';
@@ -3449,6 +3595,16 @@ COMMENT ON COLUMN reporting.fct_usage_api_key_daily.is_reconciled IS 'Whether th
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting.fct_usage_api_key_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Grain: UTC day x workspace x owner x cost centre, days with usage (key: source_id, usage_date, workspace_id, owner, cost_center). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). Traces add up over all of these to fct_usage_workspace_daily; where owners share an id they have digits after the point. A day x workspace that is not loaded is one row with null traces. Never add them to those of a dimension. Filter on usage_date.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.owner IS 'Who pays: an owner of the owner file, or (unallocated) where no rule of it matches.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.cost_center IS 'Cost centre of the owner, as the rule names it; (none) where it names none.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.traces IS 'Traces of the owner. They add up over days, workspaces and owners to those of the workspaces. Digits after the point: owners share an id. Null: the workspace is not loaded. Below zero: the platform names more traces of ids than the workspace has.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting.fct_usage_owner_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON VIEW reporting.fct_usage_project_daily IS 'Grain: UTC day x workspace x project (key: source_id, usage_date, workspace_id, project_id), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_project, and the newest day from data_freshness.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting.fct_usage_project_daily.usage_date IS 'UTC day.';
@@ -3712,6 +3868,23 @@ COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_closed IS 'Wheth
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
 COMMENT ON COLUMN reporting_detail.fct_cost_deployment_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
+COMMENT ON VIEW reporting_detail.fct_cost_project_daily IS 'Grain: UTC day x workspace x project x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, project_id, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.project_name IS 'Current name of the project; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.sku IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.currency IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.traces IS 'Traces that are charged. Adds up over the view''s own key within one sku. Below zero in row (none): the platform names more traces here than the workspace has. In row (adjustment): the month was closed with other counts.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.estimated_cost IS 'Estimate from imported prices, without taxes and discounts. Adds up within one currency, and within one dimension.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_closed IS 'Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.measure IS 'What the SKU counts: traces (all of them), longlived or shortlived traces; of deployments nodes_executed, agent_runs or agent_uptime_seconds; of sandboxes lcu or lsu.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.quantity IS 'What is charged at this price, in units of measure. Adds up over days, workspaces and volume tiers within one sku.';
+COMMENT ON COLUMN reporting_detail.fct_cost_project_daily.is_invoiced IS 'Whether an invoice of the platform counts by this measure on that day. False: what the runs, nodes or uptime of deployments cost since October 2026, which the platform charges by other units. Never compare that with an invoice.';
 COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_sandbox_daily.usage_date IS 'UTC day.';
@@ -3791,6 +3964,23 @@ COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_compl
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_final IS 'Whether the month is over and each of its days is final. Later changes are kept as restatements.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_api_key_monthly.is_month_over IS 'Whether the calendar month has ended (UTC).';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_daily IS 'Grain: UTC day x workspace x deployment (key: source_id, usage_date, workspace_id, deployment_id), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.workspace_name IS 'Current name of the workspace.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.deployment_id IS E'The platform''s id of the deployment, in deployment usage. No id of a project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.deployment_name IS 'Current name of the deployment; not unique.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.nodes_executed IS 'Nodes of graphs that were executed. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.agent_runs IS 'Runs of agents. Adds up over time and over the view''s own key, never across dimensions. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.agent_uptime_seconds IS 'Seconds for which agents were up: a RAW SUM OVER ALL REPLICAS. The invoice counts deduplicated standby minutes instead, which the platform computes elsewhere: never multiply this by an invoice price. Adds up as nodes_executed does. Null: not loaded.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.is_final IS 'Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.coverage_status IS 'The first that applies: not_available, failed, missing, unverified, provisional, empty, ok. not_available: the server does not count deployment usage, or not yet on that day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.fetched_at IS 'When it was requested from the platform, by the clock of this database.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.is_reconciled IS 'Whether this day of this dimension and workspace was compared with a whole CSV export of the platform, without a difference left from it or from a total, and has not changed since. With is_final: close lists nothing about this day.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
+COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_deployment_monthly IS 'Grain: calendar month (UTC) x workspace x deployment (key: source_id, month_start, workspace_id, deployment_id), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_deployment_usage_deployment_monthly.month_start IS 'First day of the month.';
@@ -4455,6 +4645,18 @@ COMMENT ON COLUMN reporting_detail.metering_probe.risen_ids IS 'Ids whose figure
 COMMENT ON COLUMN reporting_detail.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
 COMMENT ON COLUMN reporting_detail.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
 COMMENT ON COLUMN reporting_detail.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
+COMMENT ON VIEW reporting_detail.owner_assignment IS 'Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.workspace_id IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.group_by IS 'What the id is: project, user or api_key (what divides traces), deployment or sandbox. Null: the rest of the workspace.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.valid_from IS 'First UTC day on which the owner has the id; 1900-01-01: from the beginning.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.valid_to IS 'First UTC day on which the owner has it no more; 9999-12-31: until further notice.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.owner IS 'Who pays: an owner of the owner file, or the value of the tag that the rule names.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.cost_center IS 'Cost centre of the owner, as the rule names it; (none) where it names none.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.share IS 'The owner''s share of what the id has, at most 1. The shares of one id and day add up to 1.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.rule_number IS 'Place of the rule among those of the owner file: of the rules that match a day, the first decides.';
+COMMENT ON COLUMN reporting_detail.owner_assignment.line IS 'Line of the owner file on which the rule begins.';
 COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). As usage_coverage_daily, and of long-lived and short-lived traces and of deployment usage too. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_by_kind_daily.usage_date IS 'UTC day.';

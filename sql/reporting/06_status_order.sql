@@ -35,3 +35,16 @@ END;
 CREATE OR REPLACE FUNCTION usage.is_final(status text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN status IN ('ok', 'empty');
+
+-- The status of a figure that several figures make up: the first of the same order that one of them has.
+CREATE OR REPLACE FUNCTION usage.worst_status(statuses text[]) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+  WHEN 'not_available' = ANY (statuses) THEN 'not_available'
+  WHEN 'failed' = ANY (statuses) THEN 'failed'
+  WHEN 'missing' = ANY (statuses) THEN 'missing'
+  WHEN 'unverified' = ANY (statuses) THEN 'unverified'
+  WHEN 'provisional' = ANY (statuses) THEN 'provisional'
+  WHEN 'ok' = ANY (statuses) THEN 'ok'
+  ELSE 'empty'
+END;

@@ -87,7 +87,7 @@ LEFT JOIN LATERAL (
 COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
 
 -- each dimension but workspace
-CREATE OR REPLACE VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily AS
+CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {deployment_columns}, d.nodes_executed, d.agent_runs,
        d.agent_uptime_seconds, usage.is_final(d.status) AS is_final, d.status AS coverage_status, d.fetched_at,
@@ -112,7 +112,7 @@ FROM (
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;
-COMMENT ON VIEW {schema_of_project}.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')

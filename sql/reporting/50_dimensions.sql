@@ -86,11 +86,9 @@ COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Grain: {title} x key of
 -- Names in time. Of each name the first and the last bucket are known: each is valid until the day of its last one, from where another
 -- one ended before; of several that ended on one day, the last one. So each day has exactly one name, whatever names overlap. A name that
 -- came back counts as valid since the other one ended.
-CREATE OR REPLACE VIEW reporting_detail.dim_name AS
-SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external_id) AS dimension_id, n.name AS dimension_name,
-       coalesce(lag(n.ends_on) OVER v, '1900-01-01') AS valid_from,
-       CASE WHEN lead(n.ends_on) OVER v IS NULL THEN '9999-12-31' ELSE n.ends_on END AS valid_to,
-       lead(n.ends_on) OVER v IS NULL AS is_current, n.first_bucket AS first_seen_at, n.last_bucket AS last_seen_at
+CREATE OR REPLACE VIEW usage.name_in_time AS
+SELECT n.entity_id, n.name, n.first_bucket, n.last_bucket,
+       daterange(lag(n.ends_on) OVER v, CASE WHEN lead(n.ends_on) OVER v IS NOT NULL THEN n.ends_on END) AS days
 FROM (
   SELECT DISTINCT ON (entity_id, ends_on) entity_id, name, first_bucket, last_bucket, ends_on
   FROM usage.entity_name
@@ -98,7 +96,13 @@ FROM (
   -- The current name is the last one, as in usage.labelled_entity.
   ORDER BY entity_id, ends_on, last_bucket DESC, fetch_number DESC, name
 ) n
-JOIN usage.entity e USING (entity_id)
-JOIN usage.source src USING (source_id)
 WINDOW v AS (PARTITION BY n.entity_id ORDER BY n.ends_on);
+
+CREATE OR REPLACE VIEW reporting_detail.dim_name AS
+SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external_id) AS dimension_id, n.name AS dimension_name,
+       coalesce(lower(n.days), '1900-01-01') AS valid_from, coalesce(upper(n.days), '9999-12-31') AS valid_to,
+       upper_inf(n.days) AS is_current, n.first_bucket AS first_seen_at, n.last_bucket AS last_seen_at
+FROM usage.name_in_time n
+JOIN usage.entity e USING (entity_id)
+JOIN usage.source src USING (source_id);
 COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';

@@ -204,7 +204,7 @@ FROM (
 ) d
 JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id;
 
-CREATE OR REPLACE VIEW {schema_of_project}.fct_cost_{dimension}_daily AS
+CREATE OR REPLACE VIEW reporting_detail.fct_cost_{dimension}_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
        CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
        d.is_final, d.coverage_status, d.measure, d.quantity::numeric(26, 6) AS quantity,
@@ -224,7 +224,7 @@ FROM (
       WHEN 'sandboxes' THEN true WHEN 'deployments' THEN '{dimension}' <> '{deployment_dimension}' END
 ) d
 WHERE EXISTS (SELECT FROM usage.priced_meter);
-COMMENT ON VIEW {schema_of_project}.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
+COMMENT ON VIEW reporting_detail.fct_cost_{dimension}_daily IS 'Grain: UTC day x workspace x {title} x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, {id_column}, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
 -- end
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_deployment_daily AS

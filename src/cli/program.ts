@@ -96,6 +96,10 @@ const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Defi
     "manage the unit prices that costs are estimated from",
     () => import("./commands/files/prices.ts"),
   ],
+  owners: [
+    "manage who pays: rules from projects, tags and workspaces to owners and cost centres",
+    () => import("./commands/files/owners.ts"),
+  ],
   prune: [
     "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
     () => import("./commands/prune.ts"),

@@ -93,6 +93,8 @@ function fromValues(values: Values, sources: readonly SourceConfig[], redis: Red
       views: values.USAGE_EXPORT_VIEWS,
       keepMs: values.USAGE_EXPORT_KEEP,
     },
+    /** Undefined: an owner file has to be named. */
+    ownersFile: values.USAGE_OWNERS_FILE,
     alertWebhookUrl: values.USAGE_ALERT_WEBHOOK_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,

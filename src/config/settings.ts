@@ -256,6 +256,10 @@ export const SETTINGS = {
     duration.optional(),
     "How long hourly counts are kept once their days are loaded. Unset: forever.",
   ),
+  USAGE_OWNERS_FILE: setting(
+    z.string().optional(),
+    "The owner file that `owners plan` and `owners apply` read, and that `doctor` compares with what was applied.",
+  ),
   USAGE_RECONCILE_FOR: setting(duration.prefault("P45D"), "How far back `reconcile` goes without --from."),
   USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
   USAGE_ANSWER_LIMIT: setting(

@@ -35,7 +35,7 @@ export async function seedUsage(client: pg.Client, size: Size, say: (line: strin
     }
     say(`seeded ${from.slice(0, 7)}`);
   }
-  for (const statement of otherMeters()) await client.query(statement);
+  for (const statement of [...otherMeters(), ...owners()]) await client.query(statement);
   await client.query(`
     ALTER TABLE usage.hourly_record
       ADD CONSTRAINT hourly_record_pkey PRIMARY KEY (series_id, bucket_start) INCLUDE (traces);
@@ -165,6 +165,25 @@ function otherMeters(): string[] {
      WHERE (p.day_series_id + (r.bucket_start - DATE '2020-01-01')) % 3 = 0
      ORDER BY r.bucket_start, p.series_id`,
     "DROP TABLE bench_other, bench_pair",
+  ];
+}
+
+/** 2,000 rules: three quarters name a project, the others a tag, names or a workspace. Every third project has a tag. */
+function owners(): string[] {
+  return [
+    `INSERT INTO usage.resource_tag
+     SELECT DISTINCT c.workspace_id, 'project', e.external_id, 'Application', 'team ' || e.entity_id % 50, '1900-01-01'::date, NULL::date
+     FROM usage.trace_scope c JOIN usage.series s USING (scope_id) JOIN usage.entity e USING (entity_id)
+     WHERE c.group_by = 'project' AND e.entity_id % 3 = 0`,
+    "INSERT INTO usage.owner_file (content, divide_by) VALUES ('', 'project')",
+    `INSERT INTO usage.owner_rule
+     SELECT n, n, NULL, CASE WHEN n >= 1900 THEN w.external_id END, CASE WHEN n < 1500 THEN 'project' END,
+            CASE WHEN n < 1500 THEN coalesce(p.external_id, 'not yet ' || n) END, CASE WHEN n BETWEEN 1700 AND 1899 THEN 'project *' || n || '*' END,
+            CASE WHEN n BETWEEN 1500 AND 1699 THEN 'Application' END, CASE WHEN n BETWEEN 1500 AND 1699 THEN 'team ' || n % 50 END, '(,)'
+     FROM generate_series(1, 2000) n
+     LEFT JOIN (SELECT external_id, row_number() OVER () AS place FROM usage.entity WHERE dimension = 'project') p ON p.place = n AND n % 2 = 0
+     LEFT JOIN (SELECT external_id, row_number() OVER () AS place FROM usage.entity WHERE dimension = 'workspace') w ON w.place = n - 1899`,
+    "INSERT INTO usage.owner_share SELECT rule_number, 'team ' || rule_number % 50, 'CC-' || rule_number % 10, 1 FROM usage.owner_rule",
   ];
 }
 

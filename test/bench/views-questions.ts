@@ -34,6 +34,12 @@ const MIDNIGHT = (days: number) => `date_trunc('day', now(), 'UTC') - interval '
 const WEEK = "usage_date >= current_date - 7 AND usage_date < current_date";
 const OTHER_METERS: readonly Question[] = [
   {
+    name: "owners of a month, by 2,000 rules",
+    limitMs: LIMIT_MS,
+    view: `SELECT owner, cost_center, sum(traces) FROM reporting.fct_usage_owner_daily
+           WHERE usage_date >= (${MONTH} - interval '1 month')::date AND usage_date < ${MONTH} GROUP BY 1, 2`,
+  },
+  {
     name: "the bill of a month",
     limitMs: LIMIT_MS,
     view: `SELECT * FROM reporting.usage_bill_monthly WHERE month_start = (${MONTH} - interval '1 month')::date`,

@@ -84,7 +84,7 @@ test("the costs of each dimension, with the unattributed row, are those by works
         const attributed = await rowsOf(
           client,
           `SELECT usage_date AS day, workspace_id AS workspace, sku, traces, estimated_cost AS cost
-         FROM reporting.fct_cost_project_daily WHERE project_id <> '(none)'`,
+         FROM reporting_detail.fct_cost_project_daily WHERE project_id <> '(none)'`,
         );
         for (const row of attributed) {
           const of = charges.filter(
@@ -160,7 +160,7 @@ test("the row of what has no id says why: no id, or a day that is not loaded by 
     client,
     `SELECT to_char(usage_date, 'DD') AS day, right(project_id, 6) AS id, traces, estimated_cost AS cost, is_final AS final,
             coverage_status AS status
-     FROM reporting.fct_cost_project_daily ORDER BY 1, 2`,
+     FROM reporting_detail.fct_cost_project_daily ORDER BY 1, 2`,
   );
   expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
     "01 (none) 4 2.0000000000 t ok",
@@ -229,7 +229,7 @@ test("what changed since the close of a month is a row of its own, and what has 
   const rows = await rowsOf(
     client,
     `SELECT to_char(usage_date, 'DD') AS day, right(project_id, 12) AS id, traces, estimated_cost, is_closed
-     FROM reporting.fct_cost_project_daily ORDER BY 1, 2`,
+     FROM reporting_detail.fct_cost_project_daily ORDER BY 1, 2`,
   );
   expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
     "01 (adjustment) -2 -1.0000000000 t",

@@ -126,7 +126,7 @@ test("a deployment is no project, whatever its id; users and keys are those of t
   ]);
   expect(
     await lines(`SELECT usage_date, deployment_id, deployment_name, ${MEASURES}
-                 FROM reporting.fct_deployment_usage_deployment_daily WHERE deployment_id IS NOT NULL ORDER BY 1`),
+                 FROM reporting_detail.fct_deployment_usage_deployment_daily WHERE deployment_id IS NOT NULL ORDER BY 1`),
   ).toEqual([`2026-03-01 ${SHARED_ID} a deployment 9 1 30`, "2026-03-02 (none) - 1 0 0"]);
   expect(
     await lines("SELECT deployment_id, deployment_name FROM reporting_detail.dim_deployment ORDER BY 1"),

@@ -83,6 +83,9 @@ const OTHERS = `
     SELECT entity_id, dimension, id, key, 'v', since, until
     FROM usage.workspace, unnest('{project,deployment,sandbox}'::text[]) dimension, unnest('{one,"(none)"}'::text[]) id,
          unnest('{a,b}'::text[]) key, unnest('{2026-01-01,2026-02-01}'::date[], '{2026-02-01,NULL}'::date[]) t (since, until);
+  INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
+  INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'one', NULL, NULL, NULL, '[2026-03-01,)'), (2, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '(,)');
+  INSERT INTO usage.owner_share VALUES (1, 'x', NULL, 0.5), (1, 'x', 'c', 0.25), (1, 'y', 'c', 0.25), (2, 'z', NULL, 1);
   INSERT INTO usage.late_change
     SELECT source_id, '2026-03-02', tier, 'project', 'day', final, age, 1, 1
     FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age,

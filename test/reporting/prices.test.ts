@@ -45,9 +45,9 @@ async function problemsOf(importing: Promise<unknown>): Promise<string[]> {
     () => new Error("it was imported"),
     (failure: unknown) => failure,
   )) as Error;
-  expect(error).toMatchObject({ code: "price_file_invalid" });
+  expect(error).toMatchObject({ code: "file_invalid" });
   const [first, ...problems] = error.message.split("\n  ");
-  expect(first).toMatch(/was not imported:$/);
+  expect(first).toMatch(/was refused:$/);
   return problems;
 }
 
@@ -254,7 +254,7 @@ describe("an import is refused and stores nothing", () => {
 
   test("when the file is missing or not UTF-8", async () => {
     await expect(readPriceFile("/nowhere/prices.csv")).rejects.toMatchObject({
-      code: "price_file_unreadable",
+      code: "file_unreadable",
     });
     const latin1 = await fileOf(Buffer.from(`${HEADER}Zürich`, "latin1"));
     await expect(readPriceFile(latin1)).rejects.toThrow("it is not UTF-8");
@@ -300,7 +300,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   const kept = await usageEtl(["prices", "import", empty, "--replace"], env);
   expect(kept.code).toBe(2);
   expect(kept.stderr).toMatch(
-    /holds no prices.*would remove every stored price.*add --yes\. \[price_file_empty\]/s,
+    /holds no prices.*would remove every stored price.*add --yes\. \[file_empty\]/s,
   );
   const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
   expect(JSON.parse(gone.stdout)).toEqual({
@@ -313,6 +313,6 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   );
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(
-    /prices\.csv was not imported:\n {2}line 2, column "unit_price": "-1" is negative\n/,
+    /prices\.csv was refused:\n {2}line 2, column "unit_price": "-1" is negative\n/,
   );
 });

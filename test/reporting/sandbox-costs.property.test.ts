@@ -105,7 +105,7 @@ test(`units cost what an independent recomputation says, to the last digit, in e
       const costs = expected(given, prices);
       expect(await monthly("reporting.fct_cost_workspace_daily", own), "by workspace").toEqual(costs);
       expect(await monthly("reporting_detail.fct_cost_sandbox_daily", own), "by sandbox").toEqual(costs);
-      expect(await monthly("reporting.fct_cost_project_daily", own), "by project").toEqual(costs);
+      expect(await monthly("reporting_detail.fct_cost_project_daily", own), "by project").toEqual(costs);
       const focus = {
         day: '"x_UsageDate"',
         workspace: '"SubAccountId"',

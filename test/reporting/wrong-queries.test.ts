@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, dayOf, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -30,6 +32,10 @@ async function setup() {
   await enterPrices(store, [{ unitPrice: "1" }, { sku: "runs", measure: "agent_runs", unitPrice: "2" }]);
   const client = await connectPlain(url);
   await client.query(CLOSE_MARCH);
+  const owners = `rules:
+    - { project: one, shares: [{ owner: search, share: 0.3333 }, { owner: chat, share: 0.6667 }] }
+    - { workspace: ${WORKSPACES[0]}, owner: search, to: 2026-04-01 }`;
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", owners)));
   return client;
 }
 
@@ -42,14 +48,15 @@ const QUERIES = [
   ["fct_usage_project_daily", "traces", TRACES],
   ["fct_usage_user_daily", "traces", TRACES],
   ["fct_usage_api_key_daily", "traces", TRACES],
-  ["fct_deployment_usage_deployment_daily", "agent_runs", TRACES],
   ["fct_cost_workspace_daily", "estimated_cost", COST],
-  ["fct_cost_project_daily", "estimated_cost", COST],
+  ["fct_usage_owner_daily", "traces", TRACES],
+  ["fct_cost_owner_daily", "estimated_cost", COST],
   ["usage_bill_monthly", "estimated_cost", COST],
   ["fct_usage_project_daily JOIN reporting.dim_date USING (usage_date)", "traces", TRACES],
   ["fct_usage_project_daily JOIN reporting.dim_workspace USING (workspace_id)", "traces", TRACES],
   ["fct_usage_project_daily JOIN reporting.dim_project USING (project_id)", "traces", TRACES],
-  ["fct_cost_project_daily JOIN reporting.dim_date USING (usage_date)", "estimated_cost", COST],
+  ["fct_cost_owner_daily JOIN reporting.dim_date USING (usage_date)", "estimated_cost", COST],
+  ["fct_usage_owner_daily JOIN reporting.dim_workspace USING (workspace_id)", "traces", TRACES],
 ] as const;
 
 test("a sum over a view of reporting counts once, without a filter and joined by what looks like the key", async () => {

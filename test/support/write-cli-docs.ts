@@ -112,11 +112,16 @@ async function prepare(): Promise<World> {
     redis: `redis://127.0.0.1:${new URL(redis.url).port}`,
     workspace: standin.organisation.workspaces[0]?.id ?? "",
     prices: join(folder, "prices.csv"),
+    owners: join(folder, "owners.yaml"),
     body: join(folder, "deployment.json"),
     update: join(folder, "update.json"),
   };
   // As it is where it is installed: hints then name `usage-etl`, as the documents do.
   symlinkSync(join(ROOT, "src/cli.cjs"), join(folder, "usage-etl"));
+  writeFileSync(
+    values.owners,
+    `rules:\n  - { name: "*chat*", owner: support, cost_center: CC-200 }\n  - { workspace: ${values.workspace}, owner: research, cost_center: CC-100 }\n`,
+  );
   writeFileSync(values.prices, "sku,unit_price,currency,valid_from\ntraces,0.0005,USD,2026-01-01\n");
   const revision = { source_revision_config: { image_uri: "example/agent:2" } };
   writeFileSync(values.update, JSON.stringify(revision));

@@ -101,8 +101,14 @@ WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, deployment_id, sku
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_cost_owner_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_cost_owner_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, owner, cost_center, sku
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_cost_project_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_cost_project_daily') }}
+FROM {{ source('usage_detail', 'fct_cost_project_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, project_id, sku
 HAVING count(*) > 1
@@ -137,7 +143,7 @@ GROUP BY source_id, month_start, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
 SELECT 'fct_deployment_usage_deployment_daily' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage', 'fct_deployment_usage_deployment_daily') }}
+FROM {{ source('usage_detail', 'fct_deployment_usage_deployment_daily') }}
 WHERE usage_date >= current_date - 45
 GROUP BY source_id, usage_date, workspace_id, deployment_id
 HAVING count(*) > 1
@@ -256,6 +262,12 @@ FROM {{ source('usage_detail', 'fct_usage_api_key_monthly') }}
 GROUP BY source_id, month_start, workspace_id, api_key_short_key
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_usage_owner_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage', 'fct_usage_owner_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY source_id, usage_date, workspace_id, owner, cost_center
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_usage_project_by_tier_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_usage_project_by_tier_daily') }}
 WHERE usage_date >= current_date - 45
@@ -354,6 +366,11 @@ UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by
+HAVING count(*) > 1
+UNION ALL
+SELECT 'owner_assignment' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'owner_assignment') }}
+GROUP BY source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center
 HAVING count(*) > 1
 UNION ALL
 SELECT 'usage_bill_monthly' AS view_name, count(*) AS rows_of_one_key

@@ -28,6 +28,7 @@ import {
   problemOf,
 } from "../checks/check.ts";
 import { checkDisk, checkFilesPlace } from "../checks/files.ts";
+import { checkOwners } from "../checks/owners.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
 import { checkClock, checkPostgres, checkReplica } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
@@ -64,6 +65,7 @@ async function doctor(session: Session, { state = false }: DoctorOptions): Promi
   if (store !== undefined) await checkClock(store, notes);
   await checkDisk(notes);
   try {
+    if (store !== undefined) await checkOwners(config, store, notes);
     for (const source of requireSources(config)) {
       const own = notesOf(checks, source.slug);
       await checkSource(session, { source, store, isStateAsked: state }, own);

@@ -12,7 +12,7 @@ import {
   scopeOf,
   textOf,
 } from "../../domain/bill/price.ts";
-import { UsageError } from "../../errors.ts";
+import { refuseGiven } from "../../given-file.ts";
 import { recomputeCharges } from "../../store/bill/charges.ts";
 import {
   addPrices,
@@ -26,12 +26,9 @@ import {
 import type { Store } from "../../store/db/database.ts";
 import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 
-/** A file whose columns are shifted has a problem on each line. */
-const PROBLEMS_SHOWN = 10;
-
 /**
  * Stores the prices of a file, all or none. Prices that are stored already keep their number. With `replace` the stored
- * prices that the file lacks are removed. Error: `price_file_invalid`, with every line whose source or workspace is
+ * prices that the file lacks are removed. Error: `file_invalid`, with every line whose source or workspace is
  * unknown or whose price overlaps another. `stored`: all prices that are stored now. `by`: who gives the order,
  * which is then kept with it. All costs are computed anew, also where no price is new. `estimate`: prices of
  * deployments by what no invoice counts are stored too.
@@ -55,7 +52,7 @@ export async function importPrices(
       wanted.has(textOf(price)) ? "same" : "others",
     );
     const kept = replace ? [] : others;
-    refuse(file, [
+    refuseGiven(file, [
       ...problems,
       ...tierProblems,
       ...(estimate ? [] : uninvoicedProblems(joined, await deploymentUnitsSince(db))),
@@ -80,18 +77,6 @@ export async function importPrices(
       stored: [...same, ...kept, ...added],
       ...computed,
     };
-  });
-}
-
-/** Throws `price_file_invalid` if there are problems, with the first ten of them. */
-export function refuse(file: string, problems: readonly string[]): void {
-  if (problems.length === 0) return;
-  const hidden = problems.length - PROBLEMS_SHOWN;
-  const shown = [...problems.slice(0, PROBLEMS_SHOWN), ...(hidden > 0 ? [`and ${hidden} more`] : [])];
-  throw new UsageError({
-    code: "price_file_invalid",
-    message: `${file} was not imported:\n  ${shown.join("\n  ")}`,
-    next: "Correct the file and import it again. Nothing was stored.",
   });
 }
 

@@ -38,8 +38,7 @@ export const USAGE_VIEWS: Readonly<Partial<Record<Meter, string>>> = {
 /** The schema of a fact, as sql/reporting places it: a newcomer needs few of them. */
 export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
   const isCore =
-    /^fct_(usage_[a-z_]+|cost_(workspace|project)|deployment_usage_deployment)_daily$/.test(view) &&
-    !view.includes("_by_tier_");
+    /^fct_(usage_[a-z_]+|cost_(workspace|owner))_daily$/.test(view) && !view.includes("_by_tier_");
   return isCore ? "reporting" : "reporting_detail";
 }
 
@@ -125,7 +124,7 @@ function placeholdersOf(groupBy: GroupBy): Placeholders {
     dimension: groupBy,
     position: String(GROUPINGS.indexOf(groupBy) + 1),
     title,
-    /** Where views are of which a newcomer needs the one by project (or deployment) alone. */
+    /** Where dimensions are, of which a newcomer needs projects alone. */
     schema_of_project: groupBy === "project" ? "reporting" : "reporting_detail",
     id_column: id,
     name_column: name ?? "NULL::text",

@@ -53,6 +53,9 @@ const WHOLE = `
   INSERT INTO usage.price (sku_id, source_id, workspace_id, unit_price, currency, valid_from, valid_to)
     VALUES (1, 1, 1, 0.0005, 'USD', '2026-01-01', '2027-01-01');
   INSERT INTO usage.price_tier VALUES (1, 1000, 0.0004);
+  INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
+  INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'p1', NULL, NULL, NULL, '(,)');
+  INSERT INTO usage.owner_share VALUES (1, 'team', 'cc', 1);
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
@@ -300,6 +303,18 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   price_tier_pkey: copyOf("price_tier", { unit_price: "1" }),
   price_tier_price_id_fkey: copyOf("price_tier", { price_id: "9" }),
   price_tier_from_quantity_range: copyOf("price_tier", { from_quantity: "0" }),
+  owner_file_pkey: copyOf("owner_file", { content: "'x'" }),
+  owner_file_one: copyOf("owner_file", { is_only: "false" }),
+  owner_file_divide_by_known: copyOf("owner_file", { divide_by: "'workspace'" }),
+  owner_rule_pkey: copyOf("owner_rule", { line: "2" }),
+  owner_rule_dimension_known: copyOf("owner_rule", { rule_number: "2", dimension: "'workspace'" }),
+  owner_rule_id_of_dimension: copyOf("owner_rule", { rule_number: "2", external_id: "NULL" }),
+  owner_rule_about_one: copyOf("owner_rule", { rule_number: "2", name_pattern: "'*'" }),
+  owner_rule_tag_key: copyOf("owner_rule", { rule_number: "2", tag_value: "'chat'" }),
+  owner_rule_validity: copyOf("owner_rule", { rule_number: "2", valid: "'empty'" }),
+  owner_share_rule_number_fkey: copyOf("owner_share", { rule_number: "9" }),
+  owner_share_range: copyOf("owner_share", { owner: "'other'", share: "0" }),
+  owner_share_once: copyOf("owner_share", { share: "0.5" }),
   price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
   ended_session_pkey: copyOf("ended_session", { until: "now()" }),
   heartbeat_pkey: copyOf("heartbeat", { beat_at: "now()" }),

@@ -1,5 +1,4 @@
 import "../../../validation.ts";
-import { readFile } from "node:fs/promises";
 import { CsvError, parse } from "csv-parse/sync";
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
@@ -10,8 +9,7 @@ import {
   type PriceLine,
   parseUnitPrice,
 } from "../../../domain/bill/price.ts";
-import { UsageError } from "../../../errors.ts";
-import { refuse } from "../../../pipeline/bill/import-prices.ts";
+import { readGiven, refuseGiven } from "../../../given-file.ts";
 
 /** One price as texts; absent or empty if not given. */
 interface RawPrice {
@@ -25,11 +23,11 @@ const COLUMNS = [...REQUIRED, "valid_to", "source", "workspace", "from_quantity"
 const BLANK = Object.fromEntries(COLUMNS.map((name) => [name, ""]));
 
 /**
- * Reads prices of a CSV file with a header, or of a JSON array of objects (`.json`). Errors: `price_file_unreadable`;
- * `price_file_invalid`, which names line and column of every problem.
+ * Reads prices of a CSV file with a header, or of a JSON array of objects (`.json`). Errors: `file_unreadable`;
+ * `file_invalid`, which names line and column of every problem.
  */
 export async function readPriceFile(file: string): Promise<PriceLine[]> {
-  const text = await readText(file);
+  const text = await readGiven(file, "a CSV or JSON file in UTF-8");
   const raw = /\.json$/i.test(file) ? fromJson(file, text) : fromCsv(file, text);
   const problems: string[] = [];
   const lines = raw.flatMap(({ where, cells }) => {
@@ -41,21 +39,8 @@ export async function readPriceFile(file: string): Promise<PriceLine[]> {
     }
     return [];
   });
-  refuse(file, problems);
+  refuseGiven(file, problems);
   return lines;
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await readFile(file));
-  } catch (cause) {
-    throw new UsageError({
-      code: "price_file_unreadable",
-      message: `${file} cannot be read: ${cause instanceof TypeError ? "it is not UTF-8" : (cause as Error).message}.`,
-      next: "Give a CSV or JSON file in UTF-8.",
-      cause,
-    });
-  }
 }
 
 function fromCsv(file: string, text: string): RawPrice[] {
@@ -70,7 +55,7 @@ function fromCsv(file: string, text: string): RawPrice[] {
       ...missing.map((name) => `there is no column "${name}"`),
       ...twice.map((name) => `there are two columns "${name}"`),
     ];
-    refuse(
+    refuseGiven(
       file,
       problems.map((why) => `line 1: ${why}`),
     );
@@ -79,12 +64,12 @@ function fromCsv(file: string, text: string): RawPrice[] {
   try {
     const options = { bom: true, columns, info: true, skip_empty_lines: true, trim: true };
     const records: unknown = parse(text, options);
-    if (isEmpty) refuse(file, ["line 1: the file is empty"]);
+    if (isEmpty) refuseGiven(file, ["line 1: the file is empty"]);
     return (records as { record: Record<string, string>; info: { lines: number } }[]).map(
       ({ record, info }) => ({ where: `line ${info.lines}`, cells: record }),
     );
   } catch (error) {
-    if (error instanceof CsvError) refuse(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
+    if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
     throw error;
   }
 }
@@ -103,15 +88,15 @@ function fromJson(file: string, text: string): RawPrice[] {
     json = JSON.parse(text.replace(/^\uFEFF/, ""), keepSource);
   } catch (error) {
     // V8's message ends with line and column.
-    refuse(file, [`the file is not JSON: ${(error as Error).message}`]);
+    refuseGiven(file, [`the file is not JSON: ${(error as Error).message}`]);
   }
   const { data = [], error } = jsonSchema.safeParse(json);
-  refuse(file, error?.issues.map(({ path, message }) => `${placeOf(path)} ${message}`) ?? []);
-  refuse(file, keysGivenAgain(text));
+  refuseGiven(file, error?.issues.map(({ path, message }) => `${placeOf(path)} ${message}`) ?? []);
+  refuseGiven(file, keysGivenAgain(text));
   const unknown = data.map((item, at) =>
     unknownColumns(Object.keys(item)).map((why) => `${placeOf([at])}: ${why}`),
   );
-  refuse(file, unknown.flat());
+  refuseGiven(file, unknown.flat());
   return data.map((item, at) => ({
     where: placeOf([at]),
     cells: Object.fromEntries(Object.entries(item).map(([name, value]) => [name, value ?? ""])),

@@ -304,7 +304,7 @@ test("a month without a price closes without costs only if asked, and has none a
     const rows = await bench.sql<{ of: string; cost: number | null }>(
       `WITH cost AS (
          SELECT 'workspace' AS of, usage_date, estimated_cost AS cost FROM reporting.fct_cost_workspace_daily
-         UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting.fct_cost_project_daily
+         UNION ALL SELECT 'project', usage_date, estimated_cost FROM reporting_detail.fct_cost_project_daily
          UNION ALL
          SELECT 'focus ' || coalesce("ChargeClass", "x_BillingMonth"::text), "x_UsageDate", "BilledCost"
          FROM reporting_detail.focus_1_4_cost_and_usage

@@ -1,0 +1,48 @@
+-- Who pays: the rules of the owner file that was applied last, as people wrote them. They name the platform's ids as texts, so that a
+-- rule may come before what it is about, and stays when that is forgotten.
+
+-- The file itself, so that it can be given back as it was. No row: no file is applied, and nothing has an owner.
+CREATE TABLE usage.owner_file (
+  is_only boolean NOT NULL DEFAULT true CONSTRAINT owner_file_pkey PRIMARY KEY,
+  content text NOT NULL,
+  -- The dimension whose ids divide the traces of a workspace.
+  divide_by text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT owner_file_one CHECK (is_only),
+  CONSTRAINT owner_file_divide_by_known CHECK (divide_by IN ('project', 'user', 'api_key'))
+);
+
+-- The first rule that matches a day of an id decides.
+CREATE TABLE usage.owner_rule (
+  -- Its place in the file.
+  rule_number integer NOT NULL CONSTRAINT owner_rule_pkey PRIMARY KEY,
+  -- Where it stands in the file.
+  line integer NOT NULL,
+  -- Null: of every source, of every workspace.
+  source text,
+  workspace text,
+  -- What it is about: one id of a dimension, names like a pattern in which * stands for any text, or a tag, of one value or of any. Null:
+  -- everything there.
+  dimension text,
+  external_id text,
+  name_pattern text,
+  tag_key text,
+  tag_value text,
+  valid daterange NOT NULL,
+  CONSTRAINT owner_rule_dimension_known CHECK (dimension IN ('project', 'user', 'api_key', 'deployment', 'sandbox')),
+  CONSTRAINT owner_rule_id_of_dimension CHECK ((dimension IS NULL) = (external_id IS NULL)),
+  CONSTRAINT owner_rule_about_one CHECK (num_nonnulls(external_id, name_pattern, tag_key) <= 1),
+  CONSTRAINT owner_rule_tag_key CHECK (tag_value IS NULL OR tag_key IS NOT NULL),
+  CONSTRAINT owner_rule_validity CHECK (NOT isempty(valid))
+);
+
+-- Who pays which share of what a rule matches. The shares of a rule add up to 1: apply refuses others, with their line.
+CREATE TABLE usage.owner_share (
+  rule_number integer NOT NULL CONSTRAINT owner_share_rule_number_fkey REFERENCES usage.owner_rule ON DELETE CASCADE,
+  -- Null: the value of the rule's tag.
+  owner text,
+  cost_center text,
+  share numeric(5, 4) NOT NULL,
+  CONSTRAINT owner_share_range CHECK (share > 0 AND share <= 1),
+  CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
+);

@@ -1,0 +1,95 @@
+-- Who pays: which owner has a day of an id, by the rules of the owner file. Readers cannot see these; the facts are in
+-- 79_usage_by_owner.sql. An id here is one of the dimension that divides traces, a deployment or a sandbox. The rest of a workspace is
+-- an id as well, (none): what no id has, what is not loaded by this dimension, and what changed since a close.
+
+-- The dimension that divides traces. Without a file it does not matter.
+CREATE OR REPLACE VIEW usage.owned_dimension AS
+SELECT coalesce((SELECT f.divide_by FROM usage.owner_file f), 'project') AS dimension;
+
+CREATE OR REPLACE VIEW usage.owned_id AS
+SELECT c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id
+FROM usage.scope c
+JOIN usage.series s USING (scope_id)
+JOIN usage.entity e USING (entity_id)
+WHERE e.external_id <> '' AND e.dimension IN ((SELECT d.dimension FROM usage.owned_dimension d), 'deployment', 'sandbox')
+GROUP BY c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id
+UNION ALL
+SELECT e.source_id, w.entity_id, NULL, '', NULL
+FROM usage.workspace w
+JOIN usage.entity e USING (entity_id);
+
+-- The days of each id that a rule decides, and the value of the tag that it matched: those that no earlier rule has.
+CREATE OR REPLACE VIEW usage.ruled_days AS
+WITH rule AS MATERIALIZED (
+  SELECT r.*, s.source_id, w.entity_id AS workspace_id,
+         replace(regexp_replace(r.name_pattern, '([\\%_])', '\\\1', 'g'), '*', '%') AS name_like
+  FROM usage.owner_rule r
+  LEFT JOIN usage.source s ON s.slug = r.source
+  LEFT JOIN usage.entity w ON w.dimension = 'workspace' AND w.external_id = r.workspace AND (r.source IS NULL OR w.source_id = s.source_id)
+  -- Of an unknown source or workspace it matches nothing.
+  WHERE (r.source IS NULL OR s.source_id IS NOT NULL) AND (r.workspace IS NULL OR w.entity_id IS NOT NULL)
+),
+id AS MATERIALIZED (SELECT * FROM usage.owned_id),
+-- Each name is tried with each pattern.
+pattern AS MATERIALIZED (SELECT * FROM rule WHERE name_like IS NOT NULL),
+named AS MATERIALIZED (
+  SELECT i.*, n.name, n.days
+  FROM id i
+  JOIN usage.name_in_time n USING (entity_id)
+  WHERE EXISTS (SELECT FROM pattern)
+),
+matched AS (
+  SELECT i.*, r.rule_number, NULL::text AS tag_value, datemultirange(r.valid) AS days
+  FROM rule r
+  JOIN id i ON i.dimension = r.dimension AND i.external_id = r.external_id
+  WHERE coalesce(r.source_id = i.source_id, true) AND coalesce(r.workspace_id = i.workspace_id, true)
+  UNION ALL
+  SELECT i.*, r.rule_number, t.tag_value, datemultirange(r.valid * daterange(t.valid_from, t.valid_to))
+  FROM rule r
+  JOIN usage.resource_tag t ON t.tag_key = r.tag_key AND coalesce(t.tag_value = r.tag_value, true)
+  JOIN id i ON i.workspace_id = t.workspace_id AND i.dimension = t.dimension AND i.external_id = t.external_id
+  WHERE coalesce(r.source_id = i.source_id, true) AND coalesce(r.workspace_id = i.workspace_id, true)
+  UNION ALL
+  SELECT i.source_id, i.workspace_id, i.dimension, i.external_id, i.entity_id, r.rule_number, NULL, datemultirange(r.valid * i.days)
+  FROM pattern r
+  JOIN named i ON i.name LIKE r.name_like
+  WHERE coalesce(r.source_id = i.source_id, true) AND coalesce(r.workspace_id = i.workspace_id, true)
+  UNION ALL
+  SELECT i.*, r.rule_number, NULL, datemultirange(r.valid)
+  FROM rule r
+  JOIN id i ON i.workspace_id = r.workspace_id
+  WHERE num_nonnulls(r.external_id, r.tag_key, r.name_pattern) = 0
+  UNION ALL
+  SELECT i.*, r.rule_number, NULL, datemultirange(r.valid)
+  FROM rule r
+  JOIN id i ON coalesce(r.source_id = i.source_id, true)
+  WHERE num_nonnulls(r.external_id, r.tag_key, r.name_pattern, r.workspace) = 0
+)
+SELECT m.source_id, m.workspace_id, m.dimension, m.external_id, m.rule_number, m.tag_value, d.days
+FROM (
+  SELECT m.*, range_agg(days) OVER (
+           PARTITION BY workspace_id, dimension, external_id ORDER BY rule_number, days
+           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+         ) AS earlier
+  FROM matched m
+) m
+CROSS JOIN LATERAL (SELECT m.days - coalesce(m.earlier, '{}') AS days) d
+WHERE NOT isempty(d.days);
+
+-- Who has which share of which days of each id.
+CREATE OR REPLACE VIEW usage.owned_days AS
+SELECT s.slug, usage.shown_id(w.external_id) AS workspace_id, coalesce(r.dimension, '') AS dimension,
+       usage.shown_id(r.external_id) AS dimension_id, r.days, r.rule_number, coalesce(o.owner, r.tag_value) AS owner, o.cost_center, o.share
+FROM usage.ruled_days r
+JOIN usage.owner_share o USING (rule_number)
+JOIN usage.source s USING (source_id)
+JOIN usage.entity w ON w.entity_id = r.workspace_id;
+
+-- Grain and key are of the rules; names are in dim_name.
+CREATE OR REPLACE VIEW reporting_detail.owner_assignment AS
+SELECT d.slug AS source_id, d.workspace_id, nullif(d.dimension, '') AS group_by, d.dimension_id, coalesce(lower(t.days), '1900-01-01') AS valid_from,
+       coalesce(upper(t.days), '9999-12-31') AS valid_to, d.owner, coalesce(d.cost_center, '(none)') AS cost_center, d.share, d.rule_number, r.line
+FROM usage.owned_days d
+JOIN usage.owner_rule r USING (rule_number)
+CROSS JOIN LATERAL unnest(d.days) t (days);
+COMMENT ON VIEW reporting_detail.owner_assignment IS 'Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';

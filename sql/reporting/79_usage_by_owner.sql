@@ -1,0 +1,79 @@
+-- Usage and costs by owner. Each count goes to its id, and the same count is taken from the rest of its workspace, which begins with the
+-- count of the workspace. So all owners together have what the workspaces have, whatever is loaded by the dimension that divides.
+
+CREATE OR REPLACE VIEW usage.owned_usage AS
+WITH owned AS MATERIALIZED (SELECT * FROM usage.owned_days),
+workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
+SELECT p.slug, p.usage_date, p.workspace_id, p.workspace_name, p.dimension, p.dimension_id, p.dimension_name,
+       coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, p.traces * coalesce(o.share, 1) AS traces, p.is_final,
+       p.coverage_status
+FROM (
+  SELECT u.source_id AS slug, u.usage_date, u.workspace_id, u.workspace_name, '' AS dimension, '(none)' AS dimension_id,
+         NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
+  FROM reporting.fct_usage_workspace_daily u
+  UNION ALL
+  SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, part.dimension, part.id, part.name, part.traces, usage.is_final(d.status), d.status
+  FROM usage.daily_row d
+  -- Where the workspace itself is not loaded, nothing is divided.
+  JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
+  CROSS JOIN LATERAL (
+    SELECT d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
+    UNION ALL
+    SELECT '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
+  ) part
+  WHERE d.group_by = (SELECT o.dimension FROM usage.owned_dimension o)
+) p
+LEFT JOIN owned o
+  ON o.slug = p.slug AND o.workspace_id = p.workspace_id AND o.dimension = p.dimension AND o.dimension_id = p.dimension_id
+ AND o.days @> p.usage_date;
+
+CREATE OR REPLACE VIEW reporting.fct_usage_owner_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sum(traces)::numeric(26, 4) AS traces,
+       bool_and(is_final) AS is_final, usage.worst_status(array_agg(coverage_status)) AS coverage_status
+FROM usage.owned_usage
+GROUP BY slug, usage_date, workspace_id, workspace_name, owner, cost_center
+-- Nothing is left of a rest that ids have.
+HAVING sum(traces) IS DISTINCT FROM 0;
+COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Grain: UTC day x workspace x owner x cost centre, days with usage (key: source_id, usage_date, workspace_id, owner, cost_center). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). Traces add up over all of these to fct_usage_workspace_daily; where owners share an id they have digits after the point. A day x workspace that is not loaded is one row with null traces. Never add them to those of a dimension. Filter on usage_date.';
+
+-- The same of costs, from their division by id.
+CREATE OR REPLACE VIEW usage.owned_cost AS
+WITH owned AS MATERIALIZED (SELECT * FROM usage.owned_days)
+SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, CASE WHEN t.is_rest THEN '' ELSE c.dimension END AS dimension,
+       CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
+       coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, c.sku, c.measure, c.currency,
+       c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status
+FROM (
+  -- Of deployments and sandboxes each id is known, whatever divides traces.
+  SELECT slug, usage_date, workspace_id, workspace_name,
+         CASE meter WHEN 'deployments' THEN 'deployment' WHEN 'sandboxes' THEN 'sandbox' ELSE 'project' END AS dimension, dimension_id,
+         dimension_name, sku, measure, currency, quantity, cost, is_closed, is_final, coverage_status
+  FROM usage.divided_cost_project
+  WHERE meter IN ('deployments', 'sandboxes') OR (SELECT o.dimension FROM usage.owned_dimension o) = 'project'
+  UNION ALL
+  SELECT slug, usage_date, workspace_id, workspace_name, 'user', dimension_id, dimension_name, sku, measure, currency, quantity,
+         cost, is_closed, is_final, coverage_status
+  FROM usage.divided_cost_user
+  WHERE meter NOT IN ('deployments', 'sandboxes') AND (SELECT o.dimension FROM usage.owned_dimension o) = 'user'
+  UNION ALL
+  SELECT slug, usage_date, workspace_id, workspace_name, 'api_key', dimension_id, dimension_name, sku, measure, currency, quantity,
+         cost, is_closed, is_final, coverage_status
+  FROM usage.divided_cost_api_key
+  WHERE meter NOT IN ('deployments', 'sandboxes') AND (SELECT o.dimension FROM usage.owned_dimension o) = 'api_key'
+) c
+CROSS JOIN LATERAL (
+  SELECT c.dimension_id IS NULL OR c.dimension_id IN ('(none)', '(adjustment)') AS is_rest
+) t
+LEFT JOIN owned o
+  ON o.slug = c.slug AND o.workspace_id = c.workspace_id AND o.dimension = CASE WHEN t.is_rest THEN '' ELSE c.dimension END
+ AND o.dimension_id = CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AND o.days @> c.usage_date
+WHERE EXISTS (SELECT FROM usage.priced_meter);
+
+CREATE OR REPLACE VIEW reporting.fct_cost_owner_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sku, measure, currency,
+       sum(quantity)::numeric(30, 10) AS quantity, sum(cost)::numeric(38, 14) AS estimated_cost, bool_or(is_closed) AS is_closed,
+       bool_and(is_final) AS is_final, usage.worst_status(array_agg(coverage_status)) AS coverage_status,
+       NOT usage.is_on_no_invoice(measure, usage_date) AS is_invoiced
+FROM usage.owned_cost
+GROUP BY slug, usage_date, workspace_id, workspace_name, owner, cost_center, sku, measure, currency;
+COMMENT ON VIEW reporting.fct_cost_owner_daily IS 'Grain: UTC day x workspace x owner x cost centre x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, owner, cost_center, sku). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). An ESTIMATE from the imported prices. The owners share all costs, of deployments and sandboxes too: they add up to fct_cost_workspace_daily, to the last digit. Costs add up over all of these within one currency; quantity adds up within one sku. A closed month keeps its costs, and is divided by the owners of now. Never add them to those of a dimension. Empty without prices.';

@@ -1,0 +1,29 @@
+import type { Config } from "../../config/config.ts";
+import { readGiven } from "../../given-file.ts";
+import { counted } from "../../printable.ts";
+import { appliedOwners, idleRules } from "../../store/bill/owners.ts";
+import type { Store } from "../../store/db/database.ts";
+import { type Notes, problemOf } from "./check.ts";
+
+/** Whether the owner file is the one that was applied. */
+export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: Notes): Promise<void> {
+  const applied = await appliedOwners(db);
+  if (applied !== undefined) {
+    const idle = await idleRules(db);
+    const of = idle.length === 0 ? "" : `; ${idle.length} decide nothing now (lines ${idle.join(", ")})`;
+    const when = applied.appliedAt.toISOString().slice(0, 10);
+    notes.pass("owners", `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}`);
+  }
+  if (ownersFile === undefined) return;
+  try {
+    const content = await readGiven(ownersFile, "an owner file in YAML and UTF-8");
+    if (content === applied?.content) return;
+    notes.warn("owners", {
+      code: "owners_differ",
+      message: `${ownersFile} ${applied === undefined ? "was never applied" : "is not the owner file that was applied"}.`,
+      next: "`usage-etl owners plan` shows what it would change, `usage-etl owners apply` applies it.",
+    });
+  } catch (error) {
+    notes.warn("owners", problemOf(error));
+  }
+}

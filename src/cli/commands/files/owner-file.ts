@@ -1,0 +1,219 @@
+import "../../../validation.ts";
+import { type Document, LineCounter, parseDocument } from "yaml";
+import { z } from "zod";
+import { nearest } from "../../../config/spelling.ts";
+import {
+  DIVIDING_DIMENSIONS,
+  type DividingDimension,
+  NO_COST_CENTER,
+  OWNED_DIMENSIONS,
+  type OwnedDimension,
+  type OwnerFile,
+  type OwnerRule,
+  type OwnerShare,
+  UNALLOCATED,
+  WHOLE_SHARE,
+} from "../../../domain/bill/owner.ts";
+import { isDay } from "../../../domain/time/days.ts";
+import { readGiven, refuseGiven } from "../../../given-file.ts";
+
+const text = z
+  .string()
+  .trim()
+  .min(1, "is empty")
+  .max(1000, "has more than 1,000 characters")
+  .refine((value) => !/\p{Cc}/u.test(value), "has a control character");
+const owner = text.refine((value) => value !== UNALLOCATED, "is the word for what has no owner");
+const costCenter = text.refine(
+  (value) => value !== NO_COST_CENTER,
+  "is the word for no cost centre: leave it out",
+);
+const day = text.refine(isDay, "is not a day such as 2026-10-01");
+const shareText = text.refine(
+  (value) => /^(1(\.0{1,4})?|0?\.\d{1,4})$/.test(value) && Number(value) > 0,
+  "is not a share: more than 0, at most 1, with at most four digits after the point, such as 0.25",
+);
+const ruleSchema = z.strictObject({
+  source: text.optional(),
+  workspace: text.optional(),
+  ...(Object.fromEntries(OWNED_DIMENSIONS.map((one) => [one, text.optional()])) as Record<
+    OwnedDimension,
+    z.ZodOptional<typeof text>
+  >),
+  name: text.optional(),
+  tag: z
+    .record(text, text, "is not a key and its value, such as {Application: search}")
+    .refine((tags) => Object.keys(tags).length === 1, "names more than one tag: give each a rule of its own")
+    .optional(),
+  owner_from_tag: text.optional(),
+  owner: owner.optional(),
+  cost_center: costCenter.optional(),
+  shares: z
+    .array(z.strictObject({ owner, cost_center: costCenter.optional(), share: shareText }))
+    .min(1, "is empty")
+    .optional(),
+  from: day.optional(),
+  to: day.optional(),
+});
+type RawRule = z.output<typeof ruleSchema>;
+
+const fileSchema = z.strictObject({
+  divide_by: z
+    .enum(DIVIDING_DIMENSIONS, `is not one of ${DIVIDING_DIMENSIONS.join(", ")}`)
+    .default("project"),
+  rules: z.array(ruleSchema, "is not a list of rules"),
+});
+const NAMES = ["divide_by", "rules", ...Object.keys(ruleSchema.shape), "share"];
+
+/** What is wrong, and where: the keys and places that lead there. */
+interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly why: string;
+}
+
+/** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
+export async function readOwnerFile(file: string): Promise<OwnerFile> {
+  return parseOwners(file, await readGiven(file, "an owner file in YAML and UTF-8, as in docs/owners.md"));
+}
+
+/** `file`: its name, for errors. */
+export function parseOwners(file: string, content: string): OwnerFile {
+  const lines = new LineCounter();
+  // Of texts alone: so an id of digits stays what it is, and a share keeps its digits.
+  const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
+  refuseGiven(
+    file,
+    document.errors.map(({ pos: [at], message }) => `${placeOf(lines, at)}: ${message.split("\n")[0]}`),
+  );
+  const parsed = fileSchema.safeParse(plainOf(file, document));
+  const problems = parsed.success
+    ? parsed.data.rules.flatMap((rule, at) => problemsOf(rule, at, parsed.data.divide_by))
+    : parsed.error.issues.flatMap(problemsOfIssue);
+  refuseGiven(
+    file,
+    problems.map(({ path, why }) => `${placeOf(lines, offsetOf(document, path))}: ${why}`),
+  );
+  const { divide_by: divideBy, rules } = fileSchema.parse(parsed.data);
+  return {
+    ...{ content, divideBy },
+    rules: rules.map((rule, at) => ruleOf(rule, lines.linePos(offsetOf(document, ["rules", at])).line)),
+  };
+}
+
+function plainOf(file: string, document: Document): unknown {
+  if (document.contents === null) return {};
+  try {
+    return document.toJS();
+  } catch (error) {
+    // An alias of something that is not there, or aliases of aliases that make a small file a huge one.
+    refuseGiven(file, [(error as Error).message]);
+  }
+}
+
+function placeOf(lines: LineCounter, offset: number): string {
+  const { line, col } = lines.linePos(offset);
+  return `line ${line}, column ${col}`;
+}
+
+/** Where the deepest part of a path begins that the file has. */
+function offsetOf(document: Document, path: readonly (string | number)[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as
+      | { range?: [number, number, number] }
+      | undefined;
+    if (node?.range) return node.range[0];
+  }
+  return document.contents?.range?.[0] ?? 0;
+}
+
+function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem[] {
+  const at = path.filter((part) => typeof part !== "symbol");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => {
+      const near = nearest(key, NAMES);
+      return {
+        path: [...at, key],
+        why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,
+      };
+    });
+  }
+  const name = at.findLast((part) => typeof part === "string");
+  return [{ path: at, why: `${name === undefined ? "the file" : `"${name}"`} ${message}` }];
+}
+
+/** What no single value shows. */
+function problemsOf(rule: RawRule, at: number, divideBy: DividingDimension): Problem[] {
+  const problems: Problem[] = [];
+  const add = (key: string, why: string) => problems.push({ path: ["rules", at, key], why });
+  const about = [...OWNED_DIMENSIONS, "name", "tag", "owner_from_tag"].filter((key) => key in rule);
+  const [first, second] = about;
+  if (second !== undefined) {
+    add(
+      second,
+      `a rule is about one thing, and this one has "${first}" and "${second}". Give each a rule of its own`,
+    );
+  }
+  const payers = ["owner", "shares", "owner_from_tag"].filter((key) => key in rule);
+  if (payers.length === 0) add("", `nobody pays: give "owner", "shares" or "owner_from_tag"`);
+  if (payers.length > 1)
+    add(payers[1] as string, `give one of ${payers.map((key) => `"${key}"`).join(" and ")}`);
+  if (rule.shares !== undefined && rule.cost_center !== undefined) {
+    add("cost_center", `each of the shares has its own "cost_center"`);
+  }
+  for (const dimension of DIVIDING_DIMENSIONS) {
+    if (dimension === divideBy || rule[dimension] === undefined) continue;
+    add(
+      dimension,
+      `traces are divided by ${divideBy}, so a rule about one ${dimension} decides nothing. The platform does not count by both together: choose with "divide_by"`,
+    );
+  }
+  if (rule.from !== undefined && rule.to !== undefined && rule.from >= rule.to) {
+    add("to", `${rule.to} is not after ${rule.from}. The day "to" is not included`);
+  }
+  const shares = sharesOf(rule);
+  const sum = shares.reduce((all, { share }) => all + share, 0);
+  if (payers.length > 0 && sum !== WHOLE_SHARE)
+    add("shares", `the shares add up to ${sum / WHOLE_SHARE}, not to 1`);
+  const payees = shares.map((one) => JSON.stringify([one.owner, one.costCenter]));
+  if (new Set(payees).size < payees.length)
+    add("shares", "an owner and cost centre has two shares: add them up");
+  return problems;
+}
+
+function sharesOf({ owner, owner_from_tag, cost_center, shares }: RawRule): OwnerShare[] {
+  if (shares !== undefined) {
+    return shares.map((one) => ({
+      owner: one.owner,
+      costCenter: one.cost_center ?? null,
+      share: Math.round(Number(one.share) * WHOLE_SHARE),
+    }));
+  }
+  return owner === undefined && owner_from_tag === undefined
+    ? []
+    : [{ owner: owner ?? null, costCenter: cost_center ?? null, share: WHOLE_SHARE }];
+}
+
+function ruleOf(rule: RawRule, line: number): OwnerRule {
+  const {
+    source = null,
+    workspace = null,
+    name = null,
+    tag,
+    owner_from_tag: tagKey,
+    from = null,
+    to = null,
+  } = rule;
+  const dimension = OWNED_DIMENSIONS.find((one) => rule[one] !== undefined);
+  const [given] = Object.entries(tag ?? {});
+  return {
+    ...{ line, source, workspace, name, from, to },
+    of: dimension === undefined ? null : { dimension, id: rule[dimension] as string },
+    tag:
+      given !== undefined
+        ? { key: given[0], value: given[1] }
+        : tagKey === undefined
+          ? null
+          : { key: tagKey, value: null },
+    shares: sharesOf(rule),
+  };
+}

@@ -1,0 +1,49 @@
+/** What can have an owner by its id. Of the first three one divides traces. */
+export const OWNED_DIMENSIONS = ["project", "user", "api_key", "deployment", "sandbox"] as const;
+export type OwnedDimension = (typeof OWNED_DIMENSIONS)[number];
+
+export const DIVIDING_DIMENSIONS = ["project", "user", "api_key"] as const;
+/** The dimension whose ids divide the traces of a workspace: the platform does not tell which user was in which project. */
+export type DividingDimension = (typeof DIVIDING_DIMENSIONS)[number];
+
+/** A share of what a rule matches. */
+export interface OwnerShare {
+  /** Null: the value of the rule's tag. */
+  readonly owner: string | null;
+  readonly costCenter: string | null;
+  /** In ten-thousandths; those of a rule add up to 10,000. */
+  readonly share: number;
+}
+
+export const WHOLE_SHARE = 10_000;
+
+/** Of the rules that match a day of an id, the first in the file decides. */
+export interface OwnerRule {
+  /** Where it stands in the file, from 1 on. */
+  readonly line: number;
+  /** Null: of every source, of every workspace (the platform's id). */
+  readonly source: string | null;
+  readonly workspace: string | null;
+  /** One id of a dimension, by the platform's id. */
+  readonly of: { readonly dimension: OwnedDimension; readonly id: string } | null;
+  /** A name as it was on the day; `*` stands for any text. */
+  readonly name: string | null;
+  /** Null as a value: every value of the key. */
+  readonly tag: { readonly key: string; readonly value: string | null } | null;
+  /** UTC days; null: no bound. The end is not included. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly shares: readonly OwnerShare[];
+}
+
+/** A checked owner file. */
+export interface OwnerFile {
+  readonly content: string;
+  readonly divideBy: DividingDimension;
+  readonly rules: readonly OwnerRule[];
+}
+
+/** What nobody owns, in views and on pages. */
+export const UNALLOCATED = "(unallocated)";
+/** An owner without a cost centre, in the same places. */
+export const NO_COST_CENTER = "(none)";

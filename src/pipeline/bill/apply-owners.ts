@@ -1,0 +1,49 @@
+import { sql } from "kysely";
+import type { OwnerFile } from "../../domain/bill/owner.ts";
+import {
+  idleRules,
+  lockOwners,
+  type OwnerChange,
+  ownerAmounts,
+  ownerChanges,
+  replaceOwners,
+} from "../../store/bill/owners.ts";
+import type { Store } from "../../store/db/database.ts";
+import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
+
+export interface OwnersOutcome {
+  readonly rules: number;
+  /** By source, month and owner, read from the views before and after. */
+  readonly changes: readonly OwnerChange[];
+  /** Lines of rules that decide nothing of what is known. */
+  readonly idle: readonly number[];
+}
+
+/**
+ * Puts the rules of an owner file in the place of those that are stored, all or nothing, and says what that changes. `by`: who gives
+ * the order, which is then kept with it. Without one it is taken back again: so a plan says what apply would do, since it has done it.
+ */
+export async function applyOwners(
+  store: Store,
+  { name, owners, by }: { name: string; owners: OwnerFile; by: Actor | undefined },
+): Promise<OwnersOutcome> {
+  return store.transaction(async ({ db }) => {
+    await lockOwners(db);
+    if (by === undefined) await sql`savepoint plan`.execute(db);
+    const before = await ownerAmounts(db);
+    await replaceOwners(db, owners);
+    const changes = await ownerChanges(db, before);
+    const idle = await idleRules(db);
+    const rules = owners.rules.length;
+    if (by === undefined) {
+      await sql`rollback to savepoint plan`.execute(db);
+    } else {
+      await recordAction(db, by, {
+        sourceId: null,
+        action: "owners.apply",
+        detail: `${name}: ${rules} rules`,
+      });
+    }
+    return { rules, changes, idle };
+  });
+}

@@ -1,0 +1,282 @@
+import fc from "fast-check";
+import type pg from "pg";
+import { expect, test } from "vitest";
+import type { DividingDimension, OwnerRule } from "../../src/domain/bill/owner.ts";
+import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
+import {
+  CLOSE_MARCH,
+  DAYS,
+  dayOf,
+  enterDimension,
+  enterMonths,
+  enterPrices,
+  type IdUsage,
+} from "../support/charges.ts";
+import { seed, times } from "../support/drawn.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadDeploymentRows, windowOf } from "../support/store.ts";
+
+/**
+ * All owners together have what the workspaces have, to the trace and to the last digit, and each has what the first rule that
+ * matches gives it: by rules that are evaluated one by one here, for each day of each id.
+ */
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const IDS = ["a", "b", "c"] as const;
+/** Names in time: `a` is renamed on the day of this place. */
+const RENAMED_AT = 35;
+const NAMES: Readonly<Record<string, (at: number) => string>> = {
+  a: (at) => (at < RENAMED_AT ? "chat-old" : "agent_50%"),
+  b: () => "chat-b",
+  c: () => "other",
+};
+/** `b` has a tag that changes on the day of this place, `c` has one of the same key for some days. */
+const TAGGED_AT = 40;
+
+const day = fc.option(fc.integer({ min: 0, max: DAYS }).map(dayOf), { nil: null });
+const often = <T>(first: T, ...others: T[]) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(first) }, fc.constantFrom(...others));
+const share = fc.constantFrom([10_000], [2500, 7500], [3333, 3333, 3334], [1, 9999]);
+const anyRule = (divideBy: DividingDimension): fc.Arbitrary<OwnerRule> =>
+  fc
+    .record({
+      source: often(null, "default", "no such source"),
+      workspace: often(null, WORKSPACE, OTHER, "no such workspace"),
+      about: fc.oneof(
+        fc.constantFrom(...IDS, "no such id").map((id) => ({ of: { dimension: divideBy, id } })),
+        fc.constant({ of: { dimension: "deployment" as const, id: "d" } }),
+        fc.constantFrom("chat*", "*b", "agent_50%", "agent*", "*", "chat_b").map((name) => ({ name })),
+        fc.constantFrom("Team", "none such").map((key) => ({ tag: { key, value: null } })),
+        fc.constantFrom("red", "blue").map((value) => ({ tag: { key: "Team", value } })),
+        fc.constant({}),
+      ),
+      days: fc.oneof({ weight: 2, arbitrary: fc.constant([null, null] as const) }, fc.tuple(day, day)),
+      shares: share,
+      owners: fc.uniqueArray(fc.constantFrom("x", "y", "z", "w"), { minLength: 3, maxLength: 3 }),
+      costCenter: fc.constantFrom(null, "cc"),
+    })
+    .map(({ source, workspace, about, days, shares, owners, costCenter }) => {
+      const [from, to] = days;
+      const isReversed = from !== null && to !== null && from >= to;
+      const rule = { of: null, name: null, tag: null, ...about };
+      const isFromTag = rule.tag !== null && rule.tag.value === null;
+      return {
+        ...{ line: 1, source, workspace, ...rule, from, to: isReversed ? null : to },
+        shares: isFromTag
+          ? [{ owner: null, costCenter, share: 10_000 }]
+          : shares.map((part, n) => ({ owner: owners[n] as string, costCenter, share: part })),
+      };
+    });
+
+interface Part {
+  readonly day: string;
+  readonly workspace: string;
+  /** Empty: the rest. */
+  readonly dimension: string;
+  readonly id: string;
+}
+
+function tagOf(dimension: string, id: string, at: number): string | undefined {
+  if (dimension !== "project") return undefined;
+  if (id === "b") return at < TAGGED_AT ? "red" : "blue";
+  return id === "c" && at >= 10 && at < 20 ? "red" : undefined;
+}
+
+/** The first rule that matches, in plain words. */
+function shareOf(rules: readonly OwnerRule[], { day, workspace, dimension, id }: Part) {
+  const at = Math.round((Date.parse(day) - Date.parse(dayOf(0))) / 86_400_000);
+  const tag = tagOf(dimension, id, at);
+  const rule = rules.find((one) => {
+    if (one.source !== null && one.source !== "default") return false;
+    if (one.workspace !== null && one.workspace !== workspace) return false;
+    if ((one.from ?? "") > day || (one.to ?? "9999") <= day) return false;
+    if (one.of !== null) return one.of.dimension === dimension && one.of.id === id;
+    if (one.tag !== null) {
+      return one.tag.key === "Team" && tag !== undefined && (one.tag.value ?? tag) === tag;
+    }
+    if (one.name === null) return true;
+    const name = dimension === "deployment" ? undefined : NAMES[id]?.(at);
+    if (name === undefined) return false;
+    const [head = "", tail] = one.name.split("*");
+    return tail === undefined ? name === head : name.startsWith(head) && name.endsWith(tail);
+  });
+  if (rule === undefined) return [{ owner: "(unallocated)", costCenter: "(none)", share: 10_000n }];
+  return rule.shares.map((one) => ({
+    owner: one.owner ?? (tag as string),
+    costCenter: one.costCenter ?? "(none)",
+    share: BigInt(one.share),
+  }));
+}
+
+/** Decimals of the same number of digits, without their point. */
+const unscaled = (text: string) => BigInt(text.replace(".", ""));
+
+/** A shortest decimal in units of its 14th digit. */
+function exact(text: string): bigint {
+  const [whole = "", fraction = ""] = text.split(".");
+  return BigInt(whole + fraction.padEnd(14, "0"));
+}
+
+async function checkOwners(client: pg.Client, rules: readonly OwnerRule[], divideBy: DividingDimension) {
+  const rowsOf = async (statement: string) => (await client.query<Record<string, string>>(statement)).rows;
+  const column = `${divideBy}_id`;
+  const whole = await rowsOf(
+    `SELECT usage_date::text AS day, workspace_id AS workspace, traces::text FROM reporting.fct_usage_workspace_daily WHERE traces > 0`,
+  );
+  const ids = await rowsOf(
+    `SELECT usage_date::text AS day, workspace_id AS workspace, ${column} AS id, traces::text
+     FROM reporting.fct_usage_${divideBy}_daily WHERE traces > 0 AND ${column} <> '(none)'`,
+  );
+  const costs = await rowsOf(
+    `SELECT usage_date::text AS day, workspace_id AS workspace, sku, currency,
+            CASE WHEN ${column} IN ('(none)', '(adjustment)') OR ${column} IS NULL THEN '' ELSE ${column} END AS id, sum(estimated_cost)::text AS cost
+     FROM reporting_detail.fct_cost_${divideBy}_daily WHERE measure = 'traces' GROUP BY 1, 2, 3, 4, 5
+     UNION ALL
+     SELECT usage_date::text, workspace_id, sku, currency,
+            CASE WHEN deployment_id IN ('(none)', '(adjustment)') OR deployment_id IS NULL THEN '' ELSE 'd' END, sum(estimated_cost)::text
+     FROM reporting_detail.fct_cost_deployment_daily GROUP BY 1, 2, 3, 4, 5`,
+  );
+  // Days on which the workspace is not loaded are divided no further.
+  const loaded = new Set(whole.map(({ day, workspace }) => `${day} ${workspace}`));
+  const expected = new Map<string, bigint>();
+  const add = (part: Part, what: string, amount: bigint) => {
+    for (const { owner, costCenter, share } of shareOf(rules, part)) {
+      const key = [part.day, part.workspace, owner, costCenter, what].join(" ");
+      expected.set(key, (expected.get(key) ?? 0n) + amount * share);
+    }
+  };
+  for (const { day = "", workspace = "", traces = "0" } of whole) {
+    add({ day, workspace, dimension: "", id: "" }, "traces", BigInt(traces));
+  }
+  for (const { day = "", workspace = "", id = "", traces = "0" } of ids) {
+    if (!loaded.has(`${day} ${workspace}`)) continue;
+    add({ day, workspace, dimension: divideBy, id }, "traces", BigInt(traces));
+    add({ day, workspace, dimension: "", id: "" }, "traces", -BigInt(traces));
+  }
+  for (const { day = "", workspace = "", sku = "", currency = "", id = "", cost = "0" } of costs) {
+    const dimension = id === "" ? "" : sku === "runs" ? "deployment" : divideBy;
+    add({ day, workspace, dimension, id }, `${sku} ${currency}`, unscaled(cost));
+  }
+  const found = await rowsOf(
+    `SELECT usage_date::text AS day, workspace_id AS workspace, owner, cost_center AS center, 'traces' AS what, traces::text AS amount
+     FROM reporting.fct_usage_owner_daily WHERE traces IS NOT NULL
+     UNION ALL
+     SELECT usage_date::text, workspace_id, owner, cost_center, sku || ' ' || currency, estimated_cost::text
+     FROM reporting.fct_cost_owner_daily`,
+  );
+  const actual = found.map(({ day, workspace, owner, center, what, amount = "0" }) => [
+    [day, workspace, owner, center, what].join(" "),
+    unscaled(amount),
+  ]);
+  const isSomething = ([key, amount]: readonly unknown[]) =>
+    amount !== 0n || !String(key).endsWith(" traces");
+  const sorted = (rows: readonly (readonly unknown[])[]) =>
+    rows
+      .filter(isSomething)
+      .map(([key, amount]) => `${key} ${amount}`)
+      .sort();
+  expect(sorted(actual)).toEqual(sorted([...expected]));
+  // To the digit the whole, by day and workspace, not by the model alone.
+  const wrong = await rowsOf(
+    `SELECT * FROM (
+       SELECT usage_date, workspace_id, sum(traces) AS owned FROM reporting.fct_usage_owner_daily GROUP BY 1, 2
+     ) o FULL JOIN (SELECT usage_date, workspace_id, traces FROM reporting.fct_usage_workspace_daily WHERE traces > 0) w
+     USING (usage_date, workspace_id) WHERE coalesce(owned, 0) <> coalesce(traces, 0)
+     UNION ALL
+     SELECT usage_date, workspace_id, owned, cost FROM (
+       SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS owned FROM reporting.fct_cost_owner_daily GROUP BY 1, 2, 3
+     ) o FULL JOIN (
+       SELECT usage_date, workspace_id, sku, sum(estimated_cost) AS cost FROM reporting.fct_cost_workspace_daily GROUP BY 1, 2, 3
+     ) w USING (usage_date, workspace_id, sku) WHERE owned IS DISTINCT FROM cost`,
+  );
+  expect(wrong).toEqual([]);
+  return actual.length;
+}
+
+const SEED = seed();
+
+test(`owners have what the first rule gives them, and together all there is [seed ${SEED}]`, async () => {
+  const bench = await setupSource();
+  const { store, sourceId } = bench;
+  const client = await connectPlain(bench.url);
+  let seen = 0;
+  const drawn = fc.constantFrom("project" as const, "user" as const).chain((divideBy) =>
+    fc.record({
+      divideBy: fc.constant(divideBy),
+      ...{ usage: anyUsage, prices: anyPrices, isClosed: fc.boolean() },
+      lost: fc.nat(),
+      rules: fc.array(fc.array(anyRule(divideBy), { maxLength: 8 }), { minLength: 3, maxLength: 3 }),
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(drawn, async ({ divideBy, usage, prices, isClosed, lost, rules }) => {
+      await client.query(
+        "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close; DELETE FROM usage.resource_tag; DELETE FROM usage.entity_name",
+      );
+      await clearUsage(client);
+      const used = Object.keys(usage[WORKSPACE] ?? {});
+      const lostDays = used
+        .slice(lost % Math.max(used.length, 1))
+        .slice(0, 1)
+        .map(Number);
+      await enterMonths(bench, usage, { [WORKSPACE]: lostDays });
+      const records: IdUsage = Object.entries(usage).flatMap(([workspace, days]) =>
+        Object.entries(days).flatMap(([at, traces]) =>
+          IDS.map((id, n) => [workspace, Number(at), id, Math.floor((traces * (n + 1)) / 7)] as const),
+        ),
+      );
+      const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
+      await enterDimension(bench, divideBy, {
+        ...{ workspaces: Object.keys(usage), records },
+        leftOut: { [OTHER]: fifths },
+      });
+      const window = windowOf("day", dayOf(0), dayOf(DAYS));
+      for (const [groupBy, id] of [
+        ["workspace", WORKSPACE],
+        ["project", "d"],
+      ] as const) {
+        const rows = [3, 12, 36].map((at) => [dayOf(at), id, [4, 3, groupBy === "project" ? 2 : 5]] as const);
+        await loadDeploymentRows(store, { sourceId, workspaceId: WORKSPACE, groupBy, window, rows });
+      }
+      const dates = [dayOf(0), dayOf(RENAMED_AT - 1), dayOf(RENAMED_AT), dayOf(DAYS)];
+      await client.query(
+        `INSERT INTO usage.entity_name (entity_id, name, first_bucket, last_bucket, fetch_number)
+         SELECT e.entity_id, n.name, n.first::timestamptz, n.last::timestamptz, 1
+         FROM usage.entity e JOIN (VALUES ('a', 'chat-old', '${dates[0]}Z', '${dates[1]}Z'), ('a', 'agent_50%', '${dates[2]}Z', '${dates[3]}Z'),
+           ('b', 'chat-b', '${dates[0]}Z', '${dates[3]}Z'), ('c', 'other', '${dates[0]}Z', '${dates[3]}Z')) n (id, name, first, last)
+           ON n.id = e.external_id AND e.dimension = '${divideBy}'`,
+      );
+      await client.query(
+        `INSERT INTO usage.resource_tag (workspace_id, dimension, external_id, tag_key, tag_value, valid_from, valid_to)
+         SELECT w.entity_id, 'project', t.id, 'Team', t.value, t.starts::date, t.ends::date
+         FROM usage.workspace w, (VALUES ('b', 'red', '1900-01-01', '${dayOf(TAGGED_AT)}'), ('b', 'blue', '${dayOf(TAGGED_AT)}', NULL),
+           ('c', 'red', '${dayOf(10)}', '${dayOf(20)}')) t (id, value, starts, ends)`,
+      );
+      await enterPrices(store, [...prices, { sku: "runs", measure: "agent_runs", unitPrice: "0.37" }]);
+      if (isClosed) {
+        await client.query(CLOSE_MARCH);
+        await client.query("UPDATE usage.dated_record SET traces = traces + 3");
+      }
+      for (const one of rules) {
+        const owners = { content: "", divideBy, rules: one };
+        // A plan changes nothing.
+        const before = await client.query("SELECT * FROM usage.owner_rule ORDER BY 1");
+        const plan = await applyOwners(store, { name: "test", owners, by: undefined });
+        expect((await client.query("SELECT * FROM usage.owner_rule ORDER BY 1")).rows).toEqual(before.rows);
+        const by = { name: "test", role: "operator", via: "command" } as const;
+        expect(await applyOwners(store, { name: "test", owners, by })).toEqual(plan);
+        for (const { before, after, change, isClosed: closed, month } of plan.changes) {
+          expect(exact(after) - exact(before)).toBe(exact(change));
+          expect(closed).toBe(isClosed && month === "2026-03");
+        }
+        seen += await checkOwners(client, one, divideBy);
+        expect((await applyOwners(store, { name: "test", owners, by })).changes).toEqual([]);
+      }
+    }),
+    { seed: SEED, numRuns: times(5), endOnFailure: true },
+  );
+  expect(seen).toBeGreaterThan(50);
+  await store.transaction(({ db }) => replaceOwners(db, { content: "", divideBy: "project", rules: [] }));
+}, 300_000);

@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
+
+const parse = (content: string) => parseOwners("owners.yaml", content);
+
+/** The lines of the refusal. */
+function problemsOf(content: string): string[] {
+  try {
+    parse(content);
+  } catch (error) {
+    expect(error).toMatchObject({ code: "file_invalid" });
+    return (error as Error).message.split("\n  ").slice(1);
+  }
+  return [];
+}
+
+test("a file of all kinds of rules", () => {
+  const file = parse(`# Who pays.
+divide_by: user
+rules:
+  - { source: default, workspace: w1, user: 007, owner: search, cost_center: 100, from: 2026-10-01, to: 2026-11-01 }
+  - tag: { Team: red }
+    shares: [{ owner: a, share: 0.6 }, { owner: b, cost_center: c, share: .4 }]
+  - owner_from_tag: Team
+    cost_center: shared
+  - { name: "chat-*", owner: "1.0" }
+  - { owner: rest }
+`);
+  const none = { source: null, workspace: null, of: null, name: null, tag: null, from: null, to: null };
+  const whole = (owner: string | null, costCenter: string | null = null) => [
+    { owner, costCenter, share: 10_000 },
+  ];
+  expect(file.divideBy).toBe("user");
+  expect(file.content.startsWith("# Who pays.")).toBe(true);
+  expect(file.rules).toEqual([
+    {
+      ...{ ...none, line: 4, source: "default", workspace: "w1", of: { dimension: "user", id: "007" } },
+      ...{ from: "2026-10-01", to: "2026-11-01", shares: whole("search", "100") },
+    },
+    {
+      ...{ ...none, line: 5, tag: { key: "Team", value: "red" } },
+      shares: [
+        { owner: "a", costCenter: null, share: 6000 },
+        { owner: "b", costCenter: "c", share: 4000 },
+      ],
+    },
+    { ...none, line: 7, tag: { key: "Team", value: null }, shares: whole(null, "shared") },
+    { ...none, line: 9, name: "chat-*", shares: whole("1.0") },
+    { ...none, line: 10, shares: whole("rest") },
+  ]);
+});
+
+test.each([
+  ["nothing", "", [/^line 1, column 1: "rules" is not a list of rules$/]],
+  ["a list alone", "- owner: a", [/^line 1, column 1: the file /]],
+  ["no YAML", "rules: [", [/^line 1, column \d+: /]],
+  ["a key twice", "rules:\n  - owner: a\n    owner: b", [/^line 3, column 5: Map keys must be unique/]],
+  [
+    "a misspelled key",
+    "rules:\n  - { owners: a, project: p }",
+    [/^line 2, column \d+: "owners" is not known; did you mean owner\?$/],
+  ],
+  [
+    "shares of 0.9",
+    "rules:\n  - shares:\n      - { owner: a, share: 0.4 }\n      - { owner: b, share: 0.5 }",
+    [/^line 3, column 7: the shares add up to 0.9, not to 1$/],
+  ],
+  [
+    "shares of 1.1",
+    "rules:\n  - shares: [{ owner: a, share: 0.6 }, { owner: b, share: 0.5 }]",
+    [/add up to 1.1, not to 1$/],
+  ],
+  [
+    "five digits",
+    "rules:\n  - shares: [{ owner: a, share: 0.33333 }, { owner: b, share: 0.66667 }]",
+    [/^line 2, column 33: "share" is not a share/, /"share" is not a share/],
+  ],
+  [
+    "a share of nothing",
+    "rules:\n  - shares: [{ owner: a, share: 0.0 }, { owner: b, share: 1 }]",
+    [/"share" is not a share/],
+  ],
+  [
+    "an owner twice",
+    "rules:\n  - shares: [{ owner: a, share: 0.5 }, { owner: a, share: 0.5 }]",
+    [/has two shares: add them up$/],
+  ],
+  [
+    "nobody",
+    "rules:\n  - project: p",
+    [/^line 2, column 5: nobody pays: give "owner", "shares" or "owner_from_tag"$/],
+  ],
+  [
+    "two payers",
+    "rules:\n  - { owner: a, owner_from_tag: t }",
+    [/: give one of "owner" and "owner_from_tag"$/],
+  ],
+  [
+    "two things",
+    "rules:\n  - { project: p, name: n, owner: a }",
+    [/^line 2, column 25: a rule is about one thing, and this one has "project" and "name"/],
+  ],
+  [
+    "another division",
+    "rules:\n  - { user: u, owner: a }",
+    [/^line 2, column 13: traces are divided by project, so a rule about one user decides nothing/],
+  ],
+  [
+    "no dimension",
+    "divide_by: workspace\nrules: []",
+    [/^line 1, column 12: "divide_by" is not one of project, user, api_key$/],
+  ],
+  [
+    "a range that ends before it begins",
+    "rules:\n  - { owner: a, from: 2026-11-01, to: 2026-10-01 }",
+    [/^line 2, column 39: 2026-10-01 is not after 2026-11-01/],
+  ],
+  ["no day", "rules:\n  - { owner: a, from: 2026-02-30 }", [/"from" is not a day such as 2026-10-01$/]],
+  [
+    "the word for nobody",
+    'rules:\n  - { owner: "(unallocated)" }',
+    [/"owner" is the word for what has no owner$/],
+  ],
+  [
+    "the word for no cost centre",
+    'rules:\n  - { owner: a, cost_center: "(none)" }',
+    [/"cost_center" is the word for no cost centre: leave it out$/],
+  ],
+  ["a control character", 'rules:\n  - { owner: "a\\u0007b" }', [/"owner" has a control character$/]],
+  ["two tags", "rules:\n  - { owner: a, tag: { a: b, c: d } }", [/"tag" names more than one tag/]],
+  ["a tag without a value", "rules:\n  - { owner: a, tag: Team }", [/"tag" is not a key and its value/]],
+])("is refused by line and column: %s", (_, content, expected) => {
+  const problems = problemsOf(content);
+  expect(problems).toHaveLength(expected.length);
+  for (const [at, pattern] of expected.entries()) expect(problems[at]).toMatch(pattern);
+});
+
+test("a file that expands itself is refused", () => {
+  const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
+  for (const [one, next] of ["ab", "bc", "cd", "de", "ef", "fg"].map((pair) => [...pair])) {
+    bomb.push(`${next}: &${next} [${Array(10).fill(`*${one}`).join(", ")}]`);
+  }
+  expect(problemsOf(`${bomb.join("\n")}\nrules: *g`).length).toBeGreaterThan(0);
+});
