@@ -1,6 +1,8 @@
 import { DateTime } from "luxon";
+import { type OwnerFile, WHOLE_SHARE } from "../../src/domain/bill/owner.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
 import { planSource } from "../../src/pipeline/sync/plan.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { closeMonth } from "../../src/store/months/month-close.ts";
@@ -64,6 +66,13 @@ export async function ensureStory(): Promise<void> {
   });
 }
 
+/** Somebody with a name from outside owns the first workspace, and nobody the second one. */
+function ownersOf(workspace: string): OwnerFile {
+  const none = { source: null, of: null, name: null, tag: null, from: null, to: null };
+  const shares = [{ owner: HOSTILE.person, costCenter: "CC-1", share: WHOLE_SHARE }];
+  return { content: "rules: []", divideBy: "project", rules: [{ ...none, line: 1, workspace, shares }] };
+}
+
 async function tell(store: ReturnType<typeof openStore>, url: string, now: number): Promise<void> {
   const story = storyOf(now);
   const { today, days, month, gap, failed } = story;
@@ -115,6 +124,7 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     await bench.reconcile({ range: month });
     const [source] = await bench.sql<{ source_id: number }>("SELECT source_id FROM usage.source");
     const sourceId = source?.source_id ?? 0;
+    await store.transaction(({ db }) => replaceOwners(db, ownersOf(first.id)));
     const closed = await closeMonth(store, {
       ...{ sourceId, monthStart: iso(month.start), settleAfterMs: 3 * DAY_MS, withoutCosts: true, by: ACTOR },
     });

@@ -47,3 +47,27 @@ export interface OwnerFile {
 export const UNALLOCATED = "(unallocated)";
 /** An owner without a cost centre, in the same places. */
 export const NO_COST_CENTER = "(none)";
+
+/** A line of an owner file that gives something to a team, by its first tag where it has one: it settles others like it too. */
+export function ruleFor(part: {
+  readonly workspaceId: string;
+  readonly dimension: OwnedDimension | null;
+  readonly id: string;
+  readonly tags: readonly string[];
+}): string {
+  const { workspaceId, dimension, id, tags } = part;
+  const [tag] = tags;
+  if (tag !== undefined) {
+    const at = tag.indexOf("=");
+    return `{ tag: { ${quoted(tag.slice(0, at))}: ${quoted(tag.slice(at + 1))} }, owner: TEAM }`;
+  }
+  if (dimension === null) return `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`;
+  // Users and keys may be in several workspaces.
+  const within = dimension === "user" || dimension === "api_key" ? `workspace: ${quoted(workspaceId)}, ` : "";
+  return `{ ${within}${dimension}: ${quoted(id)}, owner: TEAM }`;
+}
+
+/** As YAML takes it for one text. */
+function quoted(text: string): string {
+  return /^[\w-]+$/.test(text) ? text : JSON.stringify(text);
+}

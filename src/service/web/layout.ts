@@ -13,6 +13,7 @@ const SCREENS = [
   ["/", "Overview"],
   ["/coverage", "Coverage"],
   ["/usage", "Usage and costs"],
+  ["/owners", "Owners"],
   ["/differences", "Differences"],
   ["/months", "Months"],
   ["/backfills", "Backfills"],

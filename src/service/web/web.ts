@@ -14,6 +14,7 @@ import { addNewBackfill } from "./backfills/new.ts";
 import { addOneBackfill } from "./backfills/one.ts";
 import { addCell } from "./coverage/cell.ts";
 import { addCoverage } from "./coverage/coverage.ts";
+import { addOwners } from "./figures/owners.ts";
 import { addUsage } from "./figures/usage.ts";
 import { addMonths } from "./months/routes.ts";
 import { sendProblem } from "./problem.ts";
@@ -87,6 +88,7 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
     addNewBackfill(web);
     addOneBackfill(web);
     addUsage(web);
+    addOwners(web);
     addDifferences(web);
     addMonths(web);
     addTimeline(web);

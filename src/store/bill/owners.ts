@@ -1,5 +1,12 @@
-import { sql } from "kysely";
-import type { DividingDimension, OwnerFile, OwnerRule } from "../../domain/bill/owner.ts";
+import { type RawBuilder, sql } from "kysely";
+import {
+  type DividingDimension,
+  type OwnedDimension,
+  type OwnerFile,
+  type OwnerRule,
+  UNALLOCATED,
+} from "../../domain/bill/owner.ts";
+import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */
@@ -125,42 +132,51 @@ export async function ownerChanges(db: Database, before: readonly OwnerAmount[])
   return rows.map(({ currency, ...row }) => ({ ...row, currency: currency === "" ? null : currency }));
 }
 
-/** What has usage and no owner. */
-export interface Unallocated {
+/** What an owner has of an id. */
+export interface OwnedPart {
   readonly source: string;
   readonly workspaceId: string;
   readonly workspaceName: string | null;
   /** Null: the rest of the workspace, which no id has. */
-  readonly dimension: "project" | "user" | "api_key" | "deployment" | "sandbox" | null;
+  readonly dimension: OwnedDimension | null;
   readonly id: string;
   readonly name: string | null;
-  /** An exact decimal; null of a deployment or sandbox. */
+  /** An exact decimal; null of a deployment or sandbox, and where it is not loaded. */
   readonly traces: string | null;
-  /** By currency. */
+  /** By currency, exact decimals. */
   readonly costs: Readonly<Record<string, string>>;
+  /** Lines of the rules that give it to the owner. */
+  readonly lines: readonly number[];
   /** Tags that it has now, `Application=search`. */
   readonly tags: readonly string[];
 }
 
-/** Of the days from `from` on, until `to` (not included): what costs most comes first, then what has most traces. */
-export async function unallocatedUsage(
+/** Of the days of a range: what costs most comes first, then what has most traces. */
+export async function ownedParts(
   db: Database,
-  { from, to, top }: { from: string; to: string; top: number },
-): Promise<Unallocated[]> {
-  const isIn = sql`owner = '(unallocated)' and usage_date >= ${from}::date and usage_date < ${to}::date`;
-  const { rows } = await sql<Unallocated>`
+  { source, owner, from, to, top }: Days & { source: string | null; owner: string; top: number },
+): Promise<OwnedPart[]> {
+  const isIn = sql`owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date
+    and ${source === null ? sql`true` : sql`slug = ${source}`}`;
+  const { rows } = await sql<OwnedPart>`
     with part as (
       select slug, workspace_id, dimension, dimension_id, max(workspace_name) as workspace_name, max(dimension_name) as dimension_name,
-             null as currency, sum(traces) as amount
+             array_agg(distinct rule_number) as rules, null as currency, sum(traces) as amount
       from usage.owned_usage where ${isIn} group by 1, 2, 3, 4
       union all
-      select slug, workspace_id, dimension, dimension_id, max(workspace_name), max(dimension_name), currency, sum(cost)
+      select slug, workspace_id, dimension, dimension_id, max(workspace_name), max(dimension_name), array_agg(distinct rule_number), currency,
+             sum(cost)
       from usage.owned_cost where ${isIn} group by 1, 2, 3, 4, currency
     )
     select p.slug as source, p.workspace_id as "workspaceId", max(p.workspace_name) as "workspaceName",
            nullif(p.dimension, '') as dimension, p.dimension_id as id, max(p.dimension_name) as name,
            trim_scale(sum(p.amount) filter (where p.currency is null))::text as traces,
            coalesce(jsonb_object_agg(p.currency, trim_scale(p.amount)::text) filter (where p.currency is not null), '{}') as costs,
+           array(
+             select r.line from usage.owner_rule r
+             where r.rule_number in (select unnest(q.rules) from part q where (q.slug, q.workspace_id, q.dimension, q.dimension_id) = (p.slug, p.workspace_id, p.dimension, p.dimension_id))
+             order by 1
+           ) as lines,
            array(
              select t.tag_key || '=' || t.tag_value
              from usage.resource_tag t
@@ -176,6 +192,70 @@ export async function unallocatedUsage(
     order by max(p.amount) filter (where p.currency is not null) desc nulls last,
              sum(p.amount) filter (where p.currency is null) desc nulls last, p.workspace_id, p.dimension_id
     limit ${top}
+  `.execute(db);
+  return rows;
+}
+
+/** What an owner has of a range, and had of an earlier one. */
+export interface OwnerFigure {
+  readonly owner: string;
+  readonly costCenter: string;
+  /** Exact decimals. Null: nothing of it is loaded. */
+  readonly traces: string | null;
+  readonly tracesBefore: string | null;
+  readonly costs: Readonly<Record<string, string>>;
+  readonly costsBefore: Readonly<Record<string, string>>;
+  readonly isFinal: boolean;
+  /** Days x workspaces that are not loaded. They have no owner, and their traces are not known. */
+  readonly daysMissing: number;
+}
+
+export async function ownerFigures(
+  db: Database,
+  { source, range, before }: { source: string; range: Days; before: Days },
+): Promise<OwnerFigure[]> {
+  const isNow = sql`usage_date >= ${range.from}::date`;
+  const isIn = sql`source_id = ${source} and ((usage_date >= ${range.from}::date and usage_date < ${range.to}::date)
+    or (usage_date >= ${before.from}::date and usage_date < ${before.to}::date))`;
+  const sums = (condition: RawBuilder<unknown>) =>
+    sql`coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null and ${condition}), '{}')`;
+  const { rows } = await sql<OwnerFigure>`
+    with part as (
+      select owner, cost_center, ${isNow} as is_now, null as currency, sum(traces) as amount, bool_and(is_final) as is_final,
+             count(*) filter (where traces is null)::integer as missing
+      from reporting.fct_usage_owner_daily where ${isIn} group by 1, 2, 3
+      union all
+      select owner, cost_center, ${isNow}, currency, sum(estimated_cost), bool_and(is_final), 0
+      from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4
+    )
+    select owner, cost_center as "costCenter",
+           trim_scale(sum(amount) filter (where currency is null and is_now))::text as traces,
+           trim_scale(sum(amount) filter (where currency is null and not is_now))::text as "tracesBefore",
+           ${sums(sql`is_now`)} as costs, ${sums(sql`not is_now`)} as "costsBefore",
+           coalesce(bool_and(is_final) filter (where is_now), true) as "isFinal",
+           coalesce(sum(missing) filter (where is_now), 0)::integer as "daysMissing"
+    from part group by owner, cost_center
+    order by owner <> ${UNALLOCATED}, max(amount) filter (where currency is not null and is_now) desc nulls last,
+             sum(amount) filter (where currency is null and is_now) desc nulls last, owner, cost_center
+  `.execute(db);
+  return rows;
+}
+
+/** What each owner has by day, in one currency or in traces. Days without any are left out. */
+export async function ownersByDay(
+  db: Database,
+  { source, currency, from, to }: Days & { source: string; currency: string | undefined },
+): Promise<{ owner: string; day: string; amount: string | null; isFinal: boolean }[]> {
+  const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
+  const { rows } = await sql<{ owner: string; day: string; amount: string | null; isFinal: boolean }>`
+    select owner, usage_date::text as day, trim_scale(sum(amount))::text as amount, bool_and(is_final) as "isFinal"
+    from (
+      ${
+        currency === undefined
+          ? sql`select owner, usage_date, traces as amount, is_final from reporting.fct_usage_owner_daily where ${isIn}`
+          : sql`select owner, usage_date, estimated_cost as amount, is_final from reporting.fct_cost_owner_daily where ${isIn} and currency = ${currency}`
+      }
+    ) d group by 1, 2 order by 2, 1
   `.execute(db);
   return rows;
 }

@@ -31,7 +31,7 @@ function navigationOf(html: string) {
 
 const linksTo = (query: string) => [
   "/",
-  ...["coverage", "usage", "differences", "months", "backfills", "timeline"].map(
+  ...["coverage", "usage", "owners", "differences", "months", "backfills", "timeline"].map(
     (path) => `/${path}${query}`,
   ),
 ];

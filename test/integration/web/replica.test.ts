@@ -12,7 +12,7 @@ import { loadRows, windowOf } from "../../support/store.ts";
 /** A real streaming replica, whose replay is paused. */
 
 const [WORKSPACE] = WORKSPACES;
-const OLD = ["/", "/coverage", "/usage", "/differences", "/months", "/timeline", "/backfills"];
+const OLD = ["/", "/coverage", "/usage", "/owners", "/differences", "/months", "/timeline", "/backfills"];
 const NEW = [
   ...["/backfills/new?source=default", "/months/2026-03"],
   // Of a month that is open it says why, with 409.

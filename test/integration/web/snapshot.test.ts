@@ -60,6 +60,7 @@ test("overview, coverage, cell, months and usage show one instant, and they and 
     "/months",
     `/months/${month}`,
     "/usage?by=project",
+    "/owners",
     "/usage.csv?by=project",
   ]) {
     const before = await show(path, 0);

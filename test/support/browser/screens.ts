@@ -95,6 +95,12 @@ export const SCREENS: readonly Screen[] = [
     path: `/usage?by=project&per=hour&${range(yesterday)}`,
     says: /Hours of the week/,
   },
+  { name: "owners", path: `/owners?month=${month}`, says: /Who pays for/, names: [person] },
+  {
+    name: "what nobody owns",
+    path: `/owners?month=${month}&owner=(unallocated)`,
+    says: /A rule that would give it to a team/,
+  },
   { name: "differences", path: "/differences", says: /export/i, names: [first] },
   { name: "months", path: "/months", says: new RegExp(month) },
   { name: "a closed month", path: `/months/${month}`, says: /closed/i, names: [first] },

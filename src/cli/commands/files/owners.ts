@@ -1,16 +1,12 @@
 import type { Command } from "commander";
 import type { Config } from "../../../config/config.ts";
+import { ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
 import { daysText } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
 import { counted } from "../../../printable.ts";
-import {
-  appliedOwners,
-  type OwnerChange,
-  type Unallocated,
-  unallocatedUsage,
-} from "../../../store/bill/owners.ts";
+import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withRange } from "../../session/options.ts";
@@ -145,7 +141,7 @@ async function suggest(
     from: from === undefined ? addMonths(monthStart(today), -1) : dayOf(from),
     to: to === undefined ? addDays(today, 1) : dayOf(to),
   };
-  const found = await unallocatedUsage(db, { ...range, top: ROWS_SHOWN });
+  const found = await ownedParts(db, { source: null, owner: UNALLOCATED, ...range, top: ROWS_SHOWN });
   output.data({ ...range, unallocated: found.map((one) => ({ ...one, rule: ruleFor(one) })) }, () =>
     found.length === 0
       ? `Everything that has usage in ${daysText(range)} has an owner.`
@@ -164,25 +160,8 @@ async function suggest(
   );
 }
 
-function costOf({ costs }: Unallocated): string {
+function costOf({ costs }: OwnedPart): string {
   return Object.entries(costs)
     .map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`)
     .join(", ");
-}
-
-/** A line of an owner file, by the first tag where there is one: it settles others like it too. */
-function ruleFor({ workspaceId, dimension, id, tags }: Unallocated): string {
-  const [tag] = tags;
-  if (tag !== undefined) {
-    const at = tag.indexOf("=");
-    return `{ tag: { ${quoted(tag.slice(0, at))}: ${quoted(tag.slice(at + 1))} }, owner: TEAM }`;
-  }
-  return dimension === null
-    ? `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`
-    : `{ workspace: ${quoted(workspaceId)}, ${dimension}: ${quoted(id)}, owner: TEAM }`;
-}
-
-/** As YAML takes it for one text. */
-function quoted(text: string): string {
-  return /^[\w-]+$/.test(text) ? text : JSON.stringify(text);
 }

@@ -179,7 +179,8 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
-function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
+/** The range that another one is compared with: the one right before, or from a day on. Empty where it begins before the data start. */
+export function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
   const before = against === undefined ? rangeBefore(range) : rangeFrom(against, range);
   if (before.to > range.from) {
     throw new UsageError({
@@ -191,7 +192,11 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
   return before.from < dataStart ? { from: range.from, to: range.from } : before;
 }
 
-function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
+/** What can be shown of a range: the days since the data start, up to today. May be empty. */
+export function shownOf(
+  { from, to }: Days,
+  { dataStart, today }: { dataStart: string; today: string },
+): Days {
   const start = from < dataStart ? dataStart : from;
   const end = to > addDays(today, 1) ? addDays(today, 1) : to;
   return start < end ? { from: start, to: end } : { from: start, to: start };

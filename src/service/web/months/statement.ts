@@ -6,7 +6,7 @@ import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
 import { changeSince, course, headline, idTable, numberCell, stateBadge } from "../figures/tables.ts";
 import { askedOf, sinceClose } from "../figures/usage.ts";
-import { type Html, html } from "../parts.ts";
+import { address, type Html, html } from "../parts.ts";
 
 interface Statement {
   /** Traces, and costs in each currency, each with what can be claimed of it. */
@@ -84,6 +84,7 @@ export async function statementOf(
       ${changed.map((one) => sinceClose(one, question))}`,
     parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0])}
       <nav class="presets" aria-label="The same month"><ul>${others}
+        <li><a href="${address("/owners", { source: source.slug, month: given.month })}">by owner</a></li>
         ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question, { rows: undefined })}">its costs</a></li>`}
         <li><a href="${addressOf(question, {}, "/usage.xlsx")}">Excel of traces</a></li>
         ${costs.currencies.map((currency) => html`<li><a href="${addressOf(costs.question, { currency }, "/usage.xlsx")}">Excel of costs, ${currency}</a></li>`)}</ul></nav>`,

@@ -1,0 +1,399 @@
+import { z } from "zod";
+import { NO_COST_CENTER, type OwnedDimension, ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
+import {
+  type CalendarMonth,
+  daysText,
+  monthAt,
+  monthBefore,
+  monthNamed,
+  monthTitle,
+} from "../../../domain/months/month.ts";
+import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
+import { type Amount, amountDrawn, amountOf, amountShown, percentOf } from "../../../domain/usage/amount.ts";
+import {
+  type AppliedOwners,
+  appliedOwners,
+  type OwnedPart,
+  type OwnerFigure,
+  ownedParts,
+  ownerFigures,
+  ownersByDay,
+} from "../../../store/bill/owners.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { DIMENSIONS } from "../../../store/db/dimensions.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
+import { currenciesOf } from "../../../store/figures/costs.ts";
+import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
+import { closedMonths } from "../../../store/months/closed-months.ts";
+import { MOST_PARTS, timeChart } from "../chart.ts";
+import type { Page } from "../layout.ts";
+import {
+  address,
+  capital,
+  choice,
+  count,
+  type Html,
+  html,
+  idBeside,
+  money,
+  name,
+  notice,
+  numberHead,
+  optional,
+  percent,
+  plainName,
+  sourceField,
+  table,
+  twin,
+} from "../parts.ts";
+import type { Context, Web } from "../routes.ts";
+import { asCsv, type Cell } from "./files.ts";
+import { beforeOf, shownOf, sourceOf } from "./question.ts";
+
+const QUERY = z.object({
+  source: optional(z.string().max(63)),
+  month: optional(
+    z.string().refine((text) => monthNamed(text) !== undefined, "it is not a month such as 2026-03"),
+  ),
+  /** Of one owner. */
+  owner: optional(z.string().max(1000)),
+});
+type Query = z.output<typeof QUERY>;
+
+/** Ids of one owner that are listed. */
+const MOST_LISTED = 200;
+/** Months to choose from. */
+const MONTHS_CHOSEN = 13;
+
+interface Asked {
+  readonly source: UsageSource;
+  readonly month: CalendarMonth;
+  /** Of the month, the days since the data start, up to today. */
+  readonly range: Days;
+  /** As many days of the month before. */
+  readonly before: Days;
+}
+
+/** Who pays for a month: each owner with traces, costs and the change, and what an owner has. */
+export function addOwners(web: Web): void {
+  web.page("/owners", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
+  web.file("/owners.csv", { query: QUERY }, async ({ query, now, reply, ...context }) => {
+    const { text, file } = await inSnapshot(context.db, async (db) => {
+      const { asked } = await askedOf(db, query, now);
+      return {
+        text: asked === undefined ? "" : await csvOf(db, asked),
+        file: `owners-${asked?.source.slug}-${asked?.month.name}.csv`,
+      };
+    });
+    return reply
+      .type("text/csv; charset=utf-8")
+      .header("content-disposition", `attachment; filename="${file}"`)
+      .send(`\uFEFF${text}`);
+  });
+}
+
+async function askedOf(
+  db: Database,
+  query: Query,
+  now: number,
+): Promise<{ sources: readonly UsageSource[]; asked: Asked | undefined }> {
+  const sources = await usageSources(db);
+  const source = sourceOf(query.source, sources);
+  if (source === undefined) return { sources, asked: undefined };
+  const month = monthNamed(query.month ?? "") ?? monthAt(now);
+  const range = shownOf(
+    { from: month.start, to: month.end },
+    { dataStart: source.dataStart, today: dayOf(now) },
+  );
+  return { sources, asked: { source, month, range, before: beforeOf(range, undefined, source.dataStart) } };
+}
+
+async function show({ db, query, now, who }: Context<Query, unknown>): Promise<Page> {
+  const { sources, asked } = await askedOf(db, query, now);
+  if (asked === undefined) return { title: "Owners", body: html`<p>No usage is loaded yet.</p>` };
+  const masked = who.role === "viewer";
+  const form = monthForm(asked, { query, sources, now });
+  const applied = await appliedOwners(db);
+  if (daysBetween(asked.range) <= 0)
+    return { title: "Owners", body: html`${form}<p>No day of ${monthTitle(asked.month)} is loaded.</p>` };
+  if (query.owner !== undefined) {
+    const title = `${query.owner === UNALLOCATED ? "Without an owner" : plainName(query.owner)}, ${monthTitle(asked.month)}`;
+    return { title, body: html`${form}${await oneOwner(db, asked, { owner: query.owner, masked })}` };
+  }
+  const body =
+    applied === undefined
+      ? await withoutFile(db, asked, { masked })
+      : await allOwners(db, asked, { applied });
+  return { title: "Owners", body: html`${form}${body}` };
+}
+
+function monthForm(
+  { source, month }: Asked,
+  { query, sources, now }: { query: Query; sources: readonly UsageSource[]; now: number },
+): Html {
+  const months = [monthAt(now)];
+  while (months.length < MONTHS_CHOSEN && (months.at(-1)?.start ?? "") > source.dataStart) {
+    months.push(monthBefore(months.at(-1) as CalendarMonth));
+  }
+  if (!months.some(({ name }) => name === month.name)) months.push(month);
+  return html`<form class="row" method="get" action="/owners">
+    ${sourceField(
+      sources.map(({ slug }) => slug),
+      source.slug,
+    )}
+    ${choice(
+      "Month",
+      "month",
+      months.map((one) => ({ value: one.name, text: monthTitle(one) })),
+      month.name,
+    )}
+    ${query.owner === undefined ? "" : html`<input type="hidden" name="owner" value="${query.owner}">`}
+    <button>Show</button>
+  </form>`;
+}
+
+/** What to do first, and what there is to give to somebody. */
+async function withoutFile(db: Database, asked: Asked, { masked }: { masked: boolean }): Promise<Html> {
+  return html`${notice(
+    "info",
+    html`<p>Nothing has an owner yet. An owner file says which team pays for what: by project, tag, name or workspace.</p>
+      <p>Write one from the rules below, see what it would change, and apply it.</p>`,
+  )}${twin("usage-etl owners plan owners.yaml", "usage-etl owners apply owners.yaml")}
+    ${await partsTable(db, asked, { owner: UNALLOCATED, masked })}`;
+}
+
+async function allOwners(db: Database, asked: Asked, { applied }: { applied: AppliedOwners }): Promise<Html> {
+  const { source, month, range, before } = asked;
+  const figures = await ownerFigures(db, { source: source.slug, range, before });
+  const currencies = await currenciesIn(db, source.sourceId, figures);
+  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
+  const [currency] = currencies;
+  const hasBefore = daysBetween(before) > 0;
+  const hasCenters = figures.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
+  const total = totalOf(figures);
+  const change = currency ?? "traces";
+  const rows = figures.filter((one) => amounts(one, currencies).some((amount) => amount !== 0n));
+  return html`<dl class="facts">
+      <div><dt>Traces</dt><dd><strong class="headline">${amountShown(total.traces)}</strong></dd></div>
+      ${currencies.map((one) => html`<div><dt>Estimated cost, ${one}</dt><dd><strong class="headline">${money(total.costs(one))}</strong></dd></div>`)}
+      <div><dt>Without an owner</dt><dd>${unallocatedShare(figures, currency)}</dd></div>
+    </dl>
+    ${stateOf(figures, range)}
+    ${closed === undefined ? "" : notice("info", `${monthTitle(month)} is closed, so its total stays. It is divided by the rules of now, which may be others than at the close.`)}
+    ${await course(db, asked, { figures: rows, currency })}
+    ${table({
+      label: "Owners",
+      caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.`,
+      heads: [
+        "Owner",
+        ...(hasCenters ? ["Cost centre"] : []),
+        numberHead("Traces"),
+        ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
+        numberHead("Share"),
+        ...(hasBefore
+          ? [numberHead(`Change of ${change === "traces" ? change : "cost"} against ${daysText(before)}`)]
+          : []),
+      ],
+      rows: rows.map((one, n) => {
+        const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
+        const then =
+          currency === undefined ? amountOf(one.tracesBefore ?? 0) : costOf(one.costsBefore, currency);
+        const whole = currency === undefined ? total.traces : total.costs(currency);
+        const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
+        return html`<tr><th scope="row"><span class="swatch ${colourOf(n)}"></span> <a href="${to}">${name(one.owner)}</a></th>
+          ${hasCenters ? html`<td>${one.costCenter === NO_COST_CENTER ? "–" : name(one.costCenter)}</td>` : ""}
+          <td class="number">${amountShown(tracesOf(one))}</td>
+          ${currencies.map((each) => html`<td class="number">${money(costOf(one.costs, each))}</td>`)}
+          <td class="number">${percent(percentOf(now, whole))}</td>
+          ${hasBefore ? html`<td class="number">${changeOf(now, then)}</td>` : ""}</tr>`;
+      }),
+      foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${amountShown(total.traces)}</td>
+        ${currencies.map((one) => html`<td class="number">${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
+    })}
+    <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
+    <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${count(applied.rules)} rules.</p>
+    ${twin("usage-etl owners export", "usage-etl owners suggest", `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
+}
+
+/** Currencies of prices that something has a cost in. */
+async function currenciesIn(
+  db: Database,
+  sourceId: number,
+  figures: readonly OwnerFigure[],
+): Promise<string[]> {
+  const used = new Set(
+    figures.flatMap(({ costs, costsBefore }) => [...Object.keys(costs), ...Object.keys(costsBefore)]),
+  );
+  return (await currenciesOf(db, sourceId)).filter((currency) => used.has(currency));
+}
+
+/** Of up to 14 digits after the point: ten are drawn and shown. */
+function amount(text: string | null | undefined): Amount {
+  const [whole = "0", fraction = ""] = (text ?? "0").split(".");
+  return amountOf(`${whole}.${fraction.slice(0, 10)}`);
+}
+
+const tracesOf = ({ traces }: OwnerFigure) => amount(traces);
+const costOf = (costs: Readonly<Record<string, string>>, currency: string) => amount(costs[currency]);
+
+function amounts(one: OwnerFigure, currencies: readonly string[]): Amount[] {
+  return [
+    tracesOf(one),
+    amount(one.tracesBefore),
+    ...currencies.flatMap((currency) => [costOf(one.costs, currency), costOf(one.costsBefore, currency)]),
+  ];
+}
+
+function totalOf(figures: readonly OwnerFigure[]) {
+  const sum = (of: (one: OwnerFigure) => Amount) => figures.reduce((all, one) => all + of(one), 0n);
+  return { traces: sum(tracesOf), costs: (currency: string) => sum(({ costs }) => costOf(costs, currency)) };
+}
+
+/** How much of a month nobody owns, of its cost where it has one. */
+function unallocatedShare(figures: readonly OwnerFigure[], currency: string | undefined): Html {
+  const total = totalOf(figures);
+  const none = totalOf(figures.filter(({ owner }) => owner === UNALLOCATED));
+  const [part, whole] =
+    currency === undefined ? [none.traces, total.traces] : [none.costs(currency), total.costs(currency)];
+  if (part === 0n) return html`<strong class="headline">nothing</strong>`;
+  return html`<strong class="headline">${percent(percentOf(part, whole))}</strong> of ${currency === undefined ? "the traces" : "the cost"}`;
+}
+
+/** What may be claimed of all rows. */
+function stateOf(figures: readonly OwnerFigure[], range: Days): Html {
+  const missing = figures.reduce((all, { daysMissing }) => all + daysMissing, 0);
+  if (missing > 0) {
+    const days = `${missing.toLocaleString("en-US")} ${missing === 1 ? "day of a workspace is" : "days of workspaces are"}`;
+    return notice(
+      "warn",
+      `${days} not loaded in ${daysText(range)}: they count in no row, and what they have is not known.`,
+    );
+  }
+  return figures.every(({ isFinal }) => isFinal)
+    ? html`<p>All of it is final.</p>`
+    : html`<p>Some of it is provisional: it may still change.</p>`;
+}
+
+/** The first owners are told apart in the chart; the others together are the rest. */
+function colourOf(n: number): string {
+  return n < MOST_PARTS ? `s${n + 1}` : "rest";
+}
+
+function changeOf(now: Amount, then: Amount): Html | string {
+  if (then === 0n) return now === 0n ? "–" : "new";
+  return html`<span title="before: ${amountShown(then)}">${percent(percentOf(now - then, then), { signed: true })}</span>`;
+}
+
+/** Each day's bar, made of the owners in the order of the table. */
+async function course(
+  db: Database,
+  { source, range }: Asked,
+  { figures, currency }: { figures: readonly OwnerFigure[]; currency: string | undefined },
+): Promise<Html> {
+  const found = await ownersByDay(db, { source: source.slug, currency, ...range });
+  const days = Array.from({ length: daysBetween(range) }, (_, n) => addDays(range.from, n));
+  const byDay = Map.groupBy(found, ({ day }) => day);
+  const owners = [...new Set(figures.map(({ owner }) => owner))];
+  const unit = currency ?? "traces";
+  const label = `${currency === undefined ? "Traces" : `Estimated cost, ${currency},`} by owner and day, ${daysText(range)}`;
+  const sumOf = (day: string, owner?: string) =>
+    (byDay.get(day) ?? []).reduce(
+      (all, one) => (owner === undefined || one.owner === owner ? all + amount(one.amount) : all),
+      0n,
+    );
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({
+    points: days.map((day) => {
+      const parts = byDay.get(day) ?? [];
+      const isKnown = parts.every((one) => one.amount !== null);
+      const value = amountDrawn(sumOf(day));
+      return isKnown
+        ? { at: day, value, isFinal: parts.every(({ isFinal }) => isFinal) }
+        : { at: day, value: null, atLeast: value, isFinal: false };
+    }),
+    parts: owners.slice(0, MOST_PARTS).map((owner, n) => ({
+      kind: colourOf(n),
+      name: plainName(owner),
+      values: days.map((day) => amountDrawn(sumOf(day, owner))),
+    })),
+    ...{ end: range.to, width: 960, height: 220, label, unit, isMoney: currency !== undefined },
+  })}</div>`;
+}
+
+async function oneOwner(
+  db: Database,
+  asked: Asked,
+  { owner, masked }: { owner: string; masked: boolean },
+): Promise<Html> {
+  const back = address("/owners", { source: asked.source.slug, month: asked.month.name });
+  return html`<p class="back"><a href="${back}">All owners of ${monthTitle(asked.month)}</a></p>
+    ${await partsTable(db, asked, { owner, masked })}`;
+}
+
+/** What an owner has. Of what nobody owns: what would settle it. */
+async function partsTable(
+  db: Database,
+  { source, range }: Asked,
+  { owner, masked }: { owner: string; masked: boolean },
+): Promise<Html> {
+  const parts = await ownedParts(db, { source: source.slug, owner, ...range, top: MOST_LISTED });
+  const isNobody = owner === UNALLOCATED;
+  if (parts.length === 0) {
+    return html`<p>${isNobody ? `Everything that has usage in ${daysText(range)} has an owner.` : `${plainName(owner)} has nothing in ${daysText(range)}.`}</p>`;
+  }
+  const currencies = [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
+  const hasTraces = parts.some(({ traces }) => traces !== null);
+  const most =
+    parts.length < MOST_LISTED ? "" : ` The first ${MOST_LISTED}; reporting_detail.owner_assignment has all.`;
+  return table({
+    label: "What it is made of",
+    caption: `${isNobody ? "What has usage and no owner" : "What it is made of"}, ${daysText(range)}.${most}`,
+    heads: [
+      "Workspace",
+      "What",
+      ...(hasTraces ? [numberHead("Traces")] : []),
+      ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
+      isNobody ? "A rule that would give it to a team" : "Given by the rule on line",
+    ],
+    rows: parts.map(
+      (
+        one,
+      ) => html`<tr><th scope="row">${name(one.workspaceName ?? one.workspaceId)}</th><td>${whatIs(one, { masked })}</td>
+        ${hasTraces ? html`<td class="number">${one.traces === null ? "–" : amountShown(amount(one.traces))}</td>` : ""}
+        ${currencies.map((currency) => html`<td class="number">${money(costOf(one.costs, currency))}</td>`)}
+        <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
+    ),
+  });
+}
+
+function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked: boolean }): Html {
+  if (dimension === null) return html`the rest: what no id has`;
+  const shown = dimension === "user" && masked ? null : called;
+  const word = capital(DIMENSIONS[dimension satisfies OwnedDimension].title);
+  return shown === null || shown === id
+    ? html`${word} ${name(id)}`
+    : html`${word} ${name(shown)} ${idBeside(id)}`;
+}
+
+/** The rows of the table with every digit, and what they had in the range before. */
+async function csvOf(db: Database, { source, range, before }: Asked): Promise<string> {
+  const figures = await ownerFigures(db, { source: source.slug, range, before });
+  const currencies = await currenciesIn(db, source.sourceId, figures);
+  const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
+  return asCsv({
+    header: [
+      ...["source_id", "from", "to", "owner", "cost_center", "traces", "is_final"],
+      ...currencies.map((one) => `estimated_cost_${one.toLowerCase()}`),
+      ...["before_from", "before_to", "before_traces"],
+      ...currencies.map((one) => `before_estimated_cost_${one.toLowerCase()}`),
+    ],
+    rows: figures.map((one) => [
+      source.slug,
+      ...[range.from, range.to].map((at): Cell => ({ at, per: "day" })),
+      ...[one.owner, one.costCenter, decimal(one.traces), String(one.isFinal && one.daysMissing === 0)],
+      ...currencies.map((currency) => decimal(one.costs[currency])),
+      ...[before.from, before.to].map((at): Cell => ({ at, per: "day" })),
+      decimal(one.tracesBefore),
+      ...currencies.map((currency) => decimal(one.costsBefore[currency])),
+    ]),
+  });
+}

@@ -1,0 +1,120 @@
+import { parse } from "csv-parse/sync";
+import { expect, test } from "vitest";
+import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
+import { dayOf } from "../../../src/domain/time/days.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { replaceOwners } from "../../../src/store/bill/owners.ts";
+import type { Store } from "../../../src/store/db/database.ts";
+import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { setupUsage } from "../../support/usage-bench.ts";
+
+const HOSTILE = '<script>alert("owner")</script>';
+
+async function apply(store: Store, content: string): Promise<void> {
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+}
+
+/** Cells of each row of the body and the foot of a table, without markup. */
+function rowsOf(page: string, label: string): string[][] {
+  const [, table = ""] =
+    new RegExp(`aria-label="${label}"><table.*?</thead>(.*?)</table>`, "s").exec(page) ?? [];
+  return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = ""]) =>
+    [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = ""]) => textOf(cell)),
+  );
+}
+
+const numberOf = (text = "") => Number(text.replace(/[^\d.]/g, ""));
+
+test("owners of a month add up to its total, what nobody owns comes first, and each leads to what it is made of", async () => {
+  const bench = await setupUsage({ days: 40, gapAgo: 3 });
+  const { store, sql } = bench;
+  const pages = await setupPages(bench);
+  const month = dayOf(bench.today - 5 * DAY_MS).slice(0, 7);
+  const address = `/owners?month=${month}`;
+
+  // Before anything is applied: what to do, and what there is to give to somebody.
+  const first = await pages.get(address);
+  expect(first.status).toBe(200);
+  expect(textOf(first.text)).toContain("Nothing has an owner yet.");
+  const parts = rowsOf(first.text, "What it is made of");
+  expect(parts.length).toBeGreaterThan(2);
+  expect(parts[0]?.at(-1)).toMatch(/^- \{ project: \S+, owner: TEAM \}$/);
+
+  const price = { sku: "traces", unitPrice: "0.37", currency: "USD", validFrom: "2026-01-01", validTo: null };
+  const lines = [{ where: "line 1", price: { ...price, source: null, workspace: null } }];
+  await importPrices(store, { file: "prices", lines, replace: true });
+  const [{ ids }] = (await sql(
+    "SELECT array_agg(DISTINCT project_id) AS ids FROM reporting.fct_usage_project_daily WHERE project_id <> '(none)'",
+  )) as [{ ids: string[] }];
+  const [shared, own] = ids as [string, string];
+  await apply(
+    store,
+    `rules:
+  - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
+  - { project: ${own}, owner: search }`,
+  );
+  const page = await pages.get(address);
+  expect(page.text).not.toContain(HOSTILE);
+  const rows = rowsOf(page.text, "Owners");
+  expect(rows.map(([owner]) => owner)).toEqual([
+    "(unallocated)",
+    expect.anything(),
+    expect.anything(),
+    "Total",
+  ]);
+  expect(rows.map(([owner]) => owner)).toEqual(expect.arrayContaining(["search", HOSTILE]));
+  const [sums] = (await sql(
+    `SELECT sum(traces)::integer AS traces, count(*) FILTER (WHERE traces IS NULL)::integer AS missing
+     FROM reporting.fct_usage_workspace_daily WHERE to_char(usage_date, 'YYYY-MM') = '${month}'`,
+  )) as { traces: number; missing: number }[];
+  const [cost] = (await sql(
+    `SELECT sum(estimated_cost)::float AS cost FROM reporting.fct_cost_workspace_daily WHERE to_char(usage_date, 'YYYY-MM') = '${month}'`,
+  )) as { cost: number }[];
+  expect(numberOf(rows.at(-1)?.[1])).toBe(sums?.traces);
+  expect(numberOf(rows.at(-1)?.[2])).toBeCloseTo(Number(cost?.cost), 2);
+  const added = (column: number) => rows.slice(0, -1).reduce((sum, row) => sum + numberOf(row[column]), 0);
+  expect(added(2)).toBeCloseTo(Number(sums?.traces), 6);
+  expect(added(3)).toBeCloseTo(Number(cost?.cost), 1);
+  expect(textOf(page.text)).toContain("1 day of a workspace is not loaded");
+
+  // The file has all digits.
+  const file = await pages.get(`/owners.csv?month=${month}`);
+  expect(file.headers["content-disposition"]).toBe(`attachment; filename="owners-default-${month}.csv"`);
+  const records = parse(file.text.replace(/^\uFEFF/, ""), { columns: true }) as Record<string, string>[];
+  expect(records).toEqual(
+    expect.arrayContaining(
+      (
+        await sql(
+          `SELECT owner, cost_center, trim_scale(sum(traces))::text AS traces FROM reporting.fct_usage_owner_daily
+           WHERE to_char(usage_date, 'YYYY-MM') = '${month}' GROUP BY 1, 2`,
+        )
+      ).map((row) => expect.objectContaining(row)),
+    ),
+  );
+
+  // What an owner has, and which line says so.
+  const search = await pages.get(`${address}&owner=search`);
+  const owned = rowsOf(search.text, "What it is made of");
+  expect(owned.map((row) => row.at(-1)).sort()).toEqual(["2", "3"]);
+  expect(owned.reduce((sum, row) => sum + numberOf(row[2]), 0)).toBeCloseTo(
+    numberOf(rows.find(([owner]) => owner === "search")?.[2]),
+    6,
+  );
+  expect(textOf((await pages.get(`${address}&owner=nobody`)).text)).toContain("nobody has nothing in");
+  expect(await refusalOf(pages, "/owners?month=March")).toBe("400 query_invalid");
+});
+
+test("a viewer sees no address of a user", async () => {
+  const bench = await setupUsage({ days: 5, gapAgo: 1 });
+  await apply(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
+  const month = dayOf(bench.today - DAY_MS).slice(0, 7);
+  const [{ email }] = (await bench.sql(
+    "SELECT max(user_email) AS email FROM reporting.fct_usage_user_daily",
+  )) as [{ email: string }];
+  const address = `/owners?month=${month}&owner=all`;
+  expect((await (await setupPages(bench)).get(address)).text).toContain(email);
+  const seen = await (await setupViewer(bench, {})).get(address);
+  expect(rowsOf(seen.text, "What it is made of").length).toBeGreaterThan(1);
+  expect(seen.text).not.toContain("@");
+});
