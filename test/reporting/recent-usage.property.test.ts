@@ -26,7 +26,7 @@ const VIEWS = {
   months: `
     SELECT source_id AS source, to_char(month_start, 'YYYY-MM') AS month, ${whole("traces")} AS traces,
            coalesce(sum(provisional_traces), 0)::float8 AS provisional, ${whole("ended_traces")} AS ended,
-           max(days_compared) AS days, ${whole("previous_same_days_traces")} AS before, ${whole("run_rate_traces")} AS "runRate"
+           max(days_compared) AS days, ${whole("previous_same_days_traces")} AS before
     FROM reporting_detail.usage_month_to_date GROUP BY 1, 2`,
   before: `
     SELECT source_id AS source, to_char(${LAST_MONTH}, 'YYYY-MM') AS month, ${whole("traces")} AS traces,

@@ -32,8 +32,6 @@ interface MonthToDate {
   readonly days: number;
   /** Of as many days of the month before. */
   readonly before: number | null;
-  /** To the month's end, at the rate of its final days. */
-  readonly runRate: number | null;
 }
 
 /** The calendar month before the one under way. */
@@ -146,8 +144,6 @@ export async function recentUsage(
              f.traces - coalesce(f.final_traces, 0) as provisional,
              case when w.is_whole and c.loaded && w.ended_days then coalesce(f.ended, 0) end as ended,
              case when c.loaded @> t.same_days and c.loaded && t.same_days then coalesce(f.same_days, 0) end as same_days,
-             case when w.is_whole then round(coalesce(f.final_traces, 0)::numeric * (t.next_month - w.begun)
-               / nullif(usage.count_days(c.final * t.month_days), 0)) end as run_rate,
              coalesce(f.before, 0) as before
       from cell c
       cross join t
@@ -160,7 +156,7 @@ export async function recentUsage(
         from figure cross join t group by 1
       ) f using (cell)
       cross join lateral (
-        select begun, ended_days, c.loaded @> ended_days as is_whole
+        select ended_days, c.loaded @> ended_days as is_whole
         from greatest(t.month, c.data_start) begun
         cross join lateral datemultirange(daterange(least(begun, t.today), t.today)) ended_days
       ) w
@@ -187,7 +183,7 @@ export async function recentUsage(
       select coalesce(json_agg(m order by m.source), '[]') from (
         select m.source, to_char(t.month, 'YYYY-MM') as month, ${whole("m.traces")} as traces,
                sum(m.provisional)::bigint as provisional, ${whole("m.ended")} as ended, t.same_until - t.last_month as days,
-               ${whole("m.same_days")} as before, ${whole("m.run_rate")} as "runRate"
+               ${whole("m.same_days")} as before
         from month m cross join t where m.is_under_way group by m.source, t.month, t.same_until, t.last_month
       ) m
     ) as months, (

@@ -3,6 +3,7 @@ import { type CalendarMonth, monthNamed, monthTitle } from "../../../domain/mont
 import { describeOtherDifferences } from "../../../domain/proof/difference.ts";
 import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
+import { FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
@@ -26,7 +27,9 @@ import {
 import { type QueuesSeen, seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
 
+/** Of the chart; a forecast of the month looks further back. */
 const DAYS = 30;
+const FORECAST_DAYS = 38;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
@@ -43,7 +46,7 @@ type Asked = Context<unknown, unknown>;
 async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
   const looking = seeQueues(context);
-  const recent = await recentUsage(db, { days: DAYS, top: MOST_PARTS });
+  const recent = await recentUsage(db, { days: FORECAST_DAYS, top: MOST_PARTS });
   const asAdvised = looking.then(({ sources, unseen }) => ({
     sources,
     problem: unseen?.why === "away" ? unseen.message : null,
@@ -88,14 +91,14 @@ function needsSomebody({ advice, alerts }: SourceReport): boolean {
 function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
   const { status, trust, alerts, advice } = report;
   const { source } = status;
-  const days = recent.days.filter((one) => one.source === source);
+  const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
   const points = days.map(({ date, traces, isFinal }) => ({ at: date, value: traces, isFinal }));
   const label = `Traces by day of source ${source}`;
   const used = recent.workspaces.filter((one) => one.source === source);
   const parts = used.map(({ id, name, traces }, n) => ({
     kind: `s${n + 1}`,
     name: plainName(name ?? id),
-    values: traces,
+    values: traces.slice(-DAYS),
   }));
   return html`<p class="trust">${trusted(trust)}</p>
     ${notice(
@@ -120,7 +123,7 @@ function workspaces(used: RecentUsage["workspaces"], source: string): Html {
 }
 
 /** The month under way, its forecast, and the month before: traces, what may be claimed of them, and their cost. */
-function monthFigures({ months, before, costs }: RecentUsage, source: string): Html[] {
+function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
   const fact = (month: string, state: string, traces: number | null, more: Html | string = "") => {
@@ -137,7 +140,7 @@ function monthFigures({ months, before, costs }: RecentUsage, source: string): H
   };
   const facts: Html[] = [];
   if (current !== undefined) {
-    const { month, traces, provisional, days, ended, before: sameDays, runRate } = current;
+    const { month, traces, provisional, days, ended, before: sameDays } = current;
     const open =
       (provisional ?? 0) === 0 ? "" : html`<br><small>${count(provisional)} traces may still change</small>`;
     const change = changeShown(ended, sameDays);
@@ -146,9 +149,12 @@ function monthFigures({ months, before, costs }: RecentUsage, source: string): H
         ? ""
         : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
     facts.push(fact(month, "so far", traces, html`${open}${since}`));
-    if (runRate !== null)
+    const own = all.filter((one) => one.source === source);
+    const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
+    const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
+    if (forecast !== null)
       facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
-        <dd><strong class="headline">${count(runRate)}</strong> traces<br><small>if it goes on as on its final days</small></dd></div>`);
+        <dd><strong class="headline">${count(Math.round(forecast))}</strong> traces<br><small title="${FORECAST_METHOD}">if weekdays go on as in the last four weeks</small></dd></div>`);
   }
   if (last !== undefined) {
     const state = last.isClosed ? "closed" : finality(last);
