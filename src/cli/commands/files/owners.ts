@@ -4,7 +4,7 @@ import { daysText } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { counted } from "../../../printable.ts";
+import { counted, printable, printableLine } from "../../../printable.ts";
 import {
   appliedOwners,
   type OwnerChange,
@@ -20,6 +20,8 @@ import { readOwnerFile } from "./owner-file.ts";
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
+/** Of a comment beside a rule. */
+const LONGEST_NAME = 30;
 
 export function define(owners: Command): void {
   owners
@@ -64,7 +66,7 @@ async function apply(
     linesOf(
       `${file}: ${counted(outcome.rules, "rule")}; traces are divided by ${owners.divideBy}.`,
       describeOutcome(outcome, { isPlan }),
-      isPlan && `Nothing was changed. \`usage-etl owners apply ${file}\` does it.`,
+      isPlan && `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`,
     ),
   );
 }
@@ -86,7 +88,7 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
   const hasCenters = changes.some(({ costCenter }) => costCenter !== "(none)");
   const closed = [
     ...new Set(changes.filter(({ isClosed }) => isClosed).map((one) => `${one.source} ${one.month}`)),
-  ];
+  ].sort();
   return linesOf(
     changes.length === 0
       ? `No figure of an owner ${isPlan ? "would change" : "changed"}.`
@@ -96,20 +98,26 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
           owner: "owner",
           "cost centre": hasCenters && "costCenter",
           of: unitOf,
-          before: ({ before, currency }) => shownDecimal(before, currency),
-          after: ({ after, currency }) => shownDecimal(after, currency),
-          change: ({ change, currency }) => shownDecimal(change, currency, true),
+          before: toTheRight(shown, ({ before, currency }) => shownDecimal(before, currency)),
+          after: toTheRight(shown, ({ after, currency }) => shownDecimal(after, currency)),
+          change: toTheRight(shown, ({ change, currency }) => shownDecimal(change, currency, true)),
         }),
-    hidden > 0 && `and ${hidden} more, of earlier months: --json lists all.`,
+    hidden > 0 && `and ${hidden} more: --json lists all.`,
     closed.length > 0 &&
-      `Closed months whose division ${isPlan ? "would change" : "changed"}, not their sum: ${closed.join(", ")}.`,
+      `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
-      `Rules that decide nothing now, since what they name is not known or earlier rules have it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
   );
 }
 
 function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
   return currency ?? "traces";
+}
+
+/** A column of decimals, whose last digits stand below each other. */
+function toTheRight<T>(items: readonly T[], textOf: (item: T) => string): (item: T) => string {
+  const width = Math.max(...items.map((item) => textOf(item).length));
+  return (item) => textOf(item).padStart(width);
 }
 
 /** A decimal as people read it: money to the cent. */
@@ -132,7 +140,10 @@ async function exportFile({ output, ...session }: Session): Promise<undefined> {
       next: "`usage-etl owners suggest` lists what has usage. `usage-etl owners apply FILE` applies a file.",
     });
   }
-  output.data(applied, ({ content }) => content.replace(/\n$/, ""));
+  if (output.json) return output.data(applied, () => "");
+  // A file is exact; what a terminal shows of it must not control it.
+  const { content } = applied;
+  process.stdout.write(process.stdout.isTTY ? printable(content) : content);
 }
 
 async function suggest(
@@ -148,26 +159,46 @@ async function suggest(
   const found = await unallocatedUsage(db, { ...range, top: ROWS_SHOWN });
   output.data({ ...range, unallocated: found.map((one) => ({ ...one, rule: ruleFor(one) })) }, () =>
     found.length === 0
-      ? `Everything that has usage in ${daysText(range)} has an owner.`
+      ? `Nothing without an owner has usage in ${daysText(range)}.`
       : linesOf(
           `Without an owner in ${daysText(range)}, the most expensive first:`,
-          tableOf(found, {
-            traces: ({ traces }) => (traces === null ? null : shownDecimal(traces, null)),
-            cost: found.some(({ costs }) => Object.keys(costs).length > 0) && costOf,
-            workspace: ({ workspaceName, workspaceId }) => workspaceName ?? workspaceId,
-            what: ({ dimension }) => dimension ?? "the rest",
-            name: ({ name, id }) => name ?? id,
-            tags: found.some(({ tags }) => tags.length > 0) && (({ tags }) => tags.join(", ")),
-            "a rule for it": (one) => `- ${ruleFor(one)}`,
-          }),
+          describeUnallocated(found),
+          "",
+          "Rules for an owner file, with TEAM in the place of each owner. The first rule that matches decides, so those of whole workspaces come last.",
+          rulesFor(found).map((line) => `  ${line}`),
         ),
   );
 }
 
+function describeUnallocated(found: readonly Unallocated[]): string {
+  const hasCosts = found.some(({ costs }) => Object.keys(costs).length > 0);
+  const hasWorkspaces = new Set(found.map(({ workspaceId }) => workspaceId)).size > 1;
+  return tableOf(found, {
+    traces: toTheRight(found, ({ traces }) => (traces === null ? "-" : shownDecimal(traces, null))),
+    cost: hasCosts && toTheRight(found, costOf),
+    workspace: hasWorkspaces && (({ workspaceName, workspaceId }) => workspaceName ?? workspaceId),
+    what: ({ dimension }) => dimension ?? "the rest",
+    name: ({ name, id }) => name ?? id,
+    tags: found.some(({ tags }) => tags.length > 0) && (({ tags }) => tags.join(", ")),
+  });
+}
+
 function costOf({ costs }: Unallocated): string {
-  return Object.entries(costs)
-    .map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`)
-    .join(", ");
+  const all = Object.entries(costs).map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`);
+  return all.length === 0 ? "-" : all.join(", ");
+}
+
+/** Lines of an owner file, each once and with a name that says what it is about, below the table: no terminal cuts them there. */
+function rulesFor(found: readonly Unallocated[]): string[] {
+  const lines = new Map<string, string>();
+  for (const one of [...found].sort((a, b) => Number(a.dimension === null) - Number(b.dimension === null))) {
+    const rule = ruleFor(one);
+    const about = one.tags.length > 0 ? "" : ((one.dimension === null ? one.workspaceName : one.name) ?? "");
+    const name = printableLine(about.trim());
+    const cut = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+    if (!lines.has(rule)) lines.set(rule, `- ${rule}${cut === "" ? "" : ` # ${cut}`}`);
+  }
+  return [...lines.values()];
 }
 
 /** A line of an owner file, by the first tag where there is one: it settles others like it too. */
@@ -177,9 +208,11 @@ function ruleFor({ workspaceId, dimension, id, tags }: Unallocated): string {
     const at = tag.indexOf("=");
     return `{ tag: { ${quoted(tag.slice(0, at))}: ${quoted(tag.slice(at + 1))} }, owner: TEAM }`;
   }
-  return dimension === null
-    ? `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`
-    : `{ workspace: ${quoted(workspaceId)}, ${dimension}: ${quoted(id)}, owner: TEAM }`;
+  const workspace = `workspace: ${quoted(workspaceId)}`;
+  if (dimension === null) return `{ ${workspace}, owner: TEAM }`;
+  // Users and keys are of several workspaces.
+  const within = dimension === "user" || dimension === "api_key" ? `${workspace}, ` : "";
+  return `{ ${within}${dimension}: ${quoted(id)}, owner: TEAM }`;
 }
 
 /** As YAML takes it for one text. */
