@@ -20,6 +20,7 @@ rules:
   - { project: no such project, owner: nobody }
 `;
 
+let bench: Awaited<ReturnType<typeof setupSource>>;
 let url = "";
 let client: Awaited<ReturnType<typeof connectPlain>>;
 
@@ -71,7 +72,7 @@ async function stored() {
 }
 
 beforeEach(async () => {
-  const bench = await setupSource();
+  bench = await setupSource();
   url = bench.url;
   client = await connectPlain(url);
   await enterMonths(bench, { [WORKSPACE]: { 0: 100, 35: 50 }, [OTHER]: { 0: 8 } });
@@ -103,7 +104,7 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(await stored()).toEqual(before);
   expect(cells(plan)).toEqual([
     `${file}: 2 rules; traces are divided by project.`,
-    "month | owner | cost centre | of | before | after | change",
+    "month | owner | cost centre | unit | before | after | change",
     "2026-04 | (unallocated) | (none) | traces | 50 | 0 | -50",
     "2026-04 | ads | (none) | traces | 0 | 37.5 | +37.5",
     "2026-04 | search | CC-1 | traces | 0 | 12.5 | +12.5",
@@ -182,7 +183,8 @@ test("what has no owner is listed, the most expensive first, with rules that tak
     `10 | 5.00 USD | ${WORKSPACE} | the rest | (none)`,
     `8 | 4.00 USD | ${OTHER} | the rest | (none)`,
     "",
-    "Rules for an owner file, with TEAM in the place of each owner. The first rule that matches decides, so those of whole workspaces come last.",
+    "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
+    "decides, so those of whole workspaces come last.",
     `- { project: ${PLAIN}, owner: TEAM } # two\\u000alines`,
     `- ${byTag}`,
     `- { workspace: ${WORKSPACE}, owner: TEAM }`,
@@ -211,6 +213,23 @@ test("what has no owner is listed, the most expensive first, with rules that tak
     idle: [],
   });
   expect(await suggest()).toBe("Nothing without an owner has usage in March 2026 to April 2026.\n");
+});
+
+test("a long list of what has no owner says how much it leaves out, and --json has all of it", async () => {
+  await loadRows(bench.store, {
+    ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" },
+    window: windowOf("day", "2026-04-05", "2026-04-06"),
+    rows: [PLAIN, ...Array.from({ length: 30 }, (_, at) => `p${at}`)].map(
+      (id) => ["2026-04-05", id, 1] as const,
+    ),
+  });
+  const text = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01"]);
+  expect(text.match(/USD/g)).toHaveLength(20);
+  expect(text).toContain("\nand 12 more: --json lists all.\n");
+  const json = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]);
+  expect(JSON.parse(json).unallocated).toHaveLength(32);
+  // By default it is about this month and the one before.
+  expect(await printed(["owners", "suggest"])).toMatch(/^Nothing without an owner has usage in .+\.\n$/);
 });
 
 test("doctor warns while the owner file is not the one that was applied", async () => {

@@ -20,6 +20,8 @@ import { readOwnerFile } from "./owner-file.ts";
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
+/** Each has a line of the table and a rule. */
+const SUGGESTED = 20;
 /** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
 
@@ -97,7 +99,7 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
           source: hasSources && "source",
           owner: "owner",
           "cost centre": hasCenters && "costCenter",
-          of: unitOf,
+          unit: unitOf,
           before: toTheRight(shown, ({ before, currency }) => shownDecimal(before, currency)),
           after: toTheRight(shown, ({ after, currency }) => shownDecimal(after, currency)),
           change: toTheRight(shown, ({ change, currency }) => shownDecimal(change, currency, true)),
@@ -156,16 +158,20 @@ async function suggest(
     from: from === undefined ? addMonths(monthStart(today), -1) : dayOf(from),
     to: to === undefined ? addDays(today, 1) : dayOf(to),
   };
-  const found = await unallocatedUsage(db, { ...range, top: ROWS_SHOWN });
+  const found = await unallocatedUsage(db, { ...range, top: Number.MAX_SAFE_INTEGER });
+  const shown = found.slice(0, SUGGESTED);
+  const hidden = found.length - shown.length;
   output.data({ ...range, unallocated: found.map((one) => ({ ...one, rule: ruleFor(one) })) }, () =>
     found.length === 0
       ? `Nothing without an owner has usage in ${daysText(range)}.`
       : linesOf(
           `Without an owner in ${daysText(range)}, the most expensive first:`,
-          describeUnallocated(found),
+          describeUnallocated(shown),
+          hidden > 0 && `and ${hidden} more: --json lists all.`,
           "",
-          "Rules for an owner file, with TEAM in the place of each owner. The first rule that matches decides, so those of whole workspaces come last.",
-          rulesFor(found).map((line) => `  ${line}`),
+          "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
+          "decides, so those of whole workspaces come last.",
+          rulesFor(shown).map((line) => `  ${line}`),
         ),
   );
 }
