@@ -218,6 +218,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect(await of(0, "backfill", "list")).toMatchObject([{ source: "demo-trouble", state: "paused" }]);
   expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(3);
   await of(0, "doctor");
+  await checkOwners(/psql '([^']+)'/.exec(running.said.stderr)?.[1] ?? "");
   // A configuration of a person's own, whatever it is, is never replaced.
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
   expect([other.code, other.stderr.includes("demo that runs")]).toEqual([6, false]);
@@ -229,6 +230,45 @@ test("a demo serves its pages before it loads, and commands find it while it run
   expect(ended.stderr).toContain("DATABASE_URL is not set. No demo runs: the last one was killed.\n");
   await poll(() => processesOf(release).length === 0);
 });
+
+/** Teams have traces, something has no owner, and all owners have what the workspaces have. The demo loads on meanwhile. */
+async function checkOwners(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  try {
+    await client.connect();
+    const { rows: owners } = await client.query<{ source: string; owner: string }>(
+      "SELECT DISTINCT source_id AS source, owner FROM reporting.fct_usage_owner_daily WHERE traces > 0 ORDER BY 1, 2",
+    );
+    const ofSource = (slug: string) =>
+      owners.filter(({ source }) => source === slug).map(({ owner }) => owner);
+    const all = ["(unallocated)", "checkout", "platform", "quality", "search", "support"];
+    expect(ofSource("demo")).toEqual(all);
+    expect(ofSource("demo-bill")).toEqual(all);
+    // Its server refuses tags, and no name of its two workspaces matches.
+    expect(ofSource("demo-trouble")).toEqual(["(unallocated)"]);
+    const { rows: wrong } = await client.query(
+      `SELECT 'traces' AS what, source_id, usage_date, workspace_id, owned::text, counted::text
+       FROM (SELECT source_id, usage_date, workspace_id, sum(traces) AS owned FROM reporting.fct_usage_owner_daily GROUP BY 1, 2, 3) o
+       FULL JOIN (SELECT source_id, usage_date, workspace_id, sum(traces) AS counted FROM reporting.fct_usage_workspace_daily GROUP BY 1, 2, 3) w
+         USING (source_id, usage_date, workspace_id)
+       WHERE coalesce(owned, 0) <> coalesce(counted, 0)
+       UNION ALL
+       SELECT sku || ' ' || currency, source_id, usage_date, workspace_id, owned::text, cost::text
+       FROM (SELECT source_id, usage_date, workspace_id, sku, currency, sum(estimated_cost) AS owned FROM reporting.fct_cost_owner_daily GROUP BY 1, 2, 3, 4, 5) o
+       FULL JOIN (SELECT source_id, usage_date, workspace_id, sku, currency, sum(estimated_cost) AS cost FROM reporting.fct_cost_workspace_daily GROUP BY 1, 2, 3, 4, 5) w
+         USING (source_id, usage_date, workspace_id, sku, currency)
+       WHERE owned IS DISTINCT FROM cost`,
+    );
+    expect(wrong).toEqual([]);
+    const { rows: costs } = await client.query<{ sku: string; owners: number }>(
+      "SELECT sku, count(DISTINCT owner)::integer AS owners FROM reporting.fct_cost_owner_daily WHERE estimated_cost > 0 GROUP BY 1 ORDER BY 1",
+    );
+    expect(costs.map(({ sku }) => sku)).toEqual(["Sandbox compute", "Sandbox storage", "Traces"]);
+    for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
+  } finally {
+    await client.end();
+  }
+}
 
 /** Loads in the ledger of a running demo; 0 without a ledger. */
 async function loadedSoFar(dir: string): Promise<number> {

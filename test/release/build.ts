@@ -16,6 +16,6 @@ execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
   cwd: ROOT,
   stdio: "inherit",
 });
-for (const file of globSync("src/**/*.{css,csv,js,svg}", { cwd: ROOT }))
+for (const file of globSync("src/**/*.{css,csv,js,svg,yaml}", { cwd: ROOT }))
   cpSync(join(ROOT, file), join(DIST, file));
 writeFileSync(join(ROOT, "npm-shrinkwrap.json"), `${JSON.stringify(productionLock(), null, 2)}\n`);

@@ -57,8 +57,11 @@ test.each([
   ["a key twice", "rules:\n  - owner: a\n    owner: b", [/^line 3, column 5: Map keys must be unique/]],
   [
     "a misspelled key",
-    "rules:\n  - { owners: a, project: p }",
-    [/^line 2, column \d+: "owners" is not known; did you mean owner\?$/],
+    "rules:\n  - { owners: a, project: p }\n  - share:\n      - { owner: a }",
+    [
+      /^line 2, column 7: "owners" is not known; did you mean owner\?$/,
+      /^line 3, column 5: "share" is not known/,
+    ],
   ],
   [
     "shares of 0.9",

@@ -10,7 +10,9 @@ export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: 
   const applied = await appliedOwners(db);
   if (applied !== undefined) {
     const idle = await idleRules(db);
-    const of = idle.length === 0 ? "" : `; ${idle.length} decide nothing now (lines ${idle.join(", ")})`;
+    const [decide, lines] = idle.length === 1 ? ["decides", "line"] : ["decide", "lines"];
+    const of =
+      idle.length === 0 ? "" : `; ${idle.length} ${decide} nothing now (${lines} ${idle.join(", ")})`;
     const when = applied.appliedAt.toISOString().slice(0, 10);
     notes.pass("owners", `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}`);
   }

@@ -10,6 +10,7 @@ import {
   BILLED,
   checkAll,
   describePlanted,
+  giveOwners,
   keepStory,
   loadBill,
   PLANTED,
@@ -23,6 +24,7 @@ import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
 import { billEarlier } from "../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";
+import { readResourceTags } from "../../pipeline/bill/read-terms.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { servePages } from "../../service/pages.ts";
@@ -69,7 +71,7 @@ async function demo(
   const found = inline ? undefined : await findRedis(given);
   const redis = found?.redis;
   const [pagesPort, ...ports] = await portsFrom(port, output.note);
-  const standin = await startStandin({ port: ports[0] });
+  const standin = await startStandin({ port: ports[0], tags: "on" });
   onClose(() => standin.close());
   const story = readStory(dataDir, standin.now());
   const troubled = once ? undefined : await startTroubled(story, ports[1]);
@@ -123,14 +125,17 @@ async function demo(
   if (exit !== EXIT.done || troubled === undefined || planted === undefined || whole === undefined)
     return exit;
   await checkAll(opened[0]);
+  await readResourceTags(opened[0]);
   const trouble = await open(planted);
   await plant(trouble, { story, troubled, loader });
   keepStory(dataDir, { ...story, isTold: true });
   const bill = await open(whole);
   const billText = await loadBill(bill, loader);
+  await giveOwners(bill);
   opened.push(trouble, bill);
   output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(`\n${billText}`);
+  output.note(`\n${OWNERS_HINT}`);
   output.note(threeToTry(pages, postgres.url));
   if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
   if (redis !== undefined) {
@@ -147,6 +152,9 @@ async function demo(
   }
   return runOn(opened, { output, signal, loader: redis === undefined ? loader : undefined });
 }
+
+const OWNERS_HINT =
+  "Rules over tags and names say which team pays for what. `usage-etl owners suggest` lists what has no owner.";
 
 function threeToTry(pages: string, database: string): string {
   const question =

@@ -2,12 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { readOwnerFile } from "../../cli/commands/files/owner-file.ts";
 import { readPriceFile } from "../../cli/commands/files/price-file.ts";
 import { describeBill } from "../../cli/commands/proof/totals.ts";
 import { monthAt, monthBefore } from "../../domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { DateTime } from "../../luxon.ts";
+import { applyOwners } from "../../pipeline/bill/apply-owners.ts";
 import { importPrices } from "../../pipeline/bill/import-prices.ts";
 import { readBill } from "../../pipeline/bill/read-bill.ts";
 import { checkTotals } from "../../pipeline/proof/check-totals.ts";
@@ -16,6 +18,7 @@ import { asRun, endOfTotals } from "../../pipeline/runs.ts";
 import type { OpenSource } from "../../pipeline/source/source.ts";
 import { planSource } from "../../pipeline/sync/plan.ts";
 import { monthOfBill } from "../../store/bill/bill-month.ts";
+import { appliedOwners } from "../../store/bill/owners.ts";
 import { listPrices } from "../../store/bill/prices.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { closeMonth } from "../../store/months/month-close.ts";
@@ -157,6 +160,7 @@ function iso(day: DateTime): string {
 }
 
 const PRICES = fileURLToPath(new URL("prices.csv", import.meta.url));
+const OWNERS = fileURLToPath(new URL("owners.yaml", import.meta.url));
 /** Hours of a week before those that every sync keeps. */
 const BACKFILLED = { from: 45, to: 38 };
 /** The backfill is paused when so many of its tasks are done. */
@@ -218,6 +222,12 @@ export async function checkAll(source: OpenSource): Promise<void> {
 async function priceUsage({ store }: OpenSource): Promise<void> {
   if ((await listPrices(store.db)).length > 0) return;
   await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
+}
+
+/** Owners that somebody applied to the demo stay. To be called once tags are read and prices imported. */
+export async function giveOwners({ store }: OpenSource): Promise<void> {
+  if ((await appliedOwners(store.db)) !== undefined) return;
+  await applyOwners(store, { name: OWNERS, owners: await readOwnerFile(OWNERS), by: PLANTER });
 }
 
 async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> {

@@ -1,5 +1,5 @@
 import "../../../validation.ts";
-import { type Document, LineCounter, parseDocument } from "yaml";
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
 import {
@@ -69,6 +69,8 @@ const NAMES = ["divide_by", "rules", ...Object.keys(ruleSchema.shape), "share"];
 interface Problem {
   readonly path: readonly (string | number)[];
   readonly why: string;
+  /** Whether the last key itself is wrong, and not its value. */
+  readonly isKey?: boolean;
 }
 
 /** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
@@ -91,7 +93,10 @@ export function parseOwners(file: string, content: string): OwnerFile {
     : parsed.error.issues.flatMap(problemsOfIssue);
   refuseGiven(
     file,
-    problems.map(({ path, why }) => `${placeOf(lines, offsetOf(document, path))}: ${why}`),
+    problems.map(({ path, why, isKey }) => {
+      const offset = isKey ? keyOffsetOf(document, path) : offsetOf(document, path);
+      return `${placeOf(lines, offset)}: ${why}`;
+    }),
   );
   const { divide_by: divideBy, rules } = fileSchema.parse(parsed.data);
   return {
@@ -126,13 +131,20 @@ function offsetOf(document: Document, path: readonly (string | number)[]): numbe
   return document.contents?.range?.[0] ?? 0;
 }
 
+function keyOffsetOf(document: Document, path: readonly (string | number)[]): number {
+  const within = document.getIn(path.slice(0, -1), true);
+  const keys = isMap(within) ? within.items.map(({ key }) => key) : [];
+  const key = keys.find((one) => isScalar(one) && one.value === path.at(-1));
+  return (isScalar(key) ? key.range?.[0] : undefined) ?? offsetOf(document, path);
+}
+
 function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem[] {
   const at = path.filter((part) => typeof part !== "symbol");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
       const near = nearest(key, NAMES);
       return {
-        path: [...at, key],
+        ...{ path: [...at, key], isKey: true },
         why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,
       };
     });

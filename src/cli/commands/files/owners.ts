@@ -5,7 +5,7 @@ import { daysText } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { counted } from "../../../printable.ts";
+import { counted, printable, printableLine } from "../../../printable.ts";
 import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
@@ -16,6 +16,10 @@ import { readOwnerFile } from "./owner-file.ts";
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
+/** Each has a line of the table and a rule. */
+const SUGGESTED = 20;
+/** Of a comment beside a rule. */
+const LONGEST_NAME = 30;
 
 export function define(owners: Command): void {
   owners
@@ -60,7 +64,7 @@ async function apply(
     linesOf(
       `${file}: ${counted(outcome.rules, "rule")}; traces are divided by ${owners.divideBy}.`,
       describeOutcome(outcome, { isPlan }),
-      isPlan && `Nothing was changed. \`usage-etl owners apply ${file}\` does it.`,
+      isPlan && `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`,
     ),
   );
 }
@@ -82,7 +86,7 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
   const hasCenters = changes.some(({ costCenter }) => costCenter !== "(none)");
   const closed = [
     ...new Set(changes.filter(({ isClosed }) => isClosed).map((one) => `${one.source} ${one.month}`)),
-  ];
+  ].sort();
   return linesOf(
     changes.length === 0
       ? `No figure of an owner ${isPlan ? "would change" : "changed"}.`
@@ -91,21 +95,27 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
           source: hasSources && "source",
           owner: "owner",
           "cost centre": hasCenters && "costCenter",
-          of: unitOf,
-          before: ({ before, currency }) => shownDecimal(before, currency),
-          after: ({ after, currency }) => shownDecimal(after, currency),
-          change: ({ change, currency }) => shownDecimal(change, currency, true),
+          unit: unitOf,
+          before: toTheRight(shown, ({ before, currency }) => shownDecimal(before, currency)),
+          after: toTheRight(shown, ({ after, currency }) => shownDecimal(after, currency)),
+          change: toTheRight(shown, ({ change, currency }) => shownDecimal(change, currency, true)),
         }),
-    hidden > 0 && `and ${hidden} more, of earlier months: --json lists all.`,
+    hidden > 0 && `and ${hidden} more: --json lists all.`,
     closed.length > 0 &&
-      `Closed months whose division ${isPlan ? "would change" : "changed"}, not their sum: ${closed.join(", ")}.`,
+      `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
-      `Rules that decide nothing now, since what they name is not known or earlier rules have it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
   );
 }
 
 function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
   return currency ?? "traces";
+}
+
+/** A column of decimals, whose last digits stand below each other. */
+function toTheRight<T>(items: readonly T[], textOf: (item: T) => string): (item: T) => string {
+  const width = Math.max(...items.map((item) => textOf(item).length));
+  return (item) => textOf(item).padStart(width);
 }
 
 /** A decimal as people read it: money to the cent. */
@@ -128,7 +138,10 @@ async function exportFile({ output, ...session }: Session): Promise<undefined> {
       next: "`usage-etl owners suggest` lists what has usage. `usage-etl owners apply FILE` applies a file.",
     });
   }
-  output.data(applied, ({ content }) => content.replace(/\n$/, ""));
+  if (output.json) return output.data(applied, () => "");
+  // A file is exact; what a terminal shows of it must not control it.
+  const { content } = applied;
+  process.stdout.write(process.stdout.isTTY ? printable(content) : content);
 }
 
 async function suggest(
@@ -141,27 +154,54 @@ async function suggest(
     from: from === undefined ? addMonths(monthStart(today), -1) : dayOf(from),
     to: to === undefined ? addDays(today, 1) : dayOf(to),
   };
-  const found = await ownedParts(db, { source: null, owner: UNALLOCATED, ...range, top: ROWS_SHOWN });
+  const found = await ownedParts(db, {
+    ...{ source: null, owner: UNALLOCATED, top: Number.MAX_SAFE_INTEGER },
+    ...range,
+  });
+  const shown = found.slice(0, SUGGESTED);
+  const hidden = found.length - shown.length;
   output.data({ ...range, unallocated: found.map((one) => ({ ...one, rule: ruleFor(one) })) }, () =>
     found.length === 0
-      ? `Everything that has usage in ${daysText(range)} has an owner.`
+      ? `Nothing without an owner has usage in ${daysText(range)}.`
       : linesOf(
           `Without an owner in ${daysText(range)}, the most expensive first:`,
-          tableOf(found, {
-            traces: ({ traces }) => (traces === null ? null : shownDecimal(traces, null)),
-            cost: found.some(({ costs }) => Object.keys(costs).length > 0) && costOf,
-            workspace: ({ workspaceName, workspaceId }) => workspaceName ?? workspaceId,
-            what: ({ dimension }) => dimension ?? "the rest",
-            name: ({ name, id }) => name ?? id,
-            tags: found.some(({ tags }) => tags.length > 0) && (({ tags }) => tags.join(", ")),
-            "a rule for it": (one) => `- ${ruleFor(one)}`,
-          }),
+          describeUnallocated(shown),
+          hidden > 0 && `and ${hidden} more: --json lists all.`,
+          "",
+          "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
+          "decides, so those of whole workspaces come last.",
+          rulesFor(shown).map((line) => `  ${line}`),
         ),
   );
 }
 
+function describeUnallocated(found: readonly OwnedPart[]): string {
+  const hasCosts = found.some(({ costs }) => Object.keys(costs).length > 0);
+  const hasWorkspaces = new Set(found.map(({ workspaceId }) => workspaceId)).size > 1;
+  return tableOf(found, {
+    traces: toTheRight(found, ({ traces }) => (traces === null ? "-" : shownDecimal(traces, null))),
+    cost: hasCosts && toTheRight(found, costOf),
+    workspace: hasWorkspaces && (({ workspaceName, workspaceId }) => workspaceName ?? workspaceId),
+    what: ({ dimension }) => dimension ?? "the rest",
+    name: ({ name, id }) => name ?? id,
+    tags: found.some(({ tags }) => tags.length > 0) && (({ tags }) => tags.join(", ")),
+  });
+}
+
 function costOf({ costs }: OwnedPart): string {
-  return Object.entries(costs)
-    .map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`)
-    .join(", ");
+  const all = Object.entries(costs).map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`);
+  return all.length === 0 ? "-" : all.join(", ");
+}
+
+/** Lines of an owner file, each once and with a name that says what it is about, below the table: no terminal cuts them there. */
+function rulesFor(found: readonly OwnedPart[]): string[] {
+  const lines = new Map<string, string>();
+  for (const one of [...found].sort((a, b) => Number(a.dimension === null) - Number(b.dimension === null))) {
+    const rule = ruleFor(one);
+    const about = one.tags.length > 0 ? "" : ((one.dimension === null ? one.workspaceName : one.name) ?? "");
+    const name = printableLine(about.trim());
+    const cut = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+    if (!lines.has(rule)) lines.set(rule, `- ${rule}${cut === "" ? "" : ` # ${cut}`}`);
+  }
+  return [...lines.values()];
 }

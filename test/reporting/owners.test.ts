@@ -1,0 +1,264 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { main } from "../../src/cli/program.ts";
+import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
+import type { Ended } from "../support/cli.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
+
+/** The commands that say who pays, in this process and over a database of two months. */
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const TAGGED = "10000000-0000-4000-8000-000000000001";
+const PLAIN = "10000000-0000-4000-8000-000000000002";
+const RANGE = ["--from", "2026-03-01", "--to", "2026-05-01"];
+const FILE = `# Who pays.
+rules:
+  - { project: ${PLAIN}, shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: ads, share: 0.75 }] }
+  - { project: no such project, owner: nobody }
+`;
+
+let bench: Awaited<ReturnType<typeof setupSource>>;
+let url = "";
+let client: Awaited<ReturnType<typeof connectPlain>>;
+
+/** Runs the program in this process. */
+async function usageEtl(args: readonly string[], more: Record<string, string> = {}): Promise<Ended> {
+  const { argv, exitCode, env } = process;
+  const spies = [process.stdout, process.stderr].map((one) => vi.spyOn(one, "write").mockReturnValue(true));
+  process.argv = [argv[0] ?? "", "usage-etl", ...args];
+  process.env = { DATABASE_URL: url, USAGE_ENV_FILE: "/dev/null", NO_COLOR: "1", ...more };
+  process.exitCode = undefined;
+  try {
+    await main();
+    const [stdout = "", stderr = ""] = spies.map((spy) =>
+      spy.mock.calls.map(([chunk]) => String(chunk)).join(""),
+    );
+    return { code: Number(process.exitCode ?? 0), stdout, stderr };
+  } finally {
+    process.argv = argv;
+    process.exitCode = exitCode;
+    process.env = env;
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** What a command that does its work prints. */
+async function printed(args: readonly string[], env?: Record<string, string>): Promise<string> {
+  const ended = await usageEtl(args, env);
+  expect([ended.code, ended.stderr]).toEqual([0, ""]);
+  return ended.stdout;
+}
+
+async function fileOf(content: string, name = "owners.yaml"): Promise<string> {
+  const file = join(temporaryFolder(), name);
+  await writeFile(file, content);
+  return file;
+}
+
+/** Lines of a table, with one bar between cells. */
+const cells = (text: string) => text.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
+
+/** Rules in force and orders that were given, as they are stored. */
+async function stored() {
+  const rows = async (statement: string) => (await client.query(statement)).rows;
+  return {
+    files: await rows("SELECT * FROM usage.owner_file"),
+    rules: await rows("SELECT * FROM usage.owner_rule JOIN usage.owner_share USING (rule_number) ORDER BY 1"),
+    orders: await rows("SELECT action, detail FROM usage.operator_action ORDER BY action_id"),
+  };
+}
+
+beforeEach(async () => {
+  bench = await setupSource();
+  url = bench.url;
+  client = await connectPlain(url);
+  await enterMonths(bench, { [WORKSPACE]: { 0: 100, 35: 50 }, [OTHER]: { 0: 8 } });
+  const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" as const };
+  const march = windowOf("day", "2026-03-01", "2026-04-01");
+  await loadRows(bench.store, {
+    ...{ ...of, window: march },
+    rows: [
+      ["2026-03-01", TAGGED, 60, "checkout-agent"],
+      ["2026-03-01", PLAIN, 30, "two\nlines"],
+    ],
+  });
+  await loadRows(bench.store, {
+    ...{ ...of, window: windowOf("day", "2026-04-01", "2026-05-01") },
+    rows: [["2026-04-05", PLAIN, 50, "two\nlines"]],
+  });
+  await client.query(
+    `INSERT INTO usage.resource_tag (workspace_id, dimension, external_id, tag_key, tag_value, valid_from)
+     SELECT entity_id, 'project', '${TAGGED}', 'Application', 'check out', '1900-01-01' FROM usage.entity WHERE external_id = '${WORKSPACE}'`,
+  );
+  await enterPrices(bench.store, [{ unitPrice: "0.5" }]);
+});
+
+test("a plan says what would change and changes nothing; after apply nothing would change", async () => {
+  const file = await fileOf(FILE);
+  await client.query(CLOSE_MARCH);
+  const before = await stored();
+  const plan = await printed(["owners", "plan", file]);
+  expect(await stored()).toEqual(before);
+  expect(cells(plan)).toEqual([
+    `${file}: 2 rules; traces are divided by project.`,
+    "month | owner | cost centre | unit | before | after | change",
+    "2026-04 | (unallocated) | (none) | traces | 50 | 0 | -50",
+    "2026-04 | ads | (none) | traces | 0 | 37.5 | +37.5",
+    "2026-04 | search | CC-1 | traces | 0 | 12.5 | +12.5",
+    "2026-04 | (unallocated) | (none) | USD | 25.00 | 0.00 | -25.00",
+    "2026-04 | ads | (none) | USD | 0.00 | 18.75 | +18.75",
+    "2026-04 | search | CC-1 | USD | 0.00 | 6.25 | +6.25",
+    "2026-03 | (unallocated) | (none) | traces | 108 | 78 | -30",
+    "2026-03 | ads | (none) | traces | 0 | 22.5 | +22.5",
+    "2026-03 | search | CC-1 | traces | 0 | 7.5 | +7.5",
+    "2026-03 | (unallocated) | (none) | USD | 54.00 | 39.00 | -15.00",
+    "2026-03 | ads | (none) | USD | 0.00 | 11.25 | +11.25",
+    "2026-03 | search | CC-1 | USD | 0.00 | 3.75 | +3.75",
+    "Closed months keep their totals, but their division would change: default 2026-03.",
+    "These rules decide nothing now, since nothing matches them or earlier rules decide all of it: line 4.",
+    `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`,
+    "",
+  ]);
+  const planned = JSON.parse(await printed(["owners", "plan", file, "--json"]));
+  expect(planned).toMatchObject({ divideBy: "project", rules: 2, idle: [4], isApplied: false });
+
+  const applied = JSON.parse(await printed(["owners", "apply", file, "--json"]));
+  expect(applied).toEqual({ ...planned, isApplied: true });
+  expect((await stored()).orders).toEqual([{ action: "owners.apply", detail: `${file}: 2 rules` }]);
+  const again = await printed(["owners", "plan"], { USAGE_OWNERS_FILE: file });
+  expect(again).toContain("No figure of an owner would change.\n");
+  expect(again).not.toContain("Closed months");
+  expect((await stored()).rules).toHaveLength(3);
+});
+
+test("a wrong file is refused by line and column, and the rules in force stay", async () => {
+  await printed(["owners", "apply", await fileOf(FILE)]);
+  const before = await stored();
+  const wrong = await fileOf(
+    "rules:\n  - { owner: a, to: 2026-13-01 }\n  - projekt: p\n    owner: a\n",
+    "wrong.yaml",
+  );
+  for (const command of ["plan", "apply"]) {
+    const { code, stdout, stderr } = await usageEtl(["owners", command, wrong]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr.split("\n").slice(0, 3)).toEqual([
+      `${wrong} was refused:`,
+      '  line 2, column 21: "to" is not a day such as 2026-10-01',
+      '  line 3, column 5: "projekt" is not known; did you mean project?',
+    ]);
+    expect(stderr).toContain("Nothing was changed. [file_invalid]");
+  }
+  expect(await stored()).toEqual(before);
+  expect(await printed(["owners", "export"])).toBe(FILE);
+});
+
+test("an exported file is the one that was applied, byte for byte", async () => {
+  const none = await usageEtl(["owners", "export"]);
+  expect([none.code, none.stderr.includes("[owners_not_applied]")]).toEqual([2, true]);
+  // As an editor on Windows leaves it, with a tab, a character that turns the direction of text, and no end of the last line.
+  const content = `# Zürich\t– 営業 \u202e"quoted"\r\ndivide_by: user\r\nrules:\r\n  - { user: u, owner: a } # 100%`;
+  const file = await fileOf(content);
+  await printed(["owners", "apply", file]);
+  expect(Buffer.from(await printed(["owners", "export"]))).toEqual(await readFile(file));
+  const json = JSON.parse(await printed(["owners", "export", "--json"]));
+  expect(json).toMatchObject({ content, divideBy: "user", rules: 1 });
+  // On a terminal none of it controls the terminal.
+  const { isTTY } = process.stdout;
+  onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
+  process.stdout.isTTY = true;
+  expect(await printed(["owners", "export"])).toContain('– 営業 \\u202e"quoted"\\u000d\n');
+});
+
+test("what has no owner is listed, the most expensive first, with rules that take it off the list", async () => {
+  const suggest = () => printed(["owners", "suggest", ...RANGE]);
+  const byTag = '{ tag: { Application: "check out" }, owner: TEAM }';
+  expect(cells(await suggest())).toEqual([
+    "Without an owner in March 2026 to April 2026, the most expensive first:",
+    "traces | cost | workspace | what | name | tags",
+    `80 | 40.00 USD | ${WORKSPACE} | project | two\\u000alines`,
+    `60 | 30.00 USD | ${WORKSPACE} | project | checkout-agent | Application=check out`,
+    `10 | 5.00 USD | ${WORKSPACE} | the rest | (none)`,
+    `8 | 4.00 USD | ${OTHER} | the rest | (none)`,
+    "",
+    "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
+    "decides, so those of whole workspaces come last.",
+    `- { project: ${PLAIN}, owner: TEAM } # two\\u000alines`,
+    `- ${byTag}`,
+    `- { workspace: ${WORKSPACE}, owner: TEAM }`,
+    `- { workspace: ${OTHER}, owner: TEAM }`,
+    "",
+  ]);
+  expect(JSON.parse(await printed(["owners", "suggest", ...RANGE, "--json"]))).toMatchObject({
+    unallocated: [
+      { id: PLAIN, traces: "80", costs: { USD: "40" } },
+      { id: TAGGED, tags: ["Application=check out"], rule: byTag },
+      { dimension: null, workspaceId: WORKSPACE, traces: "10" },
+      { dimension: null, workspaceId: OTHER, traces: "8" },
+    ],
+  });
+
+  await printed(["owners", "apply", await fileOf(`rules:\n  - ${byTag.replace("TEAM", "payments")}\n`)]);
+  const left = await suggest();
+  expect(left).not.toContain("checkout-agent");
+  expect(left).toContain("two\\u000alines");
+
+  // All rules that are printed, as they are, and each decides something.
+  const rules = (await suggest()).split("\n").filter((line) => line.startsWith("  - "));
+  const rest = await fileOf(`rules:\n  - ${byTag}\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"));
+  expect(JSON.parse(await printed(["owners", "apply", rest, "--json"]))).toMatchObject({
+    rules: 4,
+    idle: [],
+  });
+  expect(await suggest()).toBe("Nothing without an owner has usage in March 2026 to April 2026.\n");
+});
+
+test("a long list of what has no owner says how much it leaves out, and --json has all of it", async () => {
+  await loadRows(bench.store, {
+    ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" },
+    window: windowOf("day", "2026-04-05", "2026-04-06"),
+    rows: [PLAIN, ...Array.from({ length: 30 }, (_, at) => `p${at}`)].map(
+      (id) => ["2026-04-05", id, 1] as const,
+    ),
+  });
+  const text = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01"]);
+  expect(text.match(/USD/g)).toHaveLength(20);
+  expect(text).toContain("\nand 12 more: --json lists all.\n");
+  const json = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]);
+  expect(JSON.parse(json).unallocated).toHaveLength(32);
+  // By default it is about this month and the one before.
+  expect(await printed(["owners", "suggest"])).toMatch(/^Nothing without an owner has usage in .+\.\n$/);
+});
+
+test("doctor warns while the owner file is not the one that was applied", async () => {
+  const file = await fileOf(FILE);
+  const checks = async (env = {}) => {
+    // No platform is configured, which the check does not need.
+    const { stdout } = await usageEtl(["doctor", "--json"], { USAGE_OWNERS_FILE: file, ...env });
+    const all = JSON.parse(stdout) as { check: string; status: string; code: string; finding: string }[];
+    return all
+      .filter(({ check }) => check === "owners")
+      .map(({ status, code, finding }) => [status, code, finding]);
+  };
+  expect(await checks({ USAGE_OWNERS_FILE: "" })).toEqual([]);
+  expect(await checks()).toEqual([["warn", "owners_differ", `${file} was never applied.`]]);
+  await printed(["owners", "apply", file]);
+  const passed = [
+    "pass",
+    null,
+    expect.stringMatching(
+      /^2 rules of an owner file, applied on \d{4}-\d\d-\d\d; 1 decides nothing now \(line 4\)$/,
+    ),
+  ];
+  expect(await checks()).toEqual([passed]);
+  expect(await checks({ USAGE_OWNERS_FILE: "" })).toEqual([passed]);
+  await writeFile(file, `${FILE}# Not applied yet.\n`);
+  const differs = ["warn", "owners_differ", `${file} is not the owner file that was applied.`];
+  expect(await checks()).toEqual([passed, differs]);
+  expect((await checks({ USAGE_OWNERS_FILE: `${file}.gone` }))[1]?.slice(0, 2)).toEqual([
+    "warn",
+    "file_unreadable",
+  ]);
+});
