@@ -72,6 +72,22 @@ CREATE TABLE usage.billing_period (
   CONSTRAINT billing_period_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
 );
 
+CREATE TABLE usage.budget (
+  budget_number integer NOT NULL,
+  line integer NOT NULL,
+  source text,
+  owner text,
+  workspace text,
+  project text,
+  currency text,
+  amount numeric(28,10) NOT NULL,
+  warn_at integer[] NOT NULL,
+  CONSTRAINT budget_pkey PRIMARY KEY (budget_number),
+  CONSTRAINT budget_amount_range CHECK ((amount > (0)::numeric)),
+  CONSTRAINT budget_currency_form CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  CONSTRAINT budget_of_one CHECK ((num_nonnulls(owner, workspace, project) <= 1))
+);
+
 CREATE TABLE usage.charge (
   source_id smallint NOT NULL,
   month_start date NOT NULL,

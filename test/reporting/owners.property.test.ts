@@ -260,7 +260,7 @@ test(`owners have what the first rule gives them, and together all there is [see
         await client.query("UPDATE usage.dated_record SET traces = traces + 3");
       }
       for (const one of rules) {
-        const owners = { content: "", divideBy, rules: one };
+        const owners = { content: "", divideBy, rules: one, budgets: [] };
         // A plan changes nothing.
         const before = await client.query("SELECT * FROM usage.owner_rule ORDER BY 1");
         const plan = await applyOwners(store, { name: "test", owners, by: undefined });
@@ -278,5 +278,7 @@ test(`owners have what the first rule gives them, and together all there is [see
     { seed: SEED, numRuns: times(5), endOnFailure: true },
   );
   expect(seen).toBeGreaterThan(50);
-  await store.transaction(({ db }) => replaceOwners(db, { content: "", divideBy: "project", rules: [] }));
+  await store.transaction(({ db }) =>
+    replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [] }),
+  );
 }, 300_000);

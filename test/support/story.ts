@@ -70,7 +70,12 @@ export async function ensureStory(): Promise<void> {
 function ownersOf(workspace: string): OwnerFile {
   const none = { source: null, of: null, name: null, tag: null, from: null, to: null };
   const shares = [{ owner: HOSTILE.person, costCenter: "CC-1", share: WHOLE_SHARE }];
-  return { content: "rules: []", divideBy: "project", rules: [{ ...none, line: 1, workspace, shares }] };
+  return {
+    content: "rules: []",
+    divideBy: "project",
+    budgets: [],
+    rules: [{ ...none, line: 1, workspace, shares }],
+  };
 }
 
 async function tell(store: ReturnType<typeof openStore>, url: string, now: number): Promise<void> {

@@ -46,3 +46,24 @@ CREATE TABLE usage.owner_share (
   CONSTRAINT owner_share_range CHECK (share > 0 AND share <= 1),
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
 );
+
+-- What somebody may use in a calendar month, from the same file: an owner, a workspace, a project, or everything.
+CREATE TABLE usage.budget (
+  -- Its place in the file.
+  budget_number integer NOT NULL CONSTRAINT budget_pkey PRIMARY KEY,
+  line integer NOT NULL,
+  -- Null: of every source.
+  source text,
+  -- Whose it is. All null: of everything.
+  owner text,
+  workspace text,
+  project text,
+  -- ISO 4217; null: traces.
+  currency text,
+  amount numeric(28, 10) NOT NULL,
+  -- Per cents of the amount at which it is warned of.
+  warn_at integer[] NOT NULL,
+  CONSTRAINT budget_of_one CHECK (num_nonnulls(owner, workspace, project) <= 1),
+  CONSTRAINT budget_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  CONSTRAINT budget_amount_range CHECK (amount > 0)
+);

@@ -36,11 +36,27 @@ export interface OwnerRule {
   readonly shares: readonly OwnerShare[];
 }
 
+/** What somebody may use in a calendar month. */
+export interface Budget {
+  readonly line: number;
+  /** Null: of every source. */
+  readonly source: string | null;
+  /** Null: of everything. */
+  readonly of: { readonly kind: "owner" | "workspace" | "project"; readonly id: string } | null;
+  /** ISO 4217; null: traces. */
+  readonly currency: string | null;
+  /** A plain decimal. */
+  readonly amount: string;
+  /** Per cents of the amount at which it is warned of, ascending. */
+  readonly warnAt: readonly number[];
+}
+
 /** A checked owner file. */
 export interface OwnerFile {
   readonly content: string;
   readonly divideBy: DividingDimension;
   readonly rules: readonly OwnerRule[];
+  readonly budgets: readonly Budget[];
 }
 
 /** What nobody owns, in views and on pages. */

@@ -15,6 +15,8 @@ export const FORECAST_METHOD =
 const WEEK = 7;
 const SHAPE_DAYS = 4 * WEEK;
 const LEVEL_DAYS = 2 * WEEK;
+/** Days up to today that a forecast looks at: four weeks of final days, and ten that may not be final yet. */
+export const FORECAST_DAYS = SHAPE_DAYS + 10;
 
 /**
  * What a month comes to: its days before `today` as they are loaded (`days` is in order and without gaps), and for each later one what its weekday had. Only final days say

@@ -161,16 +161,20 @@ function refused(code: string, message: string, next: string): UsageError {
   return new UsageError({ code, message, next });
 }
 
+/** Error: `month_invalid`. */
+export function givenMonth(text: string): CalendarMonth {
+  const month = monthNamed(text);
+  if (month !== undefined) return month;
+  throw new UsageError({
+    code: "month_invalid",
+    message: `${JSON.stringify(text)} is not a month.`,
+    next: "Give a year and a month, such as 2026-03.",
+  });
+}
+
 /** Errors: `month_invalid`, `month_not_over`. `now`: Postgres's clock, epoch milliseconds. */
 export function monthOf(text: string, now: number): CalendarMonth {
-  const month = monthNamed(text);
-  if (month === undefined) {
-    throw new UsageError({
-      code: "month_invalid",
-      message: `${JSON.stringify(text)} is not a month.`,
-      next: "Give a year and a month, such as 2026-03.",
-    });
-  }
+  const month = givenMonth(text);
   if (Date.parse(month.end) > now) {
     throw new UsageError({
       code: "month_not_over",

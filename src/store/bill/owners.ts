@@ -15,7 +15,10 @@ export async function lockOwners(db: Database): Promise<void> {
 }
 
 /** Puts the rules of a file in the place of those that were applied last. */
-export async function replaceOwners(db: Database, { content, divideBy, rules }: OwnerFile): Promise<void> {
+export async function replaceOwners(
+  db: Database,
+  { content, divideBy, rules, budgets }: OwnerFile,
+): Promise<void> {
   await sql`delete from usage.owner_rule`.execute(db);
   await sql`
     insert into usage.owner_file (content, divide_by) values (${content}, ${divideBy})
@@ -35,6 +38,14 @@ export async function replaceOwners(db: Database, { content, divideBy, rules }: 
     insert into usage.owner_share (rule_number, owner, cost_center, share)
     select s.n, s.owner, s."costCenter", s.share / 10000.0
     from jsonb_to_recordset(${JSON.stringify(shares)}::jsonb) s (n integer, owner text, "costCenter" text, share integer)
+  `.execute(db);
+  await sql`delete from usage.budget`.execute(db);
+  await sql`
+    insert into usage.budget (budget_number, line, source, owner, workspace, project, currency, amount, warn_at)
+    select b.n, b.line, b.source, case b.kind when 'owner' then b.id end, case b.kind when 'workspace' then b.id end,
+           case b.kind when 'project' then b.id end, b.currency, b.amount, array(select jsonb_array_elements_text(b."warnAt")::integer)
+    from jsonb_to_recordset(${JSON.stringify(budgets.map(({ of, ...budget }, at) => ({ n: at + 1, ...budget, ...of })))}::jsonb)
+      b (n integer, line integer, source text, kind text, id text, currency text, amount numeric, "warnAt" jsonb)
   `.execute(db);
   // Statements after this one join with all of them: without figures the planner takes them for a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);

@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import { type BillLine, describeTotal, lineName, lineState, shownAmount } from "../../../domain/bill/bill.ts";
-import { type CalendarMonth, monthAt, monthBefore, monthNamed } from "../../../domain/months/month.ts";
+import { type CalendarMonth, monthAt, monthBefore } from "../../../domain/months/month.ts";
 import { UsageError } from "../../../errors.ts";
-import { sourcesToClose } from "../../../pipeline/months/close.ts";
+import { givenMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { billTable } from "../../../service/web/months/bill.ts";
 import { html } from "../../../service/web/parts.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
@@ -39,7 +39,7 @@ export function define(command: Command): void {
 async function run(session: Session, { csv = false, html = false }: BillOptions, text?: string) {
   const store = await session.migratedStore();
   const now = await storeNow(store.db);
-  const month = text === undefined ? monthBefore(monthAt(now)) : monthOf(text);
+  const month = text === undefined ? monthBefore(monthAt(now)) : givenMonth(text);
   const slugs = session.config.sources.map(({ slug }) => slug);
   const sources = await sourcesToClose(store.db, slugs);
   if (Date.parse(month.start) > now) {
@@ -62,16 +62,6 @@ async function run(session: Session, { csv = false, html = false }: BillOptions,
   }
   const data = bills.map((bill) => ({ ...bill, month: month.name }));
   return session.output.data(data, () => bills.map((bill) => describeBill(month, bill)).join("\n\n"));
-}
-
-function monthOf(text: string): CalendarMonth {
-  const month = monthNamed(text);
-  if (month !== undefined) return month;
-  throw new UsageError({
-    code: "month_invalid",
-    message: `${JSON.stringify(text)} is not a month.`,
-    next: "Give a year and a month, such as 2026-03.",
-  });
 }
 
 function describeBill(month: CalendarMonth, { source, dataStart, lines }: SourceBill): string {

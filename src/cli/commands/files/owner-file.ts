@@ -3,6 +3,7 @@ import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
 import {
+  type Budget,
   DIVIDING_DIMENSIONS,
   type DividingDimension,
   NO_COST_CENTER,
@@ -57,13 +58,43 @@ const ruleSchema = z.strictObject({
 });
 type RawRule = z.output<typeof ruleSchema>;
 
+const amountText = text.refine(
+  (value) => /^\d{1,18}(\.\d{1,10})?$/.test(value) && Number(value) > 0,
+  "is not an amount: a plain number above 0, such as 250000 or 99.5",
+);
+const budgetSchema = z.strictObject({
+  source: text.optional(),
+  owner: text.optional(),
+  workspace: text.optional(),
+  project: text.optional(),
+  traces: amountText.optional(),
+  amount: amountText.optional(),
+  currency: text.regex(/^[A-Z]{3}$/, "is not a currency such as USD").optional(),
+  warn_at: z
+    .array(
+      text.regex(/^[1-9]\d{0,2}$/, "is not a whole number of per cents such as 80").transform(Number),
+      "is not a list of per cents such as [80, 100]",
+    )
+    .min(1, "is empty")
+    .default([50, 75, 90, 100]),
+});
+type RawBudget = z.output<typeof budgetSchema>;
+
 const fileSchema = z.strictObject({
   divide_by: z
     .enum(DIVIDING_DIMENSIONS, `is not one of ${DIVIDING_DIMENSIONS.join(", ")}`)
     .default("project"),
   rules: z.array(ruleSchema, "is not a list of rules"),
+  budgets: z.array(budgetSchema, "is not a list of budgets").default([]),
 });
-const NAMES = ["divide_by", "rules", ...Object.keys(ruleSchema.shape), "share"];
+const NAMES = [
+  "divide_by",
+  "rules",
+  "budgets",
+  ...Object.keys(ruleSchema.shape),
+  "share",
+  ...Object.keys(budgetSchema.shape),
+];
 
 /** What is wrong, and where: the keys and places that lead there. */
 interface Problem {
@@ -89,7 +120,10 @@ export function parseOwners(file: string, content: string): OwnerFile {
   );
   const parsed = fileSchema.safeParse(plainOf(file, document));
   const problems = parsed.success
-    ? parsed.data.rules.flatMap((rule, at) => problemsOf(rule, at, parsed.data.divide_by))
+    ? [
+        ...parsed.data.rules.flatMap((rule, at) => problemsOf(rule, at, parsed.data.divide_by)),
+        ...parsed.data.budgets.flatMap(problemsOfBudget),
+      ]
     : parsed.error.issues.flatMap(problemsOfIssue);
   refuseGiven(
     file,
@@ -98,9 +132,12 @@ export function parseOwners(file: string, content: string): OwnerFile {
       return `${placeOf(lines, offset)}: ${why}`;
     }),
   );
-  const { divide_by: divideBy, rules } = fileSchema.parse(parsed.data);
+  const { divide_by: divideBy, rules, budgets } = parsed.data as z.output<typeof fileSchema>;
   return {
     ...{ content, divideBy },
+    budgets: budgets.map((budget, at) =>
+      budgetOf(budget, lines.linePos(offsetOf(document, ["budgets", at])).line),
+    ),
     rules: rules.map((rule, at) => ruleOf(rule, lines.linePos(offsetOf(document, ["rules", at])).line)),
   };
 }
@@ -227,5 +264,39 @@ function ruleOf(rule: RawRule, line: number): OwnerRule {
           ? null
           : { key: tagKey, value: null },
     shares: sharesOf(rule),
+  };
+}
+
+function problemsOfBudget(budget: RawBudget, at: number): Problem[] {
+  const problems: Problem[] = [];
+  const add = (key: string, why: string) => problems.push({ path: ["budgets", at, key], why });
+  const [first, second] = (["owner", "workspace", "project"] as const).filter(
+    (key) => budget[key] !== undefined,
+  );
+  if (second !== undefined)
+    add(second, `a budget is of one thing, and this one has "${first}" and "${second}"`);
+  const { traces, amount, currency } = budget;
+  if (traces === undefined && amount === undefined)
+    add("", `a budget has an amount: give "traces", or "amount" and "currency"`);
+  if (traces !== undefined && (amount !== undefined || currency !== undefined)) {
+    add(
+      amount === undefined ? "currency" : "amount",
+      `a budget is in traces or in money: give each one of its own`,
+    );
+  } else if ((amount === undefined) !== (currency === undefined)) {
+    add(amount === undefined ? "currency" : "amount", `give "amount" and "currency" together`);
+  }
+  return problems;
+}
+
+function budgetOf(budget: RawBudget, line: number): Budget {
+  const kind = (["owner", "workspace", "project"] as const).find((one) => budget[one] !== undefined);
+  return {
+    line,
+    source: budget.source ?? null,
+    of: kind === undefined ? null : { kind, id: budget[kind] as string },
+    currency: budget.currency ?? null,
+    amount: budget.traces ?? budget.amount ?? "",
+    warnAt: [...new Set(budget.warn_at)].sort((a, b) => a - b),
   };
 }

@@ -1,10 +1,13 @@
 import type { Command } from "commander";
 import type { Config } from "../../../config/config.ts";
 import { ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
-import { daysText } from "../../../domain/months/month.ts";
+import { daysText, monthAt, monthTitle } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
+import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
+import { describeBudgeted, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
 import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
@@ -44,6 +47,13 @@ export function define(owners: Command): void {
     .command("export")
     .description("print the owner file that was applied last, as it was")
     .action(inSession(exportFile));
+  owners
+    .command("budgets")
+    .argument("[month]", "such as 2026-10; default: the one under way")
+    .description(
+      "show what is spent of each budget in a month, what the month will come to, and when a budget is used up",
+    )
+    .action(inSession(budgets));
   withRange(owners.command("suggest"))
     .description(
       "list what has usage and no owner, most expensive first; default: this month and the one before",
@@ -142,6 +152,48 @@ async function exportFile({ output, ...session }: Session): Promise<undefined> {
   // A file is exact; what a terminal shows of it must not control it.
   const { content } = applied;
   process.stdout.write(process.stdout.isTTY ? printable(content) : content);
+}
+
+async function budgets({ output, ...session }: Session, _: object, given?: string): Promise<undefined> {
+  const { db } = await session.migratedStore();
+  const now = await storeNow(db);
+  const month = given === undefined ? monthAt(now) : givenMonth(given);
+  const found = await monthBudgets(db, { month, now });
+  const data = found.map(({ spent, final, ...one }) => ({
+    month: month.name,
+    ...one,
+    spent: amountText(spent),
+    final: amountText(final),
+  }));
+  output.data(data, () => {
+    if (found.length === 0) return "No budget is set. An owner file may have some: see docs/owners.md.";
+    const shown = (text: string | null, currency: string | null) =>
+      text === null ? "-" : shownDecimal(text, currency);
+    return linesOf(
+      `Budgets of ${monthTitle(month)}${month.end <= dayOf(now) ? "" : `, of which ${found[0]?.percentOfTime} % is over`}:`,
+      tableOf(data, {
+        "budget of": describeBudgeted,
+        in: unitOf,
+        budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
+        spent: toTheRight(
+          data,
+          ({ spent, currency, daysMissing }) =>
+            `${daysMissing > 0 ? "at least " : ""}${shown(spent, currency)}`,
+        ),
+        final: toTheRight(data, ({ final, currency }) => shown(final, currency)),
+        forecast: toTheRight(data, ({ forecast, currency }) =>
+          shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),
+        ),
+        used: toTheRight(data, ({ percent }) => `${percent} %`),
+        "used up": ({ reached, isPriced, currency }) =>
+          reached === null
+            ? isPriced
+              ? ""
+              : `nothing has a price in ${currency}`
+            : `${reached.isSure ? "since" : "will be on"} ${reached.day}`,
+      }),
+    );
+  });
 }
 
 async function suggest(

@@ -3,7 +3,7 @@ import { type CalendarMonth, monthNamed, monthTitle } from "../../../domain/mont
 import { describeOtherDifferences } from "../../../domain/proof/difference.ts";
 import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
-import { FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
+import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
@@ -29,7 +29,6 @@ import type { Context, Web } from "../routes.ts";
 
 /** Of the chart; a forecast of the month looks further back. */
 const DAYS = 30;
-const FORECAST_DAYS = 38;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {

@@ -10,6 +10,7 @@ import {
 } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountDrawn, amountOf, amountShown, percentOf } from "../../../domain/usage/amount.ts";
+import { monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import {
   type AppliedOwners,
   appliedOwners,
@@ -47,6 +48,7 @@ import {
   twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
+import { budgetTable } from "./budgets.ts";
 import { asCsv, type Cell } from "./files.ts";
 import { beforeOf, shownOf, sourceOf } from "./question.ts";
 
@@ -123,7 +125,7 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
   const body =
     applied === undefined
       ? await withoutFile(db, asked, { masked })
-      : await allOwners(db, asked, { applied });
+      : await allOwners(db, asked, { applied, now });
   return { title: "Owners", body: html`${form}${body}` };
 }
 
@@ -162,7 +164,11 @@ async function withoutFile(db: Database, asked: Asked, { masked }: { masked: boo
     ${await partsTable(db, asked, { owner: UNALLOCATED, masked })}`;
 }
 
-async function allOwners(db: Database, asked: Asked, { applied }: { applied: AppliedOwners }): Promise<Html> {
+async function allOwners(
+  db: Database,
+  asked: Asked,
+  { applied, now: at }: { applied: AppliedOwners; now: number },
+): Promise<Html> {
   const { source, month, range, before } = asked;
   const figures = await ownerFigures(db, { source: source.slug, range, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
@@ -210,6 +216,7 @@ async function allOwners(db: Database, asked: Asked, { applied }: { applied: App
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
     })}
+    ${budgetTable(await monthBudgets(db, { month, now: at }), { month, isOver: month.end <= dayOf(at) })}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
     <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${count(applied.rules)} rules.</p>
     ${twin("usage-etl owners export", "usage-etl owners suggest", `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;

@@ -1,0 +1,89 @@
+import type { Days } from "../time/days.ts";
+import { addDays, daysBetween } from "../time/days.ts";
+import { type Amount, amountDrawn, amountOf } from "../usage/amount.ts";
+import { type DayAmount, expectedDays, monthForecast } from "../usage/forecast.ts";
+
+/** A day of what a budget is about. */
+export interface BudgetDay {
+  readonly day: string;
+  readonly amount: Amount;
+  readonly isLoaded: boolean;
+  readonly isFinal: boolean;
+}
+
+/** How a budget stands in a calendar month. */
+export interface BudgetState {
+  /** As far as it is loaded. */
+  readonly spent: Amount;
+  /** Of it, on final days. */
+  readonly final: Amount;
+  /** Days of the month, up to today, that are not loaded: then it is at least as much. */
+  readonly daysMissing: number;
+  /** Per cents of the amount, and of the month's time. */
+  readonly percent: number;
+  readonly percentOfTime: number;
+  /** What the month comes to; null where nothing can be said of it. */
+  readonly forecast: number | null;
+  /** The day on which the amount is used up; `isSure` if that day is loaded. */
+  readonly reached: { readonly day: string; readonly isSure: boolean } | null;
+  /** The largest per cent of `warnAt` that is passed. */
+  readonly passed: number | null;
+}
+
+/** `days`: in order and without gaps, from before the month (`FORECAST_DAYS`) up to today or the month's end. */
+export function budgetState(
+  { amount, warnAt }: { readonly amount: string; readonly warnAt: readonly number[] },
+  {
+    days,
+    month,
+    today,
+  }: { readonly days: readonly BudgetDay[]; readonly month: Days; readonly today: string },
+): BudgetState {
+  const own = days.filter(({ day }) => day >= month.from && day < month.to && day <= today);
+  const sum = (of: readonly BudgetDay[]) => of.reduce((all, one) => all + one.amount, 0n);
+  const spent = sum(own);
+  const limit = amountOf(amount);
+  const percent = Number((spent * 1000n) / limit) / 10;
+  const past = days.map(({ isLoaded, amount: used, ...day }): DayAmount => {
+    return { ...day, amount: isLoaded ? amountDrawn(used) : null };
+  });
+  const isOver = month.to <= today;
+  return {
+    spent,
+    final: sum(own.filter(({ isLoaded, isFinal }) => isLoaded && isFinal)),
+    daysMissing: own.filter(({ isLoaded, day }) => !isLoaded && day < today).length,
+    percent,
+    percentOfTime: Math.min(100, Math.floor((100 * own.length) / daysBetween(month))),
+    forecast: isOver ? null : monthForecast(past, today),
+    reached: reachedOn(limit, { own, past, month, today }),
+    passed: warnAt.findLast((mark) => percent >= mark) ?? null,
+  };
+}
+
+function reachedOn(
+  limit: Amount,
+  {
+    own,
+    past,
+    month,
+    today,
+  }: { own: readonly BudgetDay[]; past: readonly DayAmount[]; month: Days; today: string },
+): BudgetState["reached"] {
+  let used = 0n;
+  for (const { day, amount } of own) {
+    used += amount;
+    if (used >= limit) return { day, isSure: true };
+  }
+  // Of a day that is not loaded nobody knows.
+  if (month.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today)) return null;
+  const soFar = own.find(({ day }) => day === today)?.amount ?? 0n;
+  const later = Array.from({ length: daysBetween({ from: today, to: month.to }) }, (_, n) =>
+    addDays(today, n),
+  );
+  let sum = amountDrawn(used - soFar);
+  for (const [n, amount] of (expectedDays(past, later) ?? []).entries()) {
+    sum += n === 0 ? Math.max(amount, amountDrawn(soFar)) : amount;
+    if (sum >= amountDrawn(limit)) return { day: later[n] ?? today, isSure: false };
+  }
+  return null;
+}

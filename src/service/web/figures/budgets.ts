@@ -1,0 +1,66 @@
+import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
+import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
+import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
+import { describeBudgeted, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
+import { capital, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
+
+/** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
+export function budgetTable(
+  budgets: readonly MonthBudget[],
+  { month, isOver }: { month: CalendarMonth; isOver: boolean },
+): Html {
+  if (budgets.length === 0) return html``;
+  const [first] = budgets;
+  return html`<h2>Budgets</h2>
+    ${table({
+      label: "Budgets",
+      caption: isOver
+        ? `What was spent of each budget in ${monthTitle(month)}.`
+        : `What is spent of each budget in ${monthTitle(month)}, of which ${first?.percentOfTime} % is over. ${FORECAST_METHOD}`,
+      heads: [
+        "Budget of",
+        numberHead("Budget"),
+        numberHead("Spent"),
+        ...(isOver ? [] : [numberHead("May still change"), numberHead("Forecast")]),
+        "Used",
+        "State",
+      ],
+      rows: budgets.map((one) => {
+        const shown = (amount: Amount) => amountIn(one, amount);
+        const of = capital(describeBudgeted(one));
+        return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}</td>
+          <td class="number">${one.daysMissing > 0 ? "at least " : ""}${shown(one.spent)}</td>
+          ${isOver ? "" : html`<td class="number">${shown(one.spent - one.final)}</td><td class="number">${one.forecast === null ? "–" : forecastIn(one)}</td>`}
+          <td class="used"><meter min="0" max="100" high="99.9" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
+          <td>${stateOf(one, isOver)}</td></tr>`;
+      }),
+    })}`;
+}
+
+function amountIn({ currency }: MonthBudget, amount: Amount): Html {
+  return currency === null ? html`${amountShown(amount)}` : html`${money(amount)} ${currency}`;
+}
+
+function forecastIn({ currency, forecast }: MonthBudget): string {
+  const digits = currency === null ? 0 : 2;
+  const shown = (forecast ?? 0).toLocaleString("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  return currency === null ? shown : `${shown} ${currency}`;
+}
+
+function stateOf(one: MonthBudget, isOver: boolean): Html {
+  const { reached, daysMissing, isPriced, currency, amount, forecast, passed } = one;
+  if (!isPriced) return html`nothing has a price in ${currency}, so nothing counts`;
+  const days =
+    daysMissing === 0 ? "" : `, and ${daysMissing} ${daysMissing === 1 ? "day is" : "days are"} not loaded`;
+  if (reached?.isSure)
+    return html`<span class="status failed"><span aria-hidden="true">✕</span> used up</span> since ${reached.day}${days}`;
+  if (reached !== null)
+    return html`<span class="status provisional"><span aria-hidden="true">◐</span> will be used up</span> on ${reached.day}${days}`;
+  if (isOver) return html`<span class="status ok"><span aria-hidden="true">●</span> kept</span>${days}`;
+  const isKnown = forecast !== null && forecast < amountDrawn(amountOf(amount));
+  const warned = passed === null ? "" : `${passed} % is passed; `;
+  return html`${warned}${isKnown ? "is not used up this month" : `no forecast yet${days}`}`;
+}

@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
+import { monthNamed } from "../../src/domain/months/month.ts";
+import { amountText } from "../../src/domain/usage/amount.ts";
+import { describeBudgeted, monthBudgets } from "../../src/pipeline/bill/budgets.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { DAYS, dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { inSchema } from "../support/views.ts";
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const APRIL = monthNamed("2026-04") as NonNullable<ReturnType<typeof monthNamed>>;
+const OWNERS = `
+rules:
+  - { project: a, shares: [{ owner: search, share: 0.25 }, { owner: chat, share: 0.75 }] }
+  - { workspace: ${OTHER}, owner: chat }
+budgets:
+  - { owner: search, traces: 100 }
+  - { owner: chat, amount: 20, currency: USD, warn_at: [10, 80] }
+  - { workspace: ${WORKSPACE}, amount: 1000.5, currency: USD }
+  - { workspace: ${OTHER}, traces: 5000 }
+  - { project: a, traces: 500 }
+  - { project: a, amount: 7, currency: USD, source: default }
+  - { traces: 100000 }
+  - { amount: 3, currency: EUR }
+  - { traces: 1, source: elsewhere }
+`;
+
+test("what is spent of a budget is what the views say, and a day that is not loaded is no zero", async () => {
+  const bench = await setupSource();
+  const { store, url } = bench;
+  const client = await connectPlain(url);
+  const usage = Object.fromEntries(
+    WORKSPACES.map((workspace, n) => [
+      workspace,
+      Object.fromEntries(Array.from({ length: DAYS }, (_, at) => [at, 40 + n * 10 + (at % 7)])),
+    ]),
+  );
+  // The other workspace lacks a day of April; by project, the first one lacks another day.
+  const [lost, unknown] = [35, 40];
+  await enterMonths(bench, usage, { [OTHER]: [lost] });
+  const records = WORKSPACES.flatMap((workspace) =>
+    Array.from({ length: DAYS }, (_, at) => [workspace, at, "a", 11 + (at % 3)] as const),
+  );
+  await enterDimension(bench, "project", {
+    ...{ workspaces: [...WORKSPACES], records },
+    leftOut: { [WORKSPACE]: [unknown] },
+  });
+  await enterPrices(store, [{ unitPrice: "0.01" }]);
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", OWNERS)));
+
+  const now = Date.parse(`${dayOf(60)}T12:00Z`);
+  const found = await monthBudgets(store.db, { month: APRIL, now });
+  const isApril = "usage_date >= '2026-04-01' AND usage_date < '2026-05-01'";
+  const sums = [
+    `SELECT sum(traces) FROM reporting.fct_usage_owner_daily WHERE owner = 'search' AND ${isApril}`,
+    `SELECT sum(estimated_cost) FROM reporting.fct_cost_owner_daily WHERE owner = 'chat' AND ${isApril}`,
+    `SELECT sum(estimated_cost) FROM reporting.fct_cost_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND ${isApril}`,
+    `SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${OTHER}' AND ${isApril}`,
+    `SELECT sum(traces) FROM reporting.fct_usage_project_daily WHERE project_id = 'a' AND ${isApril}`,
+    `SELECT sum(estimated_cost) FROM ${inSchema("fct_cost_project_daily")} WHERE project_id = 'a' AND ${isApril}`,
+    `SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE ${isApril}`,
+    "SELECT 0",
+    "SELECT 0",
+  ];
+  const expected = [];
+  for (const statement of sums) {
+    const { rows } = await client.query({ text: `SELECT trim_scale((${statement})::numeric)::text AS sum` });
+    expected.push(rows[0].sum);
+  }
+  expect(found.map(({ spent }) => amountText(spent))).toEqual(expected);
+  expect(found.map(({ daysMissing }) => daysMissing)).toEqual([2, 2, 0, 1, 2, 2, 1, 1, 0]);
+  expect(found.map(({ isPriced }) => isPriced)).toEqual([
+    true,
+    true,
+    true,
+    true,
+    true,
+    true,
+    true,
+    false,
+    true,
+  ]);
+  expect(found.map(describeBudgeted)).toEqual([
+    ...["owner search", "owner chat", `workspace ${WORKSPACE}`, `workspace ${OTHER}`, "project a"],
+    ...["project a of source default", "everything", "everything", "everything of source elsewhere"],
+  ]);
+  expect(found.map(({ passed }) => passed)).toEqual([100, 80, null, null, 100, 90, null, null, null]);
+  // Of the first of them: the day on which the sum of the view passes 100.
+  const { rows } = await client.query(
+    `SELECT min(usage_date)::text AS day FROM (
+       SELECT usage_date, sum(sum(traces)) OVER (ORDER BY usage_date) AS sum FROM reporting.fct_usage_owner_daily
+       WHERE owner = 'search' AND ${isApril} GROUP BY 1
+     ) d WHERE sum >= 100`,
+  );
+  expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
+});
