@@ -1,9 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { main } from "../../src/cli/program.ts";
+import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import type { Ended } from "../support/cli.ts";
+import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
@@ -132,6 +135,42 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(again).toContain("No figure of an owner would change.\n");
   expect(again).not.toContain("Closed months");
   expect((await stored()).rules).toHaveLength(3);
+});
+
+test("usage that is loaded during a plan is no change of an owner", async () => {
+  const file = await fileOf(FILE);
+  await printed(["owners", "apply", file]);
+  const other = await connectPlain(url);
+  // The plan has read what owners have, and waits for the rules.
+  await other.query("BEGIN; LOCK TABLE usage.owner_rule IN SHARE MODE");
+  const planned = printed(["owners", "plan", file]);
+  await poll(async () => {
+    const { rowCount } = await client.query(
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    return rowCount === 1;
+  });
+  await enterMonths(bench, { [WORKSPACE]: { 0: 100, 1: 7, 35: 50 } });
+  await other.query("COMMIT");
+  expect(await planned).toContain("No figure of an owner would change.\n");
+});
+
+test("of two files that are applied at once, one follows the other", async () => {
+  const by = { name: "test", role: "operator", via: "command" } as const;
+  const contents = ["rules: [{ owner: a }]\n", "rules: [{ owner: b }]\n"];
+  const outcomes = await Promise.all(
+    contents.map((content, at) =>
+      applyOwners(bench.store, { name: `${at}`, owners: parseOwners("owners.yaml", content), by }),
+    ),
+  );
+  // All is given away once, and taken over once.
+  const before = outcomes.flatMap(({ changes }) =>
+    changes.filter(({ change }) => change === "-108").map(({ owner }) => owner),
+  );
+  const { files, orders } = await stored();
+  const last = contents.indexOf(files[0]?.content);
+  expect(before.sort()).toEqual(["(unallocated)", last === 0 ? "b" : "a"]);
+  expect(orders).toHaveLength(2);
 });
 
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {

@@ -227,7 +227,7 @@ async function priceUsage({ store }: OpenSource): Promise<void> {
 /** Owners that somebody applied to the demo stay. To be called once tags are read and prices imported. */
 export async function giveOwners({ store }: OpenSource): Promise<void> {
   if ((await appliedOwners(store.db)) !== undefined) return;
-  await applyOwners(store, { name: OWNERS, owners: await readOwnerFile(OWNERS), by: PLANTER });
+  await applyOwners(store, { name: "owners.yaml", owners: await readOwnerFile(OWNERS), by: PLANTER });
 }
 
 async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> {

@@ -27,23 +27,27 @@ export async function applyOwners(
   store: Store,
   { name, owners, by }: { name: string; owners: OwnerFile; by: Actor | undefined },
 ): Promise<OwnersOutcome> {
-  return store.transaction(async ({ db }) => {
-    await lockOwners(db);
-    if (by === undefined) await sql`savepoint plan`.execute(db);
-    const before = await ownerAmounts(db);
-    await replaceOwners(db, owners);
-    const changes = await ownerChanges(db, before);
-    const idle = await idleRules(db);
-    const rules = owners.rules.length;
-    if (by === undefined) {
-      await sql`rollback to savepoint plan`.execute(db);
-    } else {
-      await recordAction(db, by, {
-        sourceId: null,
-        action: "owners.apply",
-        detail: `${name}: ${rules} rules`,
-      });
-    }
-    return { rules, changes, idle };
-  });
+  // Of one instant, or usage that is loaded meanwhile would look like a change of owners.
+  return store.transaction(
+    async ({ db }) => {
+      await lockOwners(db);
+      if (by === undefined) await sql`savepoint plan`.execute(db);
+      const before = await ownerAmounts(db);
+      await replaceOwners(db, owners);
+      const changes = await ownerChanges(db, before);
+      const idle = await idleRules(db);
+      const rules = owners.rules.length;
+      if (by === undefined) {
+        await sql`rollback to savepoint plan`.execute(db);
+      } else {
+        await recordAction(db, by, {
+          sourceId: null,
+          action: "owners.apply",
+          detail: `${name}: ${rules} rules`,
+        });
+      }
+      return { rules, changes, idle };
+    },
+    { isOneInstant: true },
+  );
 }

@@ -5,7 +5,13 @@ import { connectionError } from "./connection-error.ts";
 import { StoreDialect } from "./dialect.ts";
 import { currentOf } from "./pool.ts";
 import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./silence.ts";
-import { type Database, repeated, runOnce, type Transaction } from "./transaction.ts";
+import {
+  type Database,
+  repeated,
+  runOnce,
+  type Transaction,
+  type TransactionOptions,
+} from "./transaction.ts";
 
 export type { Database, Transaction };
 
@@ -15,8 +21,8 @@ export interface Store {
   readonly address: Address;
   /** The setting that names it. */
   readonly variable: string;
-  /** Runs `work` in one READ COMMITTED transaction, and repeats all of it after a retryable failure. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Runs `work` in one transaction, READ COMMITTED unless it is of one instant, and repeats all of it after a retryable failure. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs one statement outside a transaction, and repeats it after a retryable failure: it may run twice. */
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
   /** Looks after a connection that is not the store's own, for the same silence. */
@@ -100,7 +106,7 @@ export function openStore(options: StoreOptions): Store {
     db,
     address,
     variable,
-    transaction: (work) => again(() => runOnce({ pool, db, statementMs }, work)),
+    transaction: (work, of) => again(() => runOnce({ pool, db, statementMs, ...of }, work)),
     statement: (work) => again(() => work(db)),
     hurry: () => {
       isEnding = true;

@@ -13,6 +13,11 @@ export interface Transaction {
   readonly client: pg.PoolClient;
 }
 
+export interface TransactionOptions {
+  /** All of it reads as of one instant, beside its own changes. Where another one changed the same rows, it is repeated. */
+  readonly isOneInstant?: boolean;
+}
+
 /** After these the whole transaction is repeated. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "postgres_silent"]);
@@ -28,7 +33,12 @@ const OUTCOME_EVERY_MS = 100;
 // there only the user timeout applies (15 minutes by default).
 // A managed Postgres may end any transaction early (transaction_timeout, from version 17): the limits here are for each part.
 // keeps_digests: a change of records takes away the digests of its time; the changes of others end all digests.
-const beginOf = (statementMs: number) => `BEGIN; SET LOCAL lock_timeout = '60s';
+const beginOf = ({
+  statementMs,
+  isOneInstant = false,
+}: {
+  statementMs: number;
+} & TransactionOptions) => `BEGIN${isOneInstant ? " ISOLATION LEVEL REPEATABLE READ" : ""}; SET LOCAL lock_timeout = '60s';
   SET LOCAL statement_timeout = ${statementMs};
   SET LOCAL idle_in_transaction_session_timeout = '30s';
   SET LOCAL tcp_keepalives_idle = 5; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;
@@ -43,18 +53,16 @@ interface Identity {
   readonly server: string;
 }
 
-/** Runs `work` in one READ COMMITTED transaction on a connection of the pool. `db`: the same pool, for a lookup. */
+/** Runs `work` in one transaction on a connection of the pool. `db`: the same pool, for a lookup. */
 export async function runOnce<T>(
-  { pool, db, statementMs }: { pool: Pool; db: Database; statementMs: number },
+  { pool, db, ...options }: { pool: Pool; db: Database; statementMs: number } & TransactionOptions,
   work: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
   let own: Identity;
   let result: T;
   try {
-    const begun = (await client.query(
-      beginOf(statementMs),
-    )) as unknown as readonly pg.QueryResult<Identity>[];
+    const begun = (await client.query(beginOf(options))) as unknown as readonly pg.QueryResult<Identity>[];
     own = begun.at(-1)?.rows[0] as Identity;
     result = await work({ db: over(client), client });
   } catch (error) {

@@ -6,6 +6,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { createLoader } from "../../../src/local/demo/loader.ts";
 import {
   daysOf,
+  giveOwners,
   PLANTED,
   plant,
   readStory,
@@ -36,6 +37,7 @@ async function tell(bench: Bench, story: Story) {
     },
   });
   await plant(source, { story, troubled, loader: createLoader(SESSION, undefined) });
+  await giveOwners(source);
   return { source, refused: workspaces[0].id, changed: workspaces[1].id };
 }
 
@@ -69,12 +71,15 @@ async function shown({ sql }: Bench) {
     costs: await sql(
       `SELECT count(*) > 0 AS priced FROM reporting_detail.fct_month_close_cost WHERE ${of} AND closed_cost > 0`,
     ),
+    owners: await sql(
+      `SELECT count(*)::integer AS applied FROM usage.operator_action WHERE action = 'owners.apply' AND detail = 'owners.yaml: 3 rules'`,
+    ),
     backfills: await sql(`SELECT state, count(*) AS count FROM usage.backfill GROUP BY 1`),
     waiting: await sql(`SELECT count(*) > 0 AS waits FROM usage.fetch_task WHERE state = 'waiting'`),
   };
 }
 
-test("the demo plants a gap, a failure, a restatement, a difference, a closed month and a paused backfill, once", async () => {
+test("the demo plants a gap, a failure, a restatement, a difference, a closed month, owners and a paused backfill, once", async () => {
   const bench = await setup();
   const story = readStory("/nowhere", Date.now());
   const { source, refused, changed } = await tell(bench, story);
@@ -98,6 +103,7 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
     })),
     closed: [{ month: story.closed, adjusted: 120 }],
     costs: [{ priced: true }],
+    owners: [{ applied: 1 }],
     backfills: [{ state: "paused", count: 1 }],
     waiting: [{ waits: true }],
   });
