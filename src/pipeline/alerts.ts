@@ -10,6 +10,7 @@ import {
   toldAlerts,
 } from "../store/activity/alerts.ts";
 import type { Database } from "../store/db/database.ts";
+import { describeBudget, type MonthBudget, warnedBudgets } from "./bill/budgets.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */
@@ -50,7 +51,8 @@ export async function raiseAlerts(
   const [facts] = await alertFacts(store.db, sourceId);
   if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
-  const changed = conditions(facts, settings).filter(({ kind, isFiring, count, newest }) => {
+  const budgets = await warnedBudgets(store.db);
+  const changed = conditions(facts, { ...settings, budgets }).filter(({ kind, isFiring, count, newest }) => {
     const told = before.get(kind);
     if (!isFiring) return told !== undefined;
     return told === undefined || count > told.told || newest > told.newest;
@@ -89,10 +91,11 @@ export async function firingAlerts(
   db: Database,
   { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">,
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
+  const budgets = await warnedBudgets(db);
   return new Map(
     (await alertFacts(db)).map((facts) => [
       facts.source,
-      conditions(facts, { staleAfterMs })
+      conditions(facts, { staleAfterMs, budgets })
         .filter(({ isFiring }) => isFiring)
         .map(({ kind, isNote = false, message }) => ({ kind, isNote, message })),
     ]),
@@ -111,7 +114,13 @@ interface Condition {
   readonly over: string;
 }
 
-function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">): Condition[] {
+function conditions(
+  facts: AlertFacts,
+  {
+    staleAfterMs,
+    budgets,
+  }: Pick<AlertSettings, "staleAfterMs"> & { readonly budgets: readonly MonthBudget[] },
+): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
   return [
@@ -162,6 +171,10 @@ function conditions(facts: AlertFacts, { staleAfterMs }: Pick<AlertSettings, "st
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
     limitCondition(facts.limits),
+    // One that is of no source is told by the first.
+    budgetCondition(
+      budgets.filter(({ source }) => (source === null ? facts.isFirst : source === facts.source)),
+    ),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
@@ -208,6 +221,23 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
     newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
     message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,
     over: "no usage limit is half used",
+  };
+}
+
+/** One alert for all budgets of a source: it is sent again with each mark that one of them passes, and in a new month. */
+function budgetCondition(budgets: readonly MonthBudget[]): Condition {
+  const isUsedUp = budgets.some(({ reached }) => reached !== null);
+  return {
+    kind: "budget",
+    isFiring: budgets.length > 0,
+    isNote: !isUsedUp,
+    count: budgets.reduce(
+      (sum, { passed, warnAt }) => sum + warnAt.filter((mark) => mark <= (passed ?? 0)).length + 1,
+      0,
+    ),
+    newest: Math.max(0, ...budgets.map(({ month }) => Date.parse(month))),
+    message: `${budgets.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
+    over: "no budget has passed a mark this month",
   };
 }
 

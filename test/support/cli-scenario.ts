@@ -68,6 +68,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "owners plan {owners}" },
     { run: "owners apply {owners}" },
     { run: "owners export" },
+    { run: "owners budgets" },
     { run: "files write --to {folder}/files" },
     { run: "files check --to {folder}/files" },
     { run: "dbt sources", lines: 12 },

@@ -120,7 +120,7 @@ async function prepare(): Promise<World> {
   symlinkSync(join(ROOT, "src/cli.cjs"), join(folder, "usage-etl"));
   writeFileSync(
     values.owners,
-    `rules:\n  - { name: "*-agent", owner: agents, cost_center: CC-200 }\n  - { workspace: ${values.workspace}, owner: research, cost_center: CC-100 }\n`,
+    `rules:\n  - { name: "*-agent", owner: agents, cost_center: CC-200 }\n  - { workspace: ${values.workspace}, owner: research, cost_center: CC-100 }\nbudgets:\n  - { owner: research, amount: 40, currency: USD }\n  - { traces: 400000 }\n`,
   );
   writeFileSync(values.prices, "sku,unit_price,currency,valid_from\ntraces,0.0005,USD,2026-01-01\n");
   const revision = { source_revision_config: { image_uri: "example/agent:2" } };

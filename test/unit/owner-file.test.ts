@@ -138,6 +138,37 @@ test.each([
   for (const [at, pattern] of expected.entries()) expect(problems[at]).toMatch(pattern);
 });
 
+test("budgets of a file", () => {
+  const { budgets } = parse(`rules: []
+budgets:
+  - { owner: search, amount: 2500.5, currency: USD, warn_at: [100, 80, 80] }
+  - { source: default, traces: 400 }
+`);
+  expect(budgets).toEqual([
+    {
+      ...{ line: 3, source: null, of: { kind: "owner", id: "search" }, currency: "USD", amount: "2500.5" },
+      warnAt: [80, 100],
+    },
+    { line: 4, source: "default", of: null, currency: null, amount: "400", warnAt: [50, 75, 90, 100] },
+  ]);
+});
+
+test.each([
+  ["of two things", "{ owner: a, project: p, traces: 5 }", /"owner" and "project"$/],
+  ["of nothing", "{ owner: a }", /^line 3, column 5: a budget has an amount/],
+  ["in traces and money", "{ traces: 5, currency: USD }", /is in traces or in money/],
+  ["without a currency", "{ amount: 5 }", /give "amount" and "currency" together$/],
+  ["in no currency", "{ amount: 5, currency: dollars }", /"currency" is not a currency such as USD$/],
+  ["of zero", "{ traces: 0 }", /"traces" is not an amount/],
+  ["below zero", "{ traces: -5 }", /"traces" is not an amount/],
+  ["of eleven digits", "{ amount: 0.00000000001, currency: USD }", /"amount" is not an amount/],
+  ["with a mark of 0", "{ traces: 5, warn_at: [0] }", /is not a whole number of per cents/],
+  ["with an unknown key", "{ traces: 5, warnat: [80] }", /"warnat" is not known; did you mean warn_at\?$/],
+])("a budget %s is refused", (_, budget, expected) => {
+  const problems = problemsOf(`rules: []\nbudgets:\n  - ${budget}`);
+  expect(problems).toEqual([expect.stringMatching(expected)]);
+});
+
 test("a file that expands itself is refused", () => {
   const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
   for (const [one, next] of ["ab", "bc", "cd", "de", "ef", "fg"].map((pair) => [...pair])) {

@@ -75,7 +75,8 @@ CREATE TABLE usage.alert (
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_kind_known CHECK (
     kind IN (
-      'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit'
+      'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
+      'budget'
     )
   )
 );

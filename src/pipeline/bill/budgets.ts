@@ -1,12 +1,15 @@
 import { type BudgetState, budgetState } from "../../domain/bill/budget.ts";
 import type { Budget } from "../../domain/bill/owner.ts";
-import type { CalendarMonth } from "../../domain/months/month.ts";
+import { type CalendarMonth, monthAt } from "../../domain/months/month.ts";
 import { addDays, dayOf } from "../../domain/time/days.ts";
+import { amountOf, amountShown, centsShown } from "../../domain/usage/amount.ts";
 import { FORECAST_DAYS } from "../../domain/usage/forecast.ts";
-import { type BudgetCourse, budgetCourses } from "../../store/bill/budgets.ts";
+import { type BudgetCourse, budgetCourses, budgetsVersion } from "../../store/bill/budgets.ts";
 import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 
-export type MonthBudget = Omit<BudgetCourse, "days"> & BudgetState;
+export type MonthBudget = Omit<BudgetCourse, "days"> &
+  BudgetState & { /** First day, ISO. */ readonly month: string };
 
 /** How all budgets stand in a calendar month, in the order of the owner file. `now`: epoch milliseconds. */
 export async function monthBudgets(
@@ -20,8 +23,41 @@ export async function monthBudgets(
   const range = { from: month.start, to: month.end };
   return courses.map(({ days, ...budget }) => ({
     ...budget,
+    month: month.start,
     ...budgetState(budget, { days, month: range, today }),
   }));
+}
+
+let warned: { readonly version: string; readonly budgets: readonly MonthBudget[] } | undefined;
+
+/**
+ * The budgets of the month under way that are warned of: a mark is passed, or it will be used up this month. Reading all of them takes
+ * longer than whoever asks again and again may wait, so they are read anew only when something changed.
+ */
+export async function warnedBudgets(db: Database): Promise<readonly MonthBudget[]> {
+  const version = await budgetsVersion(db);
+  if (version === undefined) return [];
+  if (warned?.version !== version) {
+    const now = await storeNow(db);
+    const budgets = await monthBudgets(db, { month: monthAt(now), now });
+    warned = {
+      version,
+      budgets: budgets.filter(({ passed, reached }) => passed !== null || reached !== null),
+    };
+  }
+  return warned.budgets;
+}
+
+/** `Budget of owner search: 800.00 of 1,000.00 USD (80 %) this month. It will be used up on 2026-11-28.` */
+export function describeBudget(budget: MonthBudget): string {
+  const { currency, amount, spent, percent, reached, daysMissing } = budget;
+  const shown = currency === null ? amountShown : centsShown;
+  const least = daysMissing > 0 ? "at least " : "";
+  const when =
+    reached === null
+      ? ""
+      : ` ${reached.isSure ? "It is used up since" : "It will be used up on"} ${reached.day}.`;
+  return `Budget of ${describeBudgeted(budget)}: ${least}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
 }
 
 /** `owner search`, `workspace Research`, `everything`. */

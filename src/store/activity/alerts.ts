@@ -10,6 +10,7 @@ export type AlertKind =
   | "control_total"
   | "provider_total"
   | "usage_limit"
+  | "budget"
   | "final_changed"
   | "stale"
   | "refused"
@@ -25,6 +26,8 @@ interface Found {
 /** The state of a source that alerts depend on. */
 export interface AlertFacts {
   readonly source: string;
+  /** Of all sources the one that was registered first. */
+  readonly isFirst: boolean;
   /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
   readonly differences: Found;
   /** Control totals of any meter on which the platform contradicts itself, and tiers that do not add up, after a second request. */
@@ -49,7 +52,7 @@ export interface AlertFacts {
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select
-      s.slug as source,
+      s.slug as source, s.source_id = (select min(source_id) from usage.source) as "isFirst",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,

@@ -24,6 +24,18 @@ interface Row extends Budget {
   readonly since: string | null;
 }
 
+/** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Undefined: there are no budgets. */
+export async function budgetsVersion(db: Database): Promise<string | undefined> {
+  const { rows } = await sql<{ version: string }>`
+    select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version) as version
+    from usage.owner_file f
+    cross join (select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) as version from usage.coverage) c
+    cross join (select concat_ws(' ', count(*), sum(price_id)) as version from usage.price) p
+    where exists (select from usage.budget)
+  `.execute(db);
+  return rows[0]?.version;
+}
+
 /**
  * All budgets, in the order of the file, with what each had by day. A day is loaded once each workspace that it is about is loaded: by
  * workspace, by what divides traces between owners, and of all that is priced.

@@ -1,8 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
@@ -138,6 +140,38 @@ test("a limit that is used sends an alert with each mark, and another where the 
   await limit(null, false);
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
   expect(heard.at(-1)?.text).toBe("OK usage-etl default: no usage limit is half used.");
+});
+
+test("a budget sends an alert with each mark that it passes, and when more of it is loaded", async () => {
+  const [used] = await bench.sql<{ traces: number }>(
+    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
+  );
+  const traces = used?.traces ?? 0;
+  const set = (amount: number) =>
+    bench.store.transaction(({ db }) =>
+      replaceOwners(
+        db,
+        parseOwners("owners.yaml", `rules: []\nbudgets:\n  - { traces: ${amount}, warn_at: [40, 80] }`),
+      ),
+    );
+  await set(10 ** 15);
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  // At midnight that begins a month nothing is used yet.
+  if (traces > 0) {
+    await set(traces * 2);
+    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "budget", state: "firing", count: 2 }]);
+    expect(heard.at(-1)?.text).toContain(
+      `Budget of everything: ${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50 %) this month.`,
+    );
+    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    await set(traces);
+    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(heard.at(-1)?.text).toContain("(100 %) this month. It is used up since ");
+    await set(10 ** 15);
+    expect(await raise()).toEqual({ told: 0, cleared: 1 });
+    expect(heard.at(-1)?.text).toBe("OK usage-etl default: no budget has passed a mark this month.");
+  }
 });
 
 test("a month that the billing provider counts differently sends an alert, of each retention tier", async () => {

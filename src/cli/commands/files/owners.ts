@@ -160,7 +160,6 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
   const month = given === undefined ? monthAt(now) : givenMonth(given);
   const found = await monthBudgets(db, { month, now });
   const data = found.map(({ spent, final, ...one }) => ({
-    month: month.name,
     ...one,
     spent: amountText(spent),
     final: amountText(final),
@@ -184,14 +183,13 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
         forecast: toTheRight(data, ({ forecast, currency }) =>
           shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),
         ),
-        used: toTheRight(data, ({ percent }) => `${percent} %`),
-        "used up": ({ reached, isPriced, currency }) =>
-          reached === null
-            ? isPriced
-              ? ""
-              : `nothing has a price in ${currency}`
-            : `${reached.isSure ? "since" : "will be on"} ${reached.day}`,
+        "% used": toTheRight(data, ({ percent }) => String(percent)),
+        "used up": ({ reached, isPriced, currency }) => {
+          if (reached !== null) return reached.isSure ? reached.day : `(${reached.day})`;
+          return isPriced ? "" : `nothing has a price in ${currency}`;
+        },
       }),
+      found.some(({ reached }) => reached?.isSure === false) && "In brackets: by the forecast.",
     );
   });
 }

@@ -186,9 +186,10 @@ const DIFFERENCES_OF: Readonly<Record<string, string>> = {
 /** An alert's message ends with the view that has more, for those who have no page. */
 function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {
   const says = DIFFERENCES_OF[kind];
-  const link =
-    says === undefined ? "" : html` <a href="${address("/differences", { source, says })}">Show them</a>`;
-  return html`<p>${prose(message.replace(/ See reporting_detail\.\w+\./, ""))}${link}</p>`;
+  const to =
+    kind === "budget" ? address("/owners", { source }) : says && address("/differences", { source, says });
+  const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
+  return html`<p>${prose(message.replace(/ See (reporting_detail\.\w+|usage-etl owners budgets)\./, ""))}${link}</p>`;
 }
 
 /** How the loading goes, folded away where all is well. */

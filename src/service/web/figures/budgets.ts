@@ -15,8 +15,8 @@ export function budgetTable(
     ${table({
       label: "Budgets",
       caption: isOver
-        ? `What was spent of each budget in ${monthTitle(month)}.`
-        : `What is spent of each budget in ${monthTitle(month)}, of which ${first?.percentOfTime} % is over. ${FORECAST_METHOD}`,
+        ? `What was spent of each budget in ${monthTitle(month)}. A budget counts every source, unless it names one.`
+        : `What is spent of each budget in ${monthTitle(month)}, of which ${first?.percentOfTime} % is over. A budget counts every source, unless it names one. Forecast: ${lowered(FORECAST_METHOD)}`,
       heads: [
         "Budget of",
         numberHead("Budget"),
@@ -28,7 +28,7 @@ export function budgetTable(
       rows: budgets.map((one) => {
         const shown = (amount: Amount) => amountIn(one, amount);
         const of = capital(describeBudgeted(one));
-        return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}</td>
+        return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}</td>
           <td class="number">${one.daysMissing > 0 ? "at least " : ""}${shown(one.spent)}</td>
           ${isOver ? "" : html`<td class="number">${shown(one.spent - one.final)}</td><td class="number">${one.forecast === null ? "–" : forecastIn(one)}</td>`}
           <td class="used"><meter min="0" max="100" high="99.9" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
@@ -62,5 +62,11 @@ function stateOf(one: MonthBudget, isOver: boolean): Html {
   if (isOver) return html`<span class="status ok"><span aria-hidden="true">●</span> kept</span>${days}`;
   const isKnown = forecast !== null && forecast < amountDrawn(amountOf(amount));
   const warned = passed === null ? "" : `${passed} % is passed; `;
-  return html`${warned}${isKnown ? "is not used up this month" : `no forecast yet${days}`}`;
+  if (isKnown) return html`${warned}it lasts for the month`;
+  const why = daysMissing === 0 ? "less than two weeks are final" : days.slice(", and ".length);
+  return html`${warned}no forecast: ${why}`;
+}
+
+function lowered(text: string): string {
+  return text.slice(0, 1).toLowerCase() + text.slice(1);
 }
