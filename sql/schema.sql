@@ -3398,6 +3398,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
+-- FUNCTION usage.as_of_many() RETURNS SETOF boolean
+
 -- FUNCTION usage.begin_digest_epoch() RETURNS trigger
 
 -- FUNCTION usage.charge_months(source smallint) RETURNS SETOF date

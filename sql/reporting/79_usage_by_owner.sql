@@ -1,8 +1,18 @@
 -- Usage and costs by owner. Each count goes to its id, and the same count is taken from the rest of its workspace, which begins with the
--- count of the workspace. So all owners together have what the workspaces have, whatever is loaded by the dimension that divides.
+-- count of the workspace. So all owners together have what the workspaces have, whatever is loaded by the dimension that divides. Ids
+-- are compared as lists: of single columns the planner expects, with a filter on the source, one row, and looks at each owner for each id.
+
+-- One row, of which the planner expects a thousand. Of the records of many ids it expects a few, and would look at each owner for each of
+-- them. It is planned apart because of its SET.
+CREATE OR REPLACE FUNCTION usage.as_of_many() RETURNS SETOF boolean
+LANGUAGE sql STABLE ROWS 1000
+SET search_path = pg_catalog, pg_temp
+AS 'SELECT true';
 
 CREATE OR REPLACE VIEW usage.owned_usage AS
-WITH owned AS MATERIALIZED (SELECT * FROM usage.owned_days),
+WITH owned AS MATERIALIZED (
+  SELECT ARRAY[slug, workspace_id, dimension, dimension_id] AS id, days, rule_number, owner, cost_center, share FROM usage.owned_days
+),
 workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
 SELECT p.slug, p.usage_date, p.workspace_id, p.workspace_name, p.dimension, p.dimension_id, p.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, p.traces * coalesce(o.share, 1) AS traces, p.is_final,
@@ -23,9 +33,8 @@ FROM (
   ) part
   WHERE d.group_by = (SELECT o.dimension FROM usage.owned_dimension o)
 ) p
-LEFT JOIN owned o
-  ON o.slug = p.slug AND o.workspace_id = p.workspace_id AND o.dimension = p.dimension AND o.dimension_id = p.dimension_id
- AND o.days @> p.usage_date;
+CROSS JOIN usage.as_of_many() many
+LEFT JOIN owned o ON o.id = ARRAY[p.slug, p.workspace_id, p.dimension, p.dimension_id] AND o.days @> p.usage_date AND many;
 
 CREATE OR REPLACE VIEW reporting.fct_usage_owner_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sum(traces)::numeric(26, 4) AS traces,
@@ -38,7 +47,9 @@ COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Grain: UTC day x workspace x
 
 -- The same of costs, from their division by id.
 CREATE OR REPLACE VIEW usage.owned_cost AS
-WITH owned AS MATERIALIZED (SELECT * FROM usage.owned_days)
+WITH owned AS MATERIALIZED (
+  SELECT ARRAY[slug, workspace_id, dimension, dimension_id] AS id, days, rule_number, owner, cost_center, share FROM usage.owned_days
+)
 SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, CASE WHEN t.is_rest THEN '' ELSE c.dimension END AS dimension,
        CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, c.sku, c.measure, c.currency,
@@ -64,9 +75,11 @@ FROM (
 CROSS JOIN LATERAL (
   SELECT c.dimension_id IS NULL OR c.dimension_id IN ('(none)', '(adjustment)') AS is_rest
 ) t
+CROSS JOIN usage.as_of_many() many
 LEFT JOIN owned o
-  ON o.slug = c.slug AND o.workspace_id = c.workspace_id AND o.dimension = CASE WHEN t.is_rest THEN '' ELSE c.dimension END
- AND o.dimension_id = CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AND o.days @> c.usage_date
+  ON o.id = ARRAY[
+       c.slug, c.workspace_id, CASE WHEN t.is_rest THEN '' ELSE c.dimension END, CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END
+     ] AND o.days @> c.usage_date AND many
 WHERE EXISTS (SELECT FROM usage.priced_meter);
 
 CREATE OR REPLACE VIEW reporting.fct_cost_owner_daily AS

@@ -6,7 +6,7 @@ import {
   type OwnerRule,
   UNALLOCATED,
 } from "../../domain/bill/owner.ts";
-import type { Days } from "../../domain/time/days.ts";
+import { type Days, joined } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */
@@ -178,31 +178,34 @@ export async function ownedParts(
       select slug, workspace_id, dimension, dimension_id, max(workspace_name), max(dimension_name), array_agg(distinct rule_number), currency,
              sum(cost)
       from usage.owned_cost where ${isIn} group by 1, 2, 3, 4, currency
+    ),
+    listed as (
+      select slug, workspace_id, max(workspace_name) as workspace_name, dimension, dimension_id, max(dimension_name) as name,
+             trim_scale(sum(amount) filter (where currency is null))::text as traces,
+             coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null), '{}') as costs,
+             string_agg(nullif(array_to_string(rules, ','), ''), ',') as rules,
+             row_number() over (
+               order by max(amount) filter (where currency is not null) desc nulls last,
+                        sum(amount) filter (where currency is null) desc nulls last, workspace_id, dimension_id
+             ) as place
+      from part where amount <> 0
+      group by slug, workspace_id, dimension, dimension_id
     )
-    select p.slug as source, p.workspace_id as "workspaceId", max(p.workspace_name) as "workspaceName",
-           nullif(p.dimension, '') as dimension, p.dimension_id as id, max(p.dimension_name) as name,
-           trim_scale(sum(p.amount) filter (where p.currency is null))::text as traces,
-           coalesce(jsonb_object_agg(p.currency, trim_scale(p.amount)::text) filter (where p.currency is not null), '{}') as costs,
-           array(
-             select r.line from usage.owner_rule r
-             where r.rule_number in (select unnest(q.rules) from part q where (q.slug, q.workspace_id, q.dimension, q.dimension_id) = (p.slug, p.workspace_id, p.dimension, p.dimension_id))
-             order by 1
-           ) as lines,
+    select l.slug as source, l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", nullif(l.dimension, '') as dimension,
+           l.dimension_id as id, l.name, l.traces, l.costs,
+           array(select line from usage.owner_rule where rule_number = any (string_to_array(l.rules, ',')::integer[]) order by 1) as lines,
            array(
              select t.tag_key || '=' || t.tag_value
              from usage.resource_tag t
              join usage.entity w on w.entity_id = t.workspace_id
              join usage.source s on s.source_id = w.source_id
-             where s.slug = p.slug and usage.shown_id(w.external_id) = p.workspace_id and t.dimension = p.dimension
-               and usage.shown_id(t.external_id) = p.dimension_id and t.valid_to is null
+             where s.slug = l.slug and usage.shown_id(w.external_id) = l.workspace_id and t.dimension = l.dimension
+               and usage.shown_id(t.external_id) = l.dimension_id and t.valid_to is null
              order by 1
            ) as tags
-    from part p
-    where p.amount <> 0
-    group by p.slug, p.workspace_id, p.dimension, p.dimension_id
-    order by max(p.amount) filter (where p.currency is not null) desc nulls last,
-             sum(p.amount) filter (where p.currency is null) desc nulls last, p.workspace_id, p.dimension_id
-    limit ${top}
+    from listed l
+    where l.place <= ${top}
+    order by l.place
   `.execute(db);
   return rows;
 }
@@ -221,52 +224,69 @@ export interface OwnerFigure {
   readonly daysMissing: number;
 }
 
-export async function ownerFigures(
-  db: Database,
-  { source, range, before }: { source: string; range: Days; before: Days },
-): Promise<OwnerFigure[]> {
-  const isNow = sql`usage_date >= ${range.from}::date`;
-  const isIn = sql`source_id = ${source} and ((usage_date >= ${range.from}::date and usage_date < ${range.to}::date)
-    or (usage_date >= ${before.from}::date and usage_date < ${before.to}::date))`;
-  const sums = (condition: RawBuilder<unknown>) =>
-    sql`coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null and ${condition}), '{}')`;
-  const { rows } = await sql<OwnerFigure>`
-    with part as (
-      select owner, cost_center, ${isNow} as is_now, null as currency, sum(traces) as amount, bool_and(is_final) as is_final,
-             count(*) filter (where traces is null)::integer as missing
-      from reporting.fct_usage_owner_daily where ${isIn} group by 1, 2, 3
-      union all
-      select owner, cost_center, ${isNow}, currency, sum(estimated_cost), bool_and(is_final), 0
-      from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4
-    )
-    select owner, cost_center as "costCenter",
-           trim_scale(sum(amount) filter (where currency is null and is_now))::text as traces,
-           trim_scale(sum(amount) filter (where currency is null and not is_now))::text as "tracesBefore",
-           ${sums(sql`is_now`)} as costs, ${sums(sql`not is_now`)} as "costsBefore",
-           coalesce(bool_and(is_final) filter (where is_now), true) as "isFinal",
-           coalesce(sum(missing) filter (where is_now), 0)::integer as "daysMissing"
-    from part group by owner, cost_center
-    order by owner <> ${UNALLOCATED}, max(amount) filter (where currency is not null and is_now) desc nulls last,
-             sum(amount) filter (where currency is null and is_now) desc nulls last, owner, cost_center
-  `.execute(db);
-  return rows;
+/** What an owner has on a day, in one currency or (null) in traces. */
+export interface OwnerDay {
+  readonly day: string;
+  readonly owner: string;
+  readonly currency: string | null;
+  /** An exact decimal; null: nothing of it is loaded. */
+  readonly amount: string | null;
+  readonly isFinal: boolean;
 }
 
-/** What each owner has by day, in one currency or in traces. Days without any are left out. */
-export async function ownersByDay(
+export interface OwnersOfRange {
+  /** What nobody owns first, then what costs most or has most traces. */
+  readonly figures: readonly OwnerFigure[];
+  /** Of the range itself, without days on which an owner has nothing. */
+  readonly days: readonly OwnerDay[];
+  /** Days on which a workspace is not loaded. */
+  readonly daysOpen: readonly string[];
+}
+
+/** In one statement, since each view takes longest to begin. */
+export async function ownersOf(
   db: Database,
-  { source, currency, from, to }: Days & { source: string; currency: string | undefined },
-): Promise<{ owner: string; day: string; amount: string | null; isFinal: boolean }[]> {
-  const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
-  const { rows } = await sql<{ owner: string; day: string; amount: string | null; isFinal: boolean }>`
-    select owner, usage_date::text as day, trim_scale(sum(amount))::text as amount, bool_and(is_final) as "isFinal"
-    from (
-      ${
-        currency === undefined
-          ? sql`select owner, usage_date, traces as amount, is_final from reporting.fct_usage_owner_daily where ${isIn}`
-          : sql`select owner, usage_date, estimated_cost as amount, is_final from reporting.fct_cost_owner_daily where ${isIn} and currency = ${currency}`
-      }
-    ) d group by 1, 2 order by 2, 1
+  { source, range, before }: { source: string; range: Days; before: Days },
+): Promise<OwnersOfRange> {
+  // A range for each part: of a list of ranges no condition reaches the records.
+  const parts = joined([before, range]).map(({ from, to }) => {
+    const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
+    return sql`
+      select owner, cost_center, usage_date, null as currency, sum(traces) as amount, bool_and(is_final) as is_final,
+             count(*) filter (where traces is null) as missing
+      from reporting.fct_usage_owner_daily where ${isIn} group by 1, 2, 3
+      union all
+      select owner, cost_center, usage_date, currency, sum(estimated_cost), bool_and(is_final), 0
+      from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4`;
+  });
+  const sums = (condition: RawBuilder<unknown>) =>
+    sql`coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null and ${condition}), '{}')`;
+  const { rows } = await sql<OwnersOfRange>`
+    with day as materialized (select *, usage_date >= ${range.from}::date as is_now from (${sql.join(parts, sql` union all `)}) p),
+    part as (
+      select owner, cost_center, is_now, currency, sum(amount) as amount, bool_and(is_final) as is_final, sum(missing) as missing
+      from day group by 1, 2, 3, 4
+    )
+    select (
+      select coalesce(json_agg(f), '[]') from (
+        select owner, cost_center as "costCenter",
+               trim_scale(sum(amount) filter (where currency is null and is_now))::text as traces,
+               trim_scale(sum(amount) filter (where currency is null and not is_now))::text as "tracesBefore",
+               ${sums(sql`is_now`)} as costs, ${sums(sql`not is_now`)} as "costsBefore",
+               coalesce(bool_and(is_final) filter (where is_now), true) as "isFinal",
+               coalesce(sum(missing) filter (where is_now), 0)::integer as "daysMissing"
+        from part group by owner, cost_center
+        order by owner <> ${UNALLOCATED}, max(amount) filter (where currency is not null and is_now) desc nulls last,
+                 sum(amount) filter (where currency is null and is_now) desc nulls last, owner, cost_center
+      ) f
+    ) as figures, (
+      select coalesce(json_agg(d order by d.day, d.owner), '[]') from (
+        select usage_date::text as day, owner, currency, trim_scale(sum(amount))::text as amount, bool_and(is_final) as "isFinal"
+        from day where is_now group by 1, 2, 3
+      ) d
+    ) as days, (
+      select coalesce(json_agg(distinct usage_date::text), '[]') from day where is_now and missing > 0
+    ) as "daysOpen"
   `.execute(db);
-  return rows;
+  return rows[0] as OwnersOfRange;
 }

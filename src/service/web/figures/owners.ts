@@ -16,9 +16,9 @@ import {
   appliedOwners,
   type OwnedPart,
   type OwnerFigure,
+  type OwnersOfRange,
   ownedParts,
-  ownerFigures,
-  ownersByDay,
+  ownersOf,
 } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";
@@ -170,7 +170,8 @@ async function allOwners(
   { applied, now: at }: { applied: AppliedOwners; now: number },
 ): Promise<Html> {
   const { source, month, range, before } = asked;
-  const figures = await ownerFigures(db, { source: source.slug, range, before });
+  const all = await ownersOf(db, { source: source.slug, range, before });
+  const { figures } = all;
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
   const [currency] = currencies;
@@ -186,7 +187,7 @@ async function allOwners(
     </dl>
     ${stateOf(figures, range)}
     ${closed === undefined ? "" : notice("info", `${monthTitle(month)} is closed, so its total stays. It is divided by the rules of now, which may be others than at the close.`)}
-    ${await course(db, asked, { figures: rows, currency })}
+    ${course(asked, { ...all, figures: rows, currency })}
     ${table({
       label: "Owners",
       caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.`,
@@ -292,14 +293,15 @@ function changeOf(now: Amount, then: Amount): Html | string {
 }
 
 /** Each day's bar, made of the owners in the order of the table. */
-async function course(
-  db: Database,
-  { source, range }: Asked,
-  { figures, currency }: { figures: readonly OwnerFigure[]; currency: string | undefined },
-): Promise<Html> {
-  const found = await ownersByDay(db, { source: source.slug, currency, ...range });
+function course(
+  { range }: Asked,
+  { figures, days: found, daysOpen, currency }: OwnersOfRange & { currency: string | undefined },
+): Html {
   const days = Array.from({ length: daysBetween(range) }, (_, n) => addDays(range.from, n));
-  const byDay = Map.groupBy(found, ({ day }) => day);
+  const byDay = Map.groupBy(
+    found.filter((one) => one.currency === (currency ?? null)),
+    ({ day }) => day,
+  );
   const owners = [...new Set(figures.map(({ owner }) => owner))];
   const unit = currency ?? "traces";
   const label = `${currency === undefined ? "Traces" : `Estimated cost, ${currency},`} by owner and day, ${daysText(range)}`;
@@ -310,12 +312,10 @@ async function course(
     );
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({
     points: days.map((day) => {
-      const parts = byDay.get(day) ?? [];
-      const isKnown = parts.every((one) => one.amount !== null);
       const value = amountDrawn(sumOf(day));
-      return isKnown
-        ? { at: day, value, isFinal: parts.every(({ isFinal }) => isFinal) }
-        : { at: day, value: null, atLeast: value, isFinal: false };
+      return daysOpen.includes(day)
+        ? { at: day, value: null, atLeast: value, isFinal: false }
+        : { at: day, value, isFinal: (byDay.get(day) ?? []).every(({ isFinal }) => isFinal) };
     }),
     parts: owners.slice(0, MOST_PARTS).map((owner, n) => ({
       kind: colourOf(n),
@@ -383,7 +383,7 @@ function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked
 
 /** The rows of the table with every digit, and what they had in the range before. */
 async function csvOf(db: Database, { source, range, before }: Asked): Promise<string> {
-  const figures = await ownerFigures(db, { source: source.slug, range, before });
+  const { figures } = await ownersOf(db, { source: source.slug, range, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
   return asCsv({
