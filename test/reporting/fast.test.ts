@@ -109,3 +109,28 @@ test("a filter on source, dimension or workspace leaves out other cells before a
   );
   expect(JSON.stringify(rows)).not.toContain("row_number");
 });
+
+test("owners are joined as a whole, whatever is filtered: else each owner is looked at for each id and day", async () => {
+  const { url } = await setupSource();
+  const client = await connectPlain(url);
+  const month = "usage_date >= current_date - 60 AND usage_date < current_date - 30";
+  for (const view of ["fct_usage_owner_daily", "fct_cost_owner_daily"]) {
+    for (const filter of [
+      month,
+      `source_id = 'default' AND ${month}`,
+      "usage_date >= current_date - 90",
+      "owner = 'search'",
+    ]) {
+      const { rows } = await client.query(`EXPLAIN SELECT * FROM ${inSchema(view)} WHERE ${filter}`);
+      const plan = rows.map((row) => row["QUERY PLAN"] as string);
+      const at = plan.findIndex((line) => line.includes("CTE Scan on owned"));
+      const depth = plan[at]?.search(/\S/) ?? 0;
+      const around = plan.slice(0, at).findLast((line) => /->/.test(line) && line.search(/\S/) < depth);
+      expect([view, filter, around?.trim()]).toEqual([
+        view,
+        filter,
+        expect.stringMatching(/^-> {2}(Hash|Sort) /),
+      ]);
+    }
+  }
+});
