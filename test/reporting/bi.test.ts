@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { listViews } from "../../src/store/export/views.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -38,6 +40,12 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
     "not loaded by user | USD | 0.0025000000",
   ],
   ["traces | 0 | 0 | 0.0005000000 | USD | (null) | (null)"],
+  // Of the other workspace, 2 of 5 traces are of the project that is shared.
+  [
+    "(unallocated) | (none) | USD | 0.00450000000000 | 19.1 | t",
+    "chat | (none) | USD | 0.01875000000000 | 79.8 | t",
+    "search | CC-1 | USD | 0.00025000000000 | 1.1 | t",
+  ],
   ["Research | chat | 36 | 9 | 0.250000 | (null) | 0", "Research | (null) | 6 | 0 | 0.000000 | (null) | 0"],
   ["Research | bot | 12 | 3 | 90 | t"],
 ];
@@ -101,6 +109,10 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
     ...{ file: "prices", replace: false },
     lines: [{ where: "line 2", price: { ...price, validTo: null, source: null, workspace: null } }],
   });
+
+  const shares = "shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: chat, share: 0.75 }]";
+  const rules = `rules:\n  - { project: ${ID("0b")}, ${shares} }\n  - { name: chat, owner: chat }`;
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", rules)));
 
   const reader = await connectPlain(url, "usage_reader");
   const blocks = await sqlBlocks();
