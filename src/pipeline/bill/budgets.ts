@@ -19,7 +19,9 @@ export async function monthBudgets(
   const today = dayOf(now);
   const tomorrow = addDays(today, 1);
   const to = [month.end, tomorrow].sort()[0] as string;
-  const courses = await budgetCourses(db, { from: addDays(month.start, -FORECAST_DAYS), to });
+  // A month that is over has no forecast, which alone needs what was before.
+  const from = month.end <= today ? month.start : addDays(month.start, -FORECAST_DAYS);
+  const courses = await budgetCourses(db, { from, to });
   const range = { from: month.start, to: month.end };
   return courses.map(({ days, ...budget }) => ({
     ...budget,
