@@ -81,6 +81,8 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     false,
     true,
   ]);
+  // Of these, one has the rest of a workspace.
+  expect(found.flatMap(({ mayBeLess }, at) => (mayBeLess ? [at] : []))).toEqual([1]);
   expect(found.map(describeBudgeted)).toEqual([
     ...["owner search", "owner chat", `workspace ${WORKSPACE}`, `workspace ${OTHER}`, "project a"],
     ...["project a of source default", "everything", "everything", "everything of source elsewhere"],

@@ -50,14 +50,19 @@ export async function warnedBudgets(db: Database): Promise<readonly MonthBudget[
 
 /** `Budget of owner search: 800.00 of 1,000.00 USD (80 %) this month. It will be used up on 2026-11-28.` */
 export function describeBudget(budget: MonthBudget): string {
-  const { currency, amount, spent, percent, reached, daysMissing } = budget;
+  const { currency, amount, spent, percent, reached } = budget;
   const shown = currency === null ? amountShown : centsShown;
-  const least = daysMissing > 0 ? "at least " : "";
   const when =
     reached === null
       ? ""
       : ` ${reached.isSure ? "It is used up since" : "It will be used up on"} ${reached.day}.`;
-  return `Budget of ${describeBudgeted(budget)}: ${least}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
+  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
+}
+
+/** What stands before an amount of which a day is not loaded. */
+export function leastOf({ daysMissing, mayBeLess }: Pick<MonthBudget, "daysMissing" | "mayBeLess">): string {
+  if (daysMissing === 0) return "";
+  return mayBeLess ? "about " : "at least ";
 }
 
 /** `owner search`, `workspace Research`, `everything`. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { BudgetDay } from "../../domain/bill/budget.ts";
-import type { Budget } from "../../domain/bill/owner.ts";
+import { type Budget, UNALLOCATED } from "../../domain/bill/owner.ts";
 import { addDays, type Days } from "../../domain/time/days.ts";
 import { amountOf } from "../../domain/usage/amount.ts";
 import type { Database } from "../db/database.ts";
@@ -12,11 +12,14 @@ export interface BudgetCourse extends Budget {
   readonly days: readonly BudgetDay[];
   /** Whether there is a price in its currency, or it is in traces. */
   readonly isPriced: boolean;
+  /** Whether it is of an owner who has the rest of a workspace: what is not loaded by id is in it, and may be of others. */
+  readonly mayBeLess: boolean;
 }
 
 interface Row extends Budget {
   readonly name: string | null;
   readonly isPriced: boolean;
+  readonly mayBeLess: boolean;
   readonly amounts: readonly { day: string; amount: string }[];
   /** Days of it that are not loaded, or loaded and not final; half-open ranges. */
   readonly missing: readonly Days[];
@@ -78,6 +81,9 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
       from (select budget_number, usage_date, sum(amount) as amount from part where amount is not null group by 1, 2) p
       group by 1
     ),
+    rest_owner as materialized (
+      select distinct owner from usage.owned_days where dimension = '' and exists (select from budget where owner is not null)
+    ),
     span as materialized (select datemultirange(daterange(${from}::date, ${to}::date)) as days),
     cell as materialized (
       select c.slug, c.workspace_id, c.group_by, null as meter, c.data_start, s.days * c.expected - c.loaded as missing,
@@ -100,6 +106,7 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
            ) as name,
            b.currency is null or exists (select from usage.price p where p.currency = b.currency)
              or exists (select from usage.closed_charge k where k.currency = b.currency) as "isPriced",
+           coalesce(b.owner = ${UNALLOCATED} or b.owner in (select owner from rest_owner), false) as "mayBeLess",
            coalesce(s.amounts, '[]') as amounts, ${rangesOf("missing")} as missing, ${rangesOf("open")} as open, d.since
     from budget b
     left join spent s using (budget_number)

@@ -6,7 +6,7 @@ import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days
 import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { describeBudgeted, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { describeBudgeted, leastOf, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
 import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
@@ -174,11 +174,7 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
         "budget of": describeBudgeted,
         in: unitOf,
         budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
-        spent: toTheRight(
-          data,
-          ({ spent, currency, daysMissing }) =>
-            `${daysMissing > 0 ? "at least " : ""}${shown(spent, currency)}`,
-        ),
+        spent: toTheRight(data, ({ spent, currency, ...one }) => `${leastOf(one)}${shown(spent, currency)}`),
         final: toTheRight(data, ({ final, currency }) => shown(final, currency)),
         forecast: toTheRight(data, ({ forecast, currency }) =>
           shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),
