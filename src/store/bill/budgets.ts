@@ -27,16 +27,29 @@ interface Row extends Budget {
   readonly since: string | null;
 }
 
-/** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Undefined: there are no budgets. */
-export async function budgetsVersion(db: Database): Promise<string | undefined> {
-  const { rows } = await sql<{ version: string }>`
-    select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version) as version
+export interface BudgetsVersion {
+  /** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Null: there are no budgets. */
+  readonly version: string | null;
+  /** When other budgets were set, epoch milliseconds. */
+  readonly changedAt: number;
+}
+
+/** Undefined: no owner file is applied. */
+export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
+  const { rows } = await sql<BudgetsVersion>`
+    select case when exists (select from usage.budget) then
+             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version, t.version, s.version)
+           end as version,
+           floor(extract(epoch from f.budgets_changed_at) * 1000)::float8 as "changedAt"
     from usage.owner_file f
     cross join (select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) as version from usage.coverage) c
     cross join (select concat_ws(' ', count(*), sum(price_id)) as version from usage.price) p
-    where exists (select from usage.budget)
+    cross join (
+      select concat_ws(' ', count(*), count(valid_to), max(valid_from), max(valid_to)) as version from usage.resource_tag
+    ) t
+    cross join (select string_agg(concat_ws(' ', slug, data_start), ' ' order by source_id) as version from usage.source) s
   `.execute(db);
-  return rows[0]?.version;
+  return rows[0];
 }
 
 /**

@@ -39,6 +39,7 @@ export async function replaceOwners(
     select s.n, s.owner, s."costCenter", s.share / 10000.0
     from jsonb_to_recordset(${JSON.stringify(shares)}::jsonb) s (n integer, owner text, "costCenter" text, share integer)
   `.execute(db);
+  const budgetsBefore = await budgetsText(db);
   await sql`delete from usage.budget`.execute(db);
   await sql`
     insert into usage.budget (budget_number, line, source, owner, workspace, project, currency, amount, warn_at)
@@ -47,8 +48,19 @@ export async function replaceOwners(
     from jsonb_to_recordset(${JSON.stringify(budgets.map(({ of, ...budget }, at) => ({ n: at + 1, ...budget, ...of })))}::jsonb)
       b (n integer, line integer, source text, kind text, id text, currency text, amount numeric, "warnAt" jsonb)
   `.execute(db);
+  if ((await budgetsText(db)) !== budgetsBefore)
+    await sql`update usage.owner_file set budgets_changed_at = now()`.execute(db);
   // Statements after this one join with all of them: without figures the planner takes them for a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
+}
+
+/** Equal of equal budgets, wherever they stand in a file. */
+async function budgetsText(db: Database): Promise<string | null | undefined> {
+  const { rows } = await sql<{ text: string | null }>`
+    select string_agg(b, ' ' order by b) as text
+    from (select (to_jsonb(budget) - 'budget_number' - 'line')::text as b from usage.budget) t
+  `.execute(db);
+  return rows[0]?.text;
 }
 
 function rowOf({ line, source, workspace, of, name, tag, from, to }: OwnerRule, at: number) {
