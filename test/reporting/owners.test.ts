@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { main } from "../../src/cli/program.ts";
+import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
+import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import type { Ended } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
@@ -135,6 +137,30 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(again).toContain("No figure of an owner would change.\n");
   expect(again).not.toContain("Closed months");
   expect((await stored()).rules).toHaveLength(3);
+});
+
+test("what is claimed of a month is about each of its days, also those without usage", async () => {
+  const { store, sourceId } = bench;
+  const stateOf = (from: string, to: string) =>
+    ownedState(store.db, { source: "default", range: { from, to }, before: { from, to: from } });
+  // The other workspace is not loaded by project.
+  expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
+    ...{ workspaces: 2, daysMissing: 0, daysUndivided: 31, missing: [] },
+  });
+  // Zero today, which may change.
+  const today = nowDay(Date.now());
+  const window = windowOf("day", today, addDays(today, 1));
+  for (const workspaceId of WORKSPACES) {
+    for (const groupBy of ["workspace", "project"] as const) {
+      expect((await stateOf(today, addDays(today, 1))).missing).toEqual(
+        workspaceId === OTHER && groupBy === "project" ? [] : [today],
+      );
+      await loadRows(store, { sourceId, workspaceId, groupBy, window, rows: [] });
+    }
+  }
+  expect(await stateOf(today, addDays(today, 1))).toEqual({
+    ...{ workspaces: 2, daysMissing: 0, daysMissingBefore: 0, daysUndivided: 0, missing: [], open: [today] },
+  });
 });
 
 test("usage that is loaded during a plan is no change of an owner", async () => {

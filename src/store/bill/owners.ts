@@ -264,19 +264,69 @@ export async function ownerFigures(
   return rows;
 }
 
+/** What may be claimed of what owners have in a range. */
+export interface OwnedState {
+  readonly workspaces: number;
+  /** Days x workspaces that are not loaded, or of which something that is priced is not. */
+  readonly daysMissing: number;
+  readonly daysMissingBefore: number;
+  /** Days x workspaces that are loaded, but not by what divides traces: all they have is the rest. */
+  readonly daysUndivided: number;
+  /** Days on which a workspace is not loaded, and those that are not final. */
+  readonly missing: readonly string[];
+  readonly open: readonly string[];
+}
+
+/** Of the days of each workspace, whether they have usage or none: a day of zero may change as well. */
+export async function ownedState(
+  db: Database,
+  { source, range, before }: { source: string; range: Days; before: Days },
+): Promise<OwnedState> {
+  const { rows } = await sql<OwnedState>`
+    with cell as materialized (
+      select workspace_entity_id, group_by, expected, loaded, final from usage.trace_cell
+      where slug = ${source} and group_by in ('workspace', (select dimension from usage.owned_dimension))
+      union all
+      -- Other usage of today may come tomorrow.
+      select c.workspace_entity_id, 'priced', c.expected * datemultirange(daterange(null, (now() at time zone 'UTC')::date)), c.loaded, c.final
+      from usage.bill_cell c join usage.source s using (source_id)
+      where s.slug = ${source} and c.meter <> 'traces'
+        and c.meter in (select unnest(usage.meters_of_measure(p.meter)) from usage.priced_meter p)
+    ),
+    span as (
+      select datemultirange(daterange(${range.from}, ${range.to})) as days, datemultirange(daterange(${before.from}, ${before.to})) as before
+    ),
+    workspace as materialized (
+      select range_agg(s.days * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing,
+             range_agg(s.before * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing_before,
+             range_agg(s.days * c.expected - c.loaded) filter (where c.group_by not in ('workspace', 'priced'))
+               - range_agg(s.days * c.expected - c.loaded) filter (where c.group_by = 'workspace') as undivided,
+             range_agg(s.days * c.expected - c.final) as open
+      from cell c cross join span s group by c.workspace_entity_id
+    )
+    select count(*)::integer as workspaces, coalesce(sum(usage.count_days(missing)), 0)::integer as "daysMissing",
+           coalesce(sum(usage.count_days(missing_before)), 0)::integer as "daysMissingBefore",
+           coalesce(sum(usage.count_days(undivided)), 0)::integer as "daysUndivided",
+           array(select d::text from usage.days_of(range_agg(missing)) d) as missing,
+           array(select d::text from usage.days_of(range_agg(open)) d) as open
+    from workspace
+  `.execute(db);
+  return rows[0] as OwnedState;
+}
+
 /** What each owner has by day, in one currency or in traces. Days without any are left out. */
 export async function ownersByDay(
   db: Database,
   { source, currency, from, to }: Days & { source: string; currency: string | undefined },
-): Promise<{ owner: string; day: string; amount: string | null; isFinal: boolean }[]> {
+): Promise<{ owner: string; day: string; amount: string | null }[]> {
   const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
-  const { rows } = await sql<{ owner: string; day: string; amount: string | null; isFinal: boolean }>`
-    select owner, usage_date::text as day, trim_scale(sum(amount))::text as amount, bool_and(is_final) as "isFinal"
+  const { rows } = await sql<{ owner: string; day: string; amount: string | null }>`
+    select owner, usage_date::text as day, trim_scale(sum(amount))::text as amount
     from (
       ${
         currency === undefined
-          ? sql`select owner, usage_date, traces as amount, is_final from reporting.fct_usage_owner_daily where ${isIn}`
-          : sql`select owner, usage_date, estimated_cost as amount, is_final from reporting.fct_cost_owner_daily where ${isIn} and currency = ${currency}`
+          ? sql`select owner, usage_date, traces as amount from reporting.fct_usage_owner_daily where ${isIn}`
+          : sql`select owner, usage_date, estimated_cost as amount from reporting.fct_cost_owner_daily where ${isIn} and currency = ${currency}`
       }
     ) d group by 1, 2 order by 2, 1
   `.execute(db);

@@ -78,6 +78,36 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   expect(added(3)).toBeCloseTo(Number(cost?.cost), 1);
   expect(textOf(page.text)).toContain("1 day of a workspace is not loaded");
 
+  // A day that is not loaded is a gap in the chart of costs, and leaves nothing to compare with.
+  expect(page.text).toContain('<rect class="gap"');
+  expect(page.text).not.toContain("Change of cost");
+  // What owners have in two cost centres has the colour of the owner in the chart.
+  await apply(
+    store,
+    `rules:
+  - { project: ${shared}, shares: [{ owner: search, cost_center: CC-1, share: 0.5 }, { owner: search, cost_center: CC-2, share: 0.5 }] }
+  - { project: ${own}, owner: ads }`,
+  );
+  const colours = [
+    ...(await pages.get(address)).text.matchAll(/"swatch (\w+)"><\/span> <a[^>]*>(.*?)<\/a>/g),
+  ].map(([, colour, owner]) => [textOf(owner ?? ""), colour].join(" "));
+  expect(colours).toHaveLength(4);
+  expect(new Set(colours).size).toBe(3);
+  // What costs nothing has an owner no less.
+  await importPrices(store, {
+    file: "prices",
+    lines: [{ where: "line 1", price: { ...price, unitPrice: "0", source: null, workspace: null } }],
+    replace: true,
+  });
+  expect(textOf((await pages.get(address)).text)).toMatch(/Without an owner ?\d+\.\d % of the traces/);
+  await importPrices(store, { file: "prices", lines, replace: true });
+  await apply(
+    store,
+    `rules:
+  - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
+  - { project: ${own}, owner: search }`,
+  );
+
   // The file has all digits.
   const file = await pages.get(`/owners.csv?month=${month}`);
   expect(file.headers["content-disposition"]).toBe(`attachment; filename="owners-default-${month}.csv"`);
