@@ -182,7 +182,7 @@ export async function ownedParts(
   const isIn = sql`owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date
     and ${source === null ? sql`true` : sql`slug = ${source}`}`;
   const { rows } = await sql<OwnedPart>`
-    with part as (
+    with part as materialized (
       select slug, workspace_id, dimension, dimension_id, max(workspace_name) as workspace_name, max(dimension_name) as dimension_name,
              array_agg(distinct rule_number) as rules, null as currency, sum(traces) as amount
       from usage.owned_usage where ${isIn} group by 1, 2, 3, 4
@@ -190,28 +190,32 @@ export async function ownedParts(
       select slug, workspace_id, dimension, dimension_id, max(workspace_name), max(dimension_name), array_agg(distinct rule_number), currency,
              sum(cost)
       from usage.owned_cost where ${isIn} group by 1, 2, 3, 4, currency
+    ),
+    -- Joined, not looked up: so a list of thousands does not take the square of their time.
+    line as (
+      select p.slug, p.workspace_id, p.dimension, p.dimension_id, array_agg(distinct r.line order by r.line) as lines
+      from part p cross join unnest(p.rules) n join usage.owner_rule r on r.rule_number = n
+      group by 1, 2, 3, 4
+    ),
+    tag as (
+      select s.slug, usage.shown_id(w.external_id) as workspace_id, t.dimension, usage.shown_id(t.external_id) as dimension_id,
+             array_agg(t.tag_key || '=' || t.tag_value order by t.tag_key) as tags
+      from usage.resource_tag t
+      join usage.entity w on w.entity_id = t.workspace_id
+      join usage.source s on s.source_id = w.source_id
+      where t.valid_to is null
+      group by 1, 2, 3, 4
     )
     select p.slug as source, p.workspace_id as "workspaceId", max(p.workspace_name) as "workspaceName",
            nullif(p.dimension, '') as dimension, p.dimension_id as id, max(p.dimension_name) as name,
            trim_scale(sum(p.amount) filter (where p.currency is null))::text as traces,
            coalesce(jsonb_object_agg(p.currency, trim_scale(p.amount)::text) filter (where p.currency is not null), '{}') as costs,
-           array(
-             select r.line from usage.owner_rule r
-             where r.rule_number in (select unnest(q.rules) from part q where (q.slug, q.workspace_id, q.dimension, q.dimension_id) = (p.slug, p.workspace_id, p.dimension, p.dimension_id))
-             order by 1
-           ) as lines,
-           array(
-             select t.tag_key || '=' || t.tag_value
-             from usage.resource_tag t
-             join usage.entity w on w.entity_id = t.workspace_id
-             join usage.source s on s.source_id = w.source_id
-             where s.slug = p.slug and usage.shown_id(w.external_id) = p.workspace_id and t.dimension = p.dimension
-               and usage.shown_id(t.external_id) = p.dimension_id and t.valid_to is null
-             order by 1
-           ) as tags
+           coalesce(l.lines, '{}') as lines, coalesce(t.tags, '{}') as tags
     from part p
+    left join line l using (slug, workspace_id, dimension, dimension_id)
+    left join tag t using (slug, workspace_id, dimension, dimension_id)
     where p.amount <> 0
-    group by p.slug, p.workspace_id, p.dimension, p.dimension_id
+    group by p.slug, p.workspace_id, p.dimension, p.dimension_id, l.lines, t.tags
     order by max(p.amount) filter (where p.currency is not null) desc nulls last,
              sum(p.amount) filter (where p.currency is null) desc nulls last, p.workspace_id, p.dimension_id
     limit ${top}
