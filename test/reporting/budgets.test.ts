@@ -96,4 +96,11 @@ test("what is spent of a budget is what the views say, and a day that is not loa
      ) d WHERE sum >= 100`,
   );
   expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
+
+  // Prices that end leave days without one, which are no days without costs. A workspace that never had one does not matter.
+  await enterPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);
+  const left = await monthBudgets(store.db, { month: APRIL, now });
+  expect(left.map(({ daysUnpriced }) => daysUnpriced)).toEqual([0, 5, 5, 0, 0, 5, 0, 5, 0]);
+  expect(left.map(({ daysMissing }) => daysMissing)).toEqual([2, 7, 5, 1, 2, 7, 1, 6, 0]);
+  expect(left[2]).toMatchObject({ forecast: null });
 });

@@ -9,7 +9,14 @@ const MONTH = monthNamed("2026-11") as NonNullable<ReturnType<typeof monthNamed>
 const OVER: MonthBudget = {
   ...{ line: 3, source: null, of: { kind: "owner", id: "search" }, currency: null, amount: "100" },
   ...{ warnAt: [80], name: null, isPriced: true, mayBeLess: false, month: MONTH.start },
-  ...{ spent: amountOf(40), final: amountOf(40), daysMissing: 0, countedFrom: MONTH.start, percent: 40 },
+  ...{
+    spent: amountOf(40),
+    final: amountOf(40),
+    daysMissing: 0,
+    daysUnpriced: 0,
+    countedFrom: MONTH.start,
+    percent: 40,
+  },
   ...{ percentOfTime: 100, forecast: null, reached: null, passed: null },
 };
 
@@ -23,6 +30,10 @@ test("a budget of a month that is over was kept only if all of it is known and f
   expect(shown({ countedFrom: "2026-11-20" })).toMatch(/ kept ?, counted from 2026-11-20 on$/);
   expect(shown({ final: amountOf(30) })).toMatch(/ not used up, and some of it may still change$/);
   expect(shown({ daysMissing: 2 })).toMatch(/ at least 40 .* not known: 2 days are not loaded$/);
+  expect(shown({ daysMissing: 2, daysUnpriced: 1 })).toMatch(
+    / not known: 2 days are not loaded or have usage without a price$/,
+  );
+  expect(shown({ daysMissing: 1, daysUnpriced: 1 })).toMatch(/ not known: 1 day has usage without a price$/);
   expect(shown({ daysMissing: 1, mayBeLess: true })).toMatch(/ about 40 .* not known: 1 day is not loaded$/);
   expect(shown({ countedFrom: null, spent: 0n, final: 0n, percent: 0 })).toMatch(/ no day of it is known$/);
 });

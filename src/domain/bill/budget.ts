@@ -7,7 +7,10 @@ import { type DayAmount, expectedDays, monthForecast } from "../usage/forecast.t
 export interface BudgetDay {
   readonly day: string;
   readonly amount: Amount;
+  /** Whether all of it is known: loaded and, of money, priced. */
   readonly isLoaded: boolean;
+  /** Of money: it has usage that a price is missing for. */
+  readonly isUnpriced: boolean;
   readonly isFinal: boolean;
 }
 
@@ -17,8 +20,10 @@ export interface BudgetState {
   readonly spent: Amount;
   /** Of it, on final days. */
   readonly final: Amount;
-  /** Days of the month, up to today, that are not loaded: then it is at least as much. */
+  /** Days of the month, up to today, that are not loaded or lack a price: then it is at least as much. */
   readonly daysMissing: number;
+  /** Those of them that lack a price. */
+  readonly daysUnpriced: number;
   /** The first day of the month that counts, which is later where the data starts in it; null: none of it does. */
   readonly countedFrom: string | null;
   /** Per cents of the amount, and of the month's days: those that are over. */
@@ -64,6 +69,7 @@ export function budgetState(
     spent,
     final: sum(own.filter(({ isLoaded, isFinal }) => isLoaded && isFinal)),
     daysMissing: own.filter(({ isLoaded, day }) => !isLoaded && day < today).length,
+    daysUnpriced: own.filter(({ isUnpriced, day }) => isUnpriced && day < today).length,
     countedFrom: own[0]?.day ?? null,
     percent,
     percentOfTime: Math.max(0, Math.floor((100 * daysBetween(timeOver)) / daysBetween(month))),

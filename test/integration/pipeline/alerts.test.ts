@@ -202,7 +202,15 @@ test("a budget of all sources is told by the first that is configured, not by on
 test("a budget that will be used up is told of, whatever marks it has passed, and a mark whatever the forecast was", () => {
   const budget = {
     ...{ line: 1, source: null, of: null, currency: null, amount: "100", warnAt: [50, 80], name: null },
-    ...{ isPriced: true, mayBeLess: false, month: "2026-11-01", spent: 0n, final: 0n, daysMissing: 0 },
+    ...{
+      isPriced: true,
+      mayBeLess: false,
+      month: "2026-11-01",
+      spent: 0n,
+      final: 0n,
+      daysMissing: 0,
+      daysUnpriced: 0,
+    },
     ...{ countedFrom: "2026-11-01", percent: 0, percentOfTime: 0, forecast: null },
   };
   const countOf = (passed: number | null, isReached: boolean) => {

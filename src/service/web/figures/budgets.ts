@@ -54,7 +54,7 @@ function stateOf(one: MonthBudget, isOver: boolean): Html {
   const { reached, daysMissing, isPriced, currency, amount, forecast, passed, countedFrom } = one;
   if (countedFrom === null) return html`no day of it is known`;
   if (!isPriced) return html`nothing has a price in ${currency}, so nothing counts`;
-  const unloaded = `${daysMissing} ${daysMissing === 1 ? "day is" : "days are"} not loaded`;
+  const unloaded = missingOf(one);
   const since = countedFrom === one.month ? "" : `, counted from ${countedFrom} on`;
   const days = `${since}${daysMissing === 0 ? "" : `, and ${unloaded}`}`;
   if (reached?.isSure)
@@ -71,6 +71,14 @@ function stateOf(one: MonthBudget, isOver: boolean): Html {
   if (isKnown) return html`${warned}it lasts for the month`;
   const why = daysMissing === 0 ? "less than two weeks are final" : unloaded;
   return html`${warned}no forecast: ${why}`;
+}
+
+function missingOf({ daysMissing, daysUnpriced }: MonthBudget): string {
+  const days = `${daysMissing} ${daysMissing === 1 ? "day" : "days"}`;
+  const [are, have] = daysMissing === 1 ? ["is", "has"] : ["are", "have"];
+  if (daysUnpriced === 0) return `${days} ${are} not loaded`;
+  const unpriced = `${have} usage without a price`;
+  return daysUnpriced === daysMissing ? `${days} ${unpriced}` : `${days} ${are} not loaded or ${unpriced}`;
 }
 
 function lowered(text: string): string {
