@@ -74,7 +74,8 @@ interface Asked {
   readonly month: CalendarMonth;
   /** Of the month, the days since the data start, up to today. */
   readonly range: Days;
-  /** As many days of the month before. */
+  /** Those of them that are over, and as many days of the month before: today would be compared with a whole day. */
+  readonly ended: Days;
   readonly before: Days;
 }
 
@@ -109,7 +110,12 @@ async function askedOf(
     { from: month.start, to: month.end },
     { dataStart: source.dataStart, today: dayOf(now) },
   );
-  return { sources, asked: { source, month, range, before: beforeOf(range, undefined, source.dataStart) } };
+  const today = dayOf(now);
+  const ended = { from: range.from, to: range.from <= today && today < range.to ? today : range.to };
+  return {
+    sources,
+    asked: { source, month, range, ended, before: beforeOf(ended, undefined, source.dataStart) },
+  };
 }
 
 async function show({ db, query, now, who }: Context<Query, unknown>): Promise<Page> {
@@ -171,7 +177,7 @@ async function allOwners(
   asked: Asked,
   { applied, now: at }: { applied: AppliedOwners; now: number },
 ): Promise<Html> {
-  const { source, month, range, before } = asked;
+  const { source, month, range, ended, before } = asked;
   const figures = await ownerFigures(db, { source: source.slug, range, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
@@ -179,6 +185,11 @@ async function allOwners(
   const state = await ownedState(db, { source: source.slug, range, before });
   // Days that are not loaded would look like a change.
   const hasBefore = daysBetween(before) > 0 && state.daysMissing === 0 && state.daysMissingBefore === 0;
+  const compared =
+    hasBefore && ended.to < range.to
+      ? await ownerFigures(db, { source: source.slug, range: ended, before })
+      : figures;
+  const changes = new Map(compared.map((one) => [keyOf(one), one]));
   const hasCenters = figures.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
   const total = totalOf(figures);
   const change = currency ?? "traces";
@@ -202,13 +213,20 @@ async function allOwners(
         ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
         numberHead("Share"),
         ...(hasBefore
-          ? [numberHead(`Change of ${change === "traces" ? change : "cost"} against ${daysText(before)}`)]
+          ? [
+              numberHead(
+                `Change of ${change === "traces" ? change : "cost"}${ended.to < range.to ? `, ${daysText(ended)}` : ""} against ${daysText(before)}`,
+              ),
+            ]
           : []),
       ],
       rows: rows.map((one) => {
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
-        const then =
-          currency === undefined ? amountOf(one.tracesBefore ?? 0) : costOf(one.costsBefore, currency);
+        const of = changes.get(keyOf(one));
+        const [then, since] =
+          currency === undefined
+            ? [amount(of?.tracesBefore), amount(of?.traces)]
+            : [costOf(of?.costsBefore ?? {}, currency), costOf(of?.costs ?? {}, currency)];
         const whole = currency === undefined ? total.traces : total.costs(currency);
         const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
         return html`<tr><th scope="row"><span class="swatch ${colourOf(owners.indexOf(one.owner))}"></span> <a href="${to}">${name(one.owner)}</a></th>
@@ -216,7 +234,7 @@ async function allOwners(
           <td class="number">${amountShown(tracesOf(one))}</td>
           ${currencies.map((each) => html`<td class="number">${money(costOf(one.costs, each))}</td>`)}
           <td class="number">${percent(percentOf(now, whole))}</td>
-          ${hasBefore ? html`<td class="number">${changeOf(now, then)}</td>` : ""}</tr>`;
+          ${hasBefore ? html`<td class="number">${changeOf(since, then)}</td>` : ""}</tr>`;
       }),
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
@@ -247,6 +265,8 @@ function amount(text: string | null | undefined): Amount {
 
 const tracesOf = ({ traces }: OwnerFigure) => amount(traces);
 const costOf = (costs: Readonly<Record<string, string>>, currency: string) => amount(costs[currency]);
+
+const keyOf = ({ owner, costCenter }: OwnerFigure) => JSON.stringify([owner, costCenter]);
 
 function amounts(one: OwnerFigure, currencies: readonly string[]): Amount[] {
   return [
