@@ -199,6 +199,31 @@ test("of two files that are applied at once, one follows the other", async () =>
   expect(orders).toHaveLength(2);
 });
 
+test("budgets of what nobody knows are named by their lines", async () => {
+  const file = await fileOf(`rules:
+  - { project: ${PLAIN}, owner: search }
+  - { owner_from_tag: Application }
+budgets:
+  - { owner: search, traces: 5 }
+  - { owner: check out, traces: 5 }
+  - { owner: (unallocated), traces: 5 }
+  - { owner: saerch, traces: 5 }
+  - { workspace: ${OTHER}, traces: 5 }
+  - { workspace: ${PLAIN}, traces: 5 }
+  - { project: ${PLAIN}, traces: 5, source: default }
+  - { traces: 5, source: elsewhere }
+  - { traces: 5 }
+`);
+  expect(await printed(["owners", "plan", file])).toContain(
+    "These budgets count nothing now, since nothing is known that they are about: lines 8, 10, 12.\n",
+  );
+  expect(JSON.parse(await printed(["owners", "apply", file, "--json"]))).toMatchObject({
+    ...{ idle: [], idleBudgets: [8, 10, 12] },
+  });
+  const { stdout } = await usageEtl(["doctor", "--json"]);
+  expect(stdout).toContain("; 3 budgets count nothing now (lines 8, 10, 12)");
+});
+
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {
   await printed(["owners", "apply", await fileOf(FILE)]);
   const before = await stored();

@@ -95,6 +95,30 @@ export async function idleRules(db: Database): Promise<number[]> {
   return rows.map(({ line }) => line);
 }
 
+/** Lines of budgets that count nothing: no such source, workspace or project is known, or no rule gives anything to the owner. */
+export async function idleBudgets(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ line: number }>`
+    with owned as materialized (
+      select distinct slug, owner from usage.owned_days where exists (select from usage.budget where owner is not null)
+    )
+    select b.line from usage.budget b
+    where not exists (
+      select from usage.source s
+      where coalesce(s.slug = b.source, true) and case
+        when b.owner is not null then b.owner = ${UNALLOCATED} or exists (select from owned o where o.slug = s.slug and o.owner = b.owner)
+        when num_nonnulls(b.workspace, b.project) = 0 then true
+        else exists (
+          select from usage.entity e
+          where e.source_id = s.source_id and e.dimension = case when b.project is null then 'workspace' else 'project' end
+            and usage.shown_id(e.external_id) = coalesce(b.workspace, b.project)
+        )
+      end
+    )
+    order by 1
+  `.execute(db);
+  return rows.map(({ line }) => line);
+}
+
 /** What an owner has of a month: traces, or costs in one currency. */
 export interface OwnerAmount {
   readonly source: string;

@@ -88,7 +88,10 @@ function fileOf({ ownersFile }: Config): string {
   });
 }
 
-function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan: boolean }): string {
+function describeOutcome(
+  { changes, idle, idleBudgets }: OwnersOutcome,
+  { isPlan }: { isPlan: boolean },
+): string {
   const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
   const shown = newest.slice(0, ROWS_SHOWN);
   const hidden = newest.length - shown.length;
@@ -115,6 +118,8 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
       `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
       `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+    idleBudgets.length > 0 &&
+      `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
   );
 }
 
