@@ -505,6 +505,7 @@ CREATE TABLE usage.owner_file (
   content text NOT NULL,
   divide_by text NOT NULL,
   applied_at timestamp with time zone NOT NULL DEFAULT now(),
+  budgets_changed_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT owner_file_pkey PRIMARY KEY (is_only),
   CONSTRAINT owner_file_divide_by_known CHECK ((divide_by = ANY (ARRAY['project'::text, 'user'::text, 'api_key'::text]))),
   CONSTRAINT owner_file_one CHECK (is_only)

@@ -10,7 +10,7 @@ import {
   toldAlerts,
 } from "../store/activity/alerts.ts";
 import type { Database } from "../store/db/database.ts";
-import { describeBudget, type MonthBudget, warnedBudgets } from "./bill/budgets.ts";
+import { describeBudget, type MonthBudget, type WarnedBudgets, warnedBudgets } from "./bill/budgets.ts";
 import type { EnteredSource } from "./source/source.ts";
 
 /** One line of a message to the webhook. */
@@ -24,6 +24,8 @@ interface Alert {
 
 export interface AlertSettings {
   readonly slug: string;
+  /** Whether it tells what is of no source. Default: it was registered first. */
+  readonly isFirst?: boolean;
   /** Undefined: no alerts are sent. */
   readonly webhookUrl: string | undefined;
   /** Time without a load after which a source is stale. */
@@ -52,11 +54,13 @@ export async function raiseAlerts(
   if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
   const budgets = await warnedBudgets(store.db);
-  const changed = conditions(facts, { ...settings, budgets }).filter(({ kind, isFiring, count, newest }) => {
-    const told = before.get(kind);
-    if (!isFiring) return told !== undefined;
-    return told === undefined || count > told.told || newest > told.newest;
-  });
+  const changed = conditions(facts, { ...settings, budgets }).filter(
+    ({ kind, isFiring, isHeld, count, newest }) => {
+      const told = before.get(kind);
+      if (!isFiring) return told !== undefined && (isHeld !== true || newest > told.newest);
+      return told === undefined || count > told.told || newest > told.newest;
+    },
+  );
   if (changed.length === 0) return { told: 0, cleared: 0 };
   const alerts = changed.map(({ kind, isFiring, count, message, over }): Alert => {
     const state = isFiring ? "firing" : "cleared";
@@ -110,6 +114,8 @@ interface Condition {
   /** An alert is sent again where either grows. */
   readonly count: number;
   readonly newest: number;
+  /** It is over only where `newest` has grown: what it follows from may come and go. Default false. */
+  readonly isHeld?: boolean;
   readonly message: string;
   readonly over: string;
 }
@@ -119,7 +125,8 @@ function conditions(
   {
     staleAfterMs,
     budgets,
-  }: Pick<AlertSettings, "staleAfterMs"> & { readonly budgets: readonly MonthBudget[] },
+    isFirst = facts.isFirst,
+  }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & { readonly budgets: WarnedBudgets },
 ): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
@@ -172,9 +179,10 @@ function conditions(
     ),
     limitCondition(facts.limits),
     // One that is of no source is told by the first.
-    budgetCondition(
-      budgets.filter(({ source }) => (source === null ? facts.isFirst : source === facts.source)),
-    ),
+    budgetCondition({
+      ...budgets,
+      budgets: budgets.budgets.filter(({ source }) => (source === null ? isFirst : source === facts.source)),
+    }),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
@@ -224,21 +232,26 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
   };
 }
 
-/** One alert for all budgets of a source: it is sent again with each mark that one of them passes, and in a new month. */
-function budgetCondition(budgets: readonly MonthBudget[]): Condition {
+/**
+ * One alert for all budgets of a source: it is sent again with each mark that one of them passes, when one will be used up, in a new
+ * month and where other budgets are set. Only the latter two end it, since a forecast may come and go.
+ */
+export function budgetCondition({ budgets, since }: WarnedBudgets): Condition {
   const isUsedUp = budgets.some(({ reached }) => reached !== null);
   return {
     kind: "budget",
     isFiring: budgets.length > 0,
     isNote: !isUsedUp,
-    count: budgets.reduce(
-      (sum, { passed, warnAt }) => sum + warnAt.filter((mark) => mark <= (passed ?? 0)).length + 1,
-      0,
-    ),
-    newest: Math.max(0, ...budgets.map(({ month }) => Date.parse(month))),
+    count: budgets.reduce((sum, one) => sum + weightOf(one), 0),
+    ...{ newest: since, isHeld: true },
     message: `${budgets.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
     over: "no budget has passed a mark this month",
   };
+}
+
+/** A mark that is passed is more than a forecast that is gone. */
+function weightOf({ passed, warnAt, reached }: MonthBudget): number {
+  return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }
 
 /** A body that Slack and similar programs show as text, and others read as data. */

@@ -138,6 +138,8 @@ function startWork(
     userEmail: config.userEmail,
     alerts: {
       slug,
+      // A source that the configuration names no more sends nothing.
+      isFirst: config.sources[0]?.slug === slug,
       webhookUrl: config.alertWebhookUrl?.reveal(),
       staleAfterMs: staleAfterOf(config.syncEveryMs),
     },

@@ -81,6 +81,8 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     false,
     true,
   ]);
+  // Of these, one has the rest of a workspace.
+  expect(found.flatMap(({ mayBeLess }, at) => (mayBeLess ? [at] : []))).toEqual([1]);
   expect(found.map(describeBudgeted)).toEqual([
     ...["owner search", "owner chat", `workspace ${WORKSPACE}`, `workspace ${OTHER}`, "project a"],
     ...["project a of source default", "everything", "everything", "everything of source elsewhere"],
@@ -94,4 +96,11 @@ test("what is spent of a budget is what the views say, and a day that is not loa
      ) d WHERE sum >= 100`,
   );
   expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
+
+  // Prices that end leave days without one, which are no days without costs. A workspace that never had one does not matter.
+  await enterPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);
+  const left = await monthBudgets(store.db, { month: APRIL, now });
+  expect(left.map(({ daysUnpriced }) => daysUnpriced)).toEqual([0, 5, 5, 0, 0, 5, 0, 5, 0]);
+  expect(left.map(({ daysMissing }) => daysMissing)).toEqual([2, 7, 5, 1, 2, 7, 1, 6, 0]);
+  expect(left[2]).toMatchObject({ forecast: null });
 });

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { main } from "../../src/cli/program.ts";
+import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
+import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import type { Ended } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
@@ -137,6 +139,30 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect((await stored()).rules).toHaveLength(3);
 });
 
+test("what is claimed of a month is about each of its days, also those without usage", async () => {
+  const { store, sourceId } = bench;
+  const stateOf = (from: string, to: string) =>
+    ownedState(store.db, { source: "default", range: { from, to }, before: { from, to: from } });
+  // The other workspace is not loaded by project.
+  expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
+    ...{ workspaces: 2, daysMissing: 0, daysUndivided: 31, missing: [] },
+  });
+  // Zero today, which may change.
+  const today = nowDay(Date.now());
+  const window = windowOf("day", today, addDays(today, 1));
+  for (const workspaceId of WORKSPACES) {
+    for (const groupBy of ["workspace", "project"] as const) {
+      expect((await stateOf(today, addDays(today, 1))).missing).toEqual(
+        workspaceId === OTHER && groupBy === "project" ? [] : [today],
+      );
+      await loadRows(store, { sourceId, workspaceId, groupBy, window, rows: [] });
+    }
+  }
+  expect(await stateOf(today, addDays(today, 1))).toEqual({
+    ...{ workspaces: 2, daysMissing: 0, daysMissingBefore: 0, daysUndivided: 0, missing: [], open: [today] },
+  });
+});
+
 test("usage that is loaded during a plan is no change of an owner", async () => {
   const file = await fileOf(FILE);
   await printed(["owners", "apply", file]);
@@ -171,6 +197,31 @@ test("of two files that are applied at once, one follows the other", async () =>
   const last = contents.indexOf(files[0]?.content);
   expect(before.sort()).toEqual(["(unallocated)", last === 0 ? "b" : "a"]);
   expect(orders).toHaveLength(2);
+});
+
+test("budgets of what nobody knows are named by their lines", async () => {
+  const file = await fileOf(`rules:
+  - { project: ${PLAIN}, owner: search }
+  - { owner_from_tag: Application }
+budgets:
+  - { owner: search, traces: 5 }
+  - { owner: check out, traces: 5 }
+  - { owner: (unallocated), traces: 5 }
+  - { owner: saerch, traces: 5 }
+  - { workspace: ${OTHER}, traces: 5 }
+  - { workspace: ${PLAIN}, traces: 5 }
+  - { project: ${PLAIN}, traces: 5, source: default }
+  - { traces: 5, source: elsewhere }
+  - { traces: 5 }
+`);
+  expect(await printed(["owners", "plan", file])).toContain(
+    "These budgets count nothing now, since nothing is known that they are about: lines 8, 10, 12.\n",
+  );
+  expect(JSON.parse(await printed(["owners", "apply", file, "--json"]))).toMatchObject({
+    ...{ idle: [], idleBudgets: [8, 10, 12] },
+  });
+  const { stdout } = await usageEtl(["doctor", "--json"]);
+  expect(stdout).toContain("; 3 budgets count nothing now (lines 8, 10, 12)");
 });
 
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {

@@ -14,7 +14,7 @@ function days(today: string, of: (day: string) => string | number | null): Budge
   for (let day = "2026-10-01"; day <= today; day = addDays(day, 1)) {
     const amount = of(day);
     const isFinal = amount !== null && addDays(day, 3) < today;
-    all.push({ day, amount: amountOf(amount ?? 0), isLoaded: amount !== null, isFinal });
+    all.push({ day, amount: amountOf(amount ?? 0), isLoaded: amount !== null, isUnpriced: false, isFinal });
   }
   return all;
 }
@@ -25,7 +25,7 @@ const stateOn = (today: string, of: (day: string) => string | number | null) =>
 test("what is spent, final apart from provisional, and when it will be used up", () => {
   const state = stateOn("2026-11-11", (day) => (day < "2026-11-11" ? 40 : 0));
   expect(state).toMatchObject({
-    ...{ spent: amountOf(400), final: amountOf(280), daysMissing: 0, percent: 40, percentOfTime: 36 },
+    ...{ spent: amountOf(400), final: amountOf(280), daysMissing: 0, percent: 40, percentOfTime: 33 },
     ...{ passed: null, reached: { day: "2026-11-25", isSure: false } },
   });
   expect(state.forecast).toBeCloseTo(1200, 6);
@@ -52,6 +52,39 @@ test("of a day that is not loaded nothing is said", () => {
     day: "2026-11-03",
     isSure: true,
   });
+});
+
+test("days that are over are counted by the calendar, wherever the data starts, and today is none of them", () => {
+  const from = (start: string, today: string) =>
+    budgetState(BUDGET, {
+      days: days(today, () => 1).filter(({ day }) => day >= start),
+      month: MONTH,
+      today,
+    });
+  expect(from("2026-10-01", "2026-11-01")).toMatchObject({ percentOfTime: 0, countedFrom: "2026-11-01" });
+  expect(from("2026-11-20", "2026-11-25")).toMatchObject({ percentOfTime: 80, countedFrom: "2026-11-20" });
+  expect(from("2026-10-01", "2026-11-30").percentOfTime).toBe(96);
+  expect(from("2026-12-01", "2026-11-30").countedFrom).toBeNull();
+});
+
+test("of a month that has not begun nothing is said", () => {
+  expect(stateOn("2026-10-31", () => 900)).toMatchObject({
+    ...{ spent: 0n, percent: 0, percentOfTime: 0, countedFrom: null },
+    ...{ forecast: null, reached: null, passed: null },
+  });
+});
+
+test("where a day that is not loaded may take something away, nothing after it is sure", () => {
+  const of = (missing: string) =>
+    budgetState(
+      { ...BUDGET, mayBeLess: true },
+      {
+        ...{ month: MONTH, today: "2026-11-11" },
+        days: days("2026-11-11", (day) => (day === missing ? null : 200)),
+      },
+    ).reached;
+  expect(of("2026-11-03")).toBeNull();
+  expect(of("2026-11-09")).toEqual({ day: "2026-11-05", isSure: true });
 });
 
 test("a month that is over has no forecast", () => {

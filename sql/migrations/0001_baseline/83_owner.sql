@@ -8,6 +8,8 @@ CREATE TABLE usage.owner_file (
   -- The dimension whose ids divide the traces of a workspace.
   divide_by text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
+  -- When a file was applied whose budgets are others than those before.
+  budgets_changed_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT owner_file_one CHECK (is_only),
   CONSTRAINT owner_file_divide_by_known CHECK (divide_by IN ('project', 'user', 'api_key'))
 );

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { readGiven } from "../../given-file.ts";
 import { counted } from "../../printable.ts";
-import { appliedOwners, idleRules } from "../../store/bill/owners.ts";
+import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -13,8 +13,16 @@ export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: 
     const [decide, lines] = idle.length === 1 ? ["decides", "line"] : ["decide", "lines"];
     const of =
       idle.length === 0 ? "" : `; ${idle.length} ${decide} nothing now (${lines} ${idle.join(", ")})`;
+    const budgets = await idleBudgets(db);
+    const ofBudgets =
+      budgets.length === 0
+        ? ""
+        : `; ${counted(budgets.length, "budget")} ${budgets.length === 1 ? "counts" : "count"} nothing now (${budgets.length === 1 ? "line" : "lines"} ${budgets.join(", ")})`;
     const when = applied.appliedAt.toISOString().slice(0, 10);
-    notes.pass("owners", `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}`);
+    notes.pass(
+      "owners",
+      `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}${ofBudgets}`,
+    );
   }
   if (ownersFile === undefined) return;
   try {

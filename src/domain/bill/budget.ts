@@ -7,7 +7,10 @@ import { type DayAmount, expectedDays, monthForecast } from "../usage/forecast.t
 export interface BudgetDay {
   readonly day: string;
   readonly amount: Amount;
+  /** Whether all of it is known: loaded and, of money, priced. */
   readonly isLoaded: boolean;
+  /** Of money: it has usage that a price is missing for. */
+  readonly isUnpriced: boolean;
   readonly isFinal: boolean;
 }
 
@@ -17,12 +20,16 @@ export interface BudgetState {
   readonly spent: Amount;
   /** Of it, on final days. */
   readonly final: Amount;
-  /** Days of the month, up to today, that are not loaded: then it is at least as much. */
+  /** Days of the month, up to today, that are not loaded or lack a price: then it is at least as much. */
   readonly daysMissing: number;
-  /** Per cents of the amount, and of the month's time. */
+  /** Those of them that lack a price. */
+  readonly daysUnpriced: number;
+  /** The first day of the month that counts, which is later where the data starts in it; null: none of it does. */
+  readonly countedFrom: string | null;
+  /** Per cents of the amount, and of the month's days: those that are over. */
   readonly percent: number;
   readonly percentOfTime: number;
-  /** What the month comes to; null where nothing can be said of it. */
+  /** What the month comes to; null where nothing can be said of it, as of a month that is over or has not begun. */
   readonly forecast: number | null;
   /** The day on which the amount is used up; `isSure` if that day is loaded. */
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
@@ -32,7 +39,16 @@ export interface BudgetState {
 
 /** `days`: in order and without gaps, from before the month (`FORECAST_DAYS`) up to today or the month's end. */
 export function budgetState(
-  { amount, warnAt }: { readonly amount: string; readonly warnAt: readonly number[] },
+  {
+    amount,
+    warnAt,
+    mayBeLess = false,
+  }: {
+    readonly amount: string;
+    readonly warnAt: readonly number[];
+    /** Whether what is not loaded may be taken from what is spent. */
+    readonly mayBeLess?: boolean;
+  },
   {
     days,
     month,
@@ -47,15 +63,18 @@ export function budgetState(
   const past = days.map(({ isLoaded, amount: used, ...day }): DayAmount => {
     return { ...day, amount: isLoaded ? amountDrawn(used) : null };
   });
-  const isOver = month.to <= today;
+  const isUnderWay = month.from <= today && today < month.to;
+  const timeOver = { from: month.from, to: today < month.to ? today : month.to };
   return {
     spent,
     final: sum(own.filter(({ isLoaded, isFinal }) => isLoaded && isFinal)),
     daysMissing: own.filter(({ isLoaded, day }) => !isLoaded && day < today).length,
+    daysUnpriced: own.filter(({ isUnpriced, day }) => isUnpriced && day < today).length,
+    countedFrom: own[0]?.day ?? null,
     percent,
-    percentOfTime: Math.min(100, Math.floor((100 * own.length) / daysBetween(month))),
-    forecast: isOver ? null : monthForecast(past, today),
-    reached: reachedOn(limit, { own, past, month, today }),
+    percentOfTime: Math.max(0, Math.floor((100 * daysBetween(timeOver)) / daysBetween(month))),
+    forecast: isUnderWay ? monthForecast(past, today) : null,
+    reached: reachedOn(limit, { own, past, month, today, mayBeLess }),
     passed: warnAt.findLast((mark) => percent >= mark) ?? null,
   };
 }
@@ -67,15 +86,24 @@ function reachedOn(
     past,
     month,
     today,
-  }: { own: readonly BudgetDay[]; past: readonly DayAmount[]; month: Days; today: string },
+    mayBeLess,
+  }: {
+    own: readonly BudgetDay[];
+    past: readonly DayAmount[];
+    month: Days;
+    today: string;
+    mayBeLess: boolean;
+  },
 ): BudgetState["reached"] {
   let used = 0n;
-  for (const { day, amount } of own) {
+  for (const { day, amount, isLoaded } of own) {
+    if (mayBeLess && !isLoaded && day < today) return null;
     used += amount;
     if (used >= limit) return { day, isSure: true };
   }
   // Of a day that is not loaded nobody knows.
-  if (month.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today)) return null;
+  if (today < month.from || month.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
+    return null;
   const soFar = own.find(({ day }) => day === today)?.amount ?? 0n;
   const later = Array.from({ length: daysBetween({ from: today, to: month.to }) }, (_, n) =>
     addDays(today, n),

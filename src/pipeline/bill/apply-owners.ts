@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { OwnerFile } from "../../domain/bill/owner.ts";
 import {
+  idleBudgets,
   idleRules,
   lockOwners,
   type OwnerChange,
@@ -17,6 +18,8 @@ export interface OwnersOutcome {
   readonly changes: readonly OwnerChange[];
   /** Lines of rules that decide nothing of what is known. */
   readonly idle: readonly number[];
+  /** Lines of budgets that count nothing of what is known. */
+  readonly idleBudgets: readonly number[];
 }
 
 /**
@@ -36,6 +39,7 @@ export async function applyOwners(
       await replaceOwners(db, owners);
       const changes = await ownerChanges(db, before);
       const idle = await idleRules(db);
+      const budgets = await idleBudgets(db);
       const rules = owners.rules.length;
       if (by === undefined) {
         await sql`rollback to savepoint plan`.execute(db);
@@ -46,7 +50,7 @@ export async function applyOwners(
           detail: `${name}: ${rules} rules`,
         });
       }
-      return { rules, changes, idle };
+      return { rules, changes, idle, idleBudgets: budgets };
     },
     { isOneInstant: true },
   );

@@ -30,36 +30,48 @@ export async function monthBudgets(
   }));
 }
 
-let warned: { readonly version: string; readonly budgets: readonly MonthBudget[] } | undefined;
+/** The budgets of the month under way that are warned of. */
+export interface WarnedBudgets {
+  readonly budgets: readonly MonthBudget[];
+  /** When the month began or other budgets were set, whichever came later: from then on they are warned of anew. Epoch milliseconds. */
+  readonly since: number;
+}
+
+let warned: { readonly version: string; readonly of: WarnedBudgets } | undefined;
 
 /**
- * The budgets of the month under way that are warned of: a mark is passed, or it will be used up this month. Reading all of them takes
+ * Of these a mark is passed, or they will be used up this month. Reading all of them takes
  * longer than whoever asks again and again may wait, so they are read anew only when something changed.
  */
-export async function warnedBudgets(db: Database): Promise<readonly MonthBudget[]> {
-  const version = await budgetsVersion(db);
-  if (version === undefined) return [];
+export async function warnedBudgets(db: Database): Promise<WarnedBudgets> {
+  const { version, changedAt } = (await budgetsVersion(db)) ?? { version: null, changedAt: 0 };
+  if (version === null) return { budgets: [], since: changedAt };
   if (warned?.version !== version) {
     const now = await storeNow(db);
-    const budgets = await monthBudgets(db, { month: monthAt(now), now });
-    warned = {
-      version,
-      budgets: budgets.filter(({ passed, reached }) => passed !== null || reached !== null),
-    };
+    const month = monthAt(now);
+    const budgets = (await monthBudgets(db, { month, now })).filter(
+      ({ passed, reached }) => passed !== null || reached !== null,
+    );
+    warned = { version, of: { budgets, since: Math.max(changedAt, Date.parse(month.start)) } };
   }
-  return warned.budgets;
+  return warned.of;
 }
 
 /** `Budget of owner search: 800.00 of 1,000.00 USD (80 %) this month. It will be used up on 2026-11-28.` */
 export function describeBudget(budget: MonthBudget): string {
-  const { currency, amount, spent, percent, reached, daysMissing } = budget;
+  const { currency, amount, spent, percent, reached } = budget;
   const shown = currency === null ? amountShown : centsShown;
-  const least = daysMissing > 0 ? "at least " : "";
   const when =
     reached === null
       ? ""
       : ` ${reached.isSure ? "It is used up since" : "It will be used up on"} ${reached.day}.`;
-  return `Budget of ${describeBudgeted(budget)}: ${least}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
+  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
+}
+
+/** What stands before an amount of which a day is not loaded. */
+export function leastOf({ daysMissing, mayBeLess }: Pick<MonthBudget, "daysMissing" | "mayBeLess">): string {
+  if (daysMissing === 0) return "";
+  return mayBeLess ? "about " : "at least ";
 }
 
 /** `owner search`, `workspace Research`, `everything`. */

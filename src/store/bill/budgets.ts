@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { BudgetDay } from "../../domain/bill/budget.ts";
-import type { Budget } from "../../domain/bill/owner.ts";
+import { type Budget, UNALLOCATED } from "../../domain/bill/owner.ts";
 import { addDays, type Days } from "../../domain/time/days.ts";
 import { amountOf } from "../../domain/usage/amount.ts";
 import type { Database } from "../db/database.ts";
@@ -12,33 +12,51 @@ export interface BudgetCourse extends Budget {
   readonly days: readonly BudgetDay[];
   /** Whether there is a price in its currency, or it is in traces. */
   readonly isPriced: boolean;
+  /** Whether it is of an owner who has the rest of a workspace: what is not loaded by id is in it, and may be of others. */
+  readonly mayBeLess: boolean;
 }
 
 interface Row extends Budget {
   readonly name: string | null;
   readonly isPriced: boolean;
+  readonly mayBeLess: boolean;
   readonly amounts: readonly { day: string; amount: string }[];
   /** Days of it that are not loaded, or loaded and not final; half-open ranges. */
   readonly missing: readonly Days[];
   readonly open: readonly Days[];
+  /** Of money: days with usage of workspaces that have prices, but none then. */
+  readonly unpriced: readonly Days[];
   readonly since: string | null;
 }
 
-/** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Undefined: there are no budgets. */
-export async function budgetsVersion(db: Database): Promise<string | undefined> {
-  const { rows } = await sql<{ version: string }>`
-    select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version) as version
+export interface BudgetsVersion {
+  /** Equal as long as nothing that budgets follow from has changed, nor the day (UTC). Null: there are no budgets. */
+  readonly version: string | null;
+  /** When other budgets were set, epoch milliseconds. */
+  readonly changedAt: number;
+}
+
+/** Undefined: no owner file is applied. */
+export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
+  const { rows } = await sql<BudgetsVersion>`
+    select case when exists (select from usage.budget) then
+             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version, t.version, s.version)
+           end as version,
+           floor(extract(epoch from f.budgets_changed_at) * 1000)::float8 as "changedAt"
     from usage.owner_file f
     cross join (select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) as version from usage.coverage) c
     cross join (select concat_ws(' ', count(*), sum(price_id)) as version from usage.price) p
-    where exists (select from usage.budget)
+    cross join (
+      select concat_ws(' ', count(*), count(valid_to), max(valid_from), max(valid_to)) as version from usage.resource_tag
+    ) t
+    cross join (select string_agg(concat_ws(' ', slug, data_start), ' ' order by source_id) as version from usage.source) s
   `.execute(db);
-  return rows[0]?.version;
+  return rows[0];
 }
 
 /**
  * All budgets, in the order of the file, with what each had by day. A day is loaded once each workspace that it is about is loaded: by
- * workspace, by what divides traces between owners, and of all that is priced.
+ * workspace, by what divides traces between owners, and of all that is priced, and nothing of it lacks a price.
  */
 export async function budgetCourses(db: Database, { from, to }: Days): Promise<BudgetCourse[]> {
   const isIn = sql`u.usage_date >= ${from}::date and u.usage_date < ${to}::date`;
@@ -78,6 +96,9 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
       from (select budget_number, usage_date, sum(amount) as amount from part where amount is not null group by 1, 2) p
       group by 1
     ),
+    rest_owner as materialized (
+      select distinct owner from usage.owned_days where dimension = '' and exists (select from budget where owner is not null)
+    ),
     span as materialized (select datemultirange(daterange(${from}::date, ${to}::date)) as days),
     cell as materialized (
       select c.slug, c.workspace_id, c.group_by, null as meter, c.data_start, s.days * c.expected - c.loaded as missing,
@@ -87,6 +108,12 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
       select w.slug, w.workspace_id, 'workspace', c.meter, null, s.days * c.expected - c.loaded, s.days * c.expected - c.final
       from usage.bill_cell c join usage.shown_workspace w on w.entity_id = c.workspace_entity_id cross join span s
       where c.meter in (select unnest(usage.meters_of_measure(meter)) from usage.priced_meter)
+      union all
+      -- A workspace that never has a price is meant to have none.
+      select u.source_id, u.workspace_id, 'unpriced', null, null, datemultirange(daterange(u.usage_date, u.usage_date + 1)), '{}'
+      from reporting_detail.usage_unpriced_daily u
+      where not u.has_other_price and ${isIn} and exists (select from budget where currency is not null)
+        and (u.source_id, u.workspace_id) in (select u.source_id, u.workspace_id from reporting.fct_cost_workspace_daily u where ${isIn})
     )
     select b.line, b.source, b.currency, trim_scale(b.amount)::text as amount, b.warn_at as "warnAt",
            case when num_nonnulls(b.owner, b.workspace, b.project) > 0 then json_build_object(
@@ -100,14 +127,17 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
            ) as name,
            b.currency is null or exists (select from usage.price p where p.currency = b.currency)
              or exists (select from usage.closed_charge k where k.currency = b.currency) as "isPriced",
-           coalesce(s.amounts, '[]') as amounts, ${rangesOf("missing")} as missing, ${rangesOf("open")} as open, d.since
+           coalesce(b.owner = ${UNALLOCATED} or b.owner in (select owner from rest_owner), false) as "mayBeLess",
+           coalesce(s.amounts, '[]') as amounts, ${rangesOf("missing")} as missing, ${rangesOf("open")} as open, ${rangesOf("unpriced")} as unpriced, d.since
     from budget b
     left join spent s using (budget_number)
     cross join lateral (
-      select range_agg(c.missing) as missing, range_agg(c.open) as open, min(c.data_start)::text as since
+      select range_agg(c.missing) as missing, range_agg(c.open) as open,
+             range_agg(c.missing) filter (where c.group_by = 'unpriced') as unpriced, min(c.data_start)::text as since
       from cell c
       where coalesce(c.slug = b.source, true) and coalesce(c.workspace_id = b.workspace, true) and (
         c.group_by = 'workspace' and (c.meter is null or b.currency is not null)
+        or c.group_by = 'unpriced' and b.currency is not null
         or c.group_by = case when b.owner is not null then (select o.dimension from usage.owned_dimension o) when b.project is not null then 'project' end
       )
     ) d
@@ -116,13 +146,16 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
   return rows.map((row) => courseOf(row, { from, to }));
 }
 
-function rangesOf(days: "missing" | "open") {
+function rangesOf(days: "missing" | "open" | "unpriced") {
   return sql`(
     select coalesce(json_agg(json_build_object('from', lower(r)::text, 'to', upper(r)::text)), '[]') from unnest(${sql.ref(`d.${days}`)}) r
   )`;
 }
 
-function courseOf({ amounts, missing, open, since, ...budget }: Row, { from, to }: Days): BudgetCourse {
+function courseOf(
+  { amounts, missing, open, unpriced, since, ...budget }: Row,
+  { from, to }: Days,
+): BudgetCourse {
   const found = new Map(amounts.map(({ day, amount }) => [day, amountOf(amount)]));
   const isIn = (ranges: readonly Days[], day: string) =>
     ranges.some((one) => one.from <= day && day < one.to);
@@ -130,7 +163,10 @@ function courseOf({ amounts, missing, open, since, ...budget }: Row, { from, to 
   for (let day = from; day < to; day = addDays(day, 1)) {
     if (since === null || day < since) continue;
     const isLoaded = !isIn(missing, day);
-    days.push({ day, amount: found.get(day) ?? 0n, isLoaded, isFinal: isLoaded && !isIn(open, day) });
+    days.push({
+      ...{ day, amount: found.get(day) ?? 0n, isLoaded, isUnpriced: isIn(unpriced, day) },
+      isFinal: isLoaded && !isIn(open, day),
+    });
   }
   return { ...budget, days };
 }

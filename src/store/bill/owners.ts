@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import {
   type DividingDimension,
   type OwnedDimension,
@@ -39,6 +39,7 @@ export async function replaceOwners(
     select s.n, s.owner, s."costCenter", s.share / 10000.0
     from jsonb_to_recordset(${JSON.stringify(shares)}::jsonb) s (n integer, owner text, "costCenter" text, share integer)
   `.execute(db);
+  const budgetsBefore = await budgetsText(db);
   await sql`delete from usage.budget`.execute(db);
   await sql`
     insert into usage.budget (budget_number, line, source, owner, workspace, project, currency, amount, warn_at)
@@ -47,8 +48,19 @@ export async function replaceOwners(
     from jsonb_to_recordset(${JSON.stringify(budgets.map(({ of, ...budget }, at) => ({ n: at + 1, ...budget, ...of })))}::jsonb)
       b (n integer, line integer, source text, kind text, id text, currency text, amount numeric, "warnAt" jsonb)
   `.execute(db);
+  if ((await budgetsText(db)) !== budgetsBefore)
+    await sql`update usage.owner_file set budgets_changed_at = now()`.execute(db);
   // Statements after this one join with all of them: without figures the planner takes them for a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
+}
+
+/** Equal of equal budgets, wherever they stand in a file. */
+async function budgetsText(db: Database): Promise<string | null | undefined> {
+  const { rows } = await sql<{ text: string | null }>`
+    select string_agg(b, ' ' order by b) as text
+    from (select (to_jsonb(budget) - 'budget_number' - 'line')::text as b from usage.budget) t
+  `.execute(db);
+  return rows[0]?.text;
 }
 
 function rowOf({ line, source, workspace, of, name, tag, from, to }: OwnerRule, at: number) {
@@ -79,6 +91,30 @@ export async function appliedOwners(db: Database): Promise<AppliedOwners | undef
 export async function idleRules(db: Database): Promise<number[]> {
   const { rows } = await sql<{ line: number }>`
     select line from usage.owner_rule where rule_number not in (select rule_number from usage.ruled_days) order by line
+  `.execute(db);
+  return rows.map(({ line }) => line);
+}
+
+/** Lines of budgets that count nothing: no such source, workspace or project is known, or no rule gives anything to the owner. */
+export async function idleBudgets(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ line: number }>`
+    with owned as materialized (
+      select distinct slug, owner from usage.owned_days where exists (select from usage.budget where owner is not null)
+    )
+    select b.line from usage.budget b
+    where not exists (
+      select from usage.source s
+      where coalesce(s.slug = b.source, true) and case
+        when b.owner is not null then b.owner = ${UNALLOCATED} or exists (select from owned o where o.slug = s.slug and o.owner = b.owner)
+        when num_nonnulls(b.workspace, b.project) = 0 then true
+        else exists (
+          select from usage.entity e
+          where e.source_id = s.source_id and e.dimension = case when b.project is null then 'workspace' else 'project' end
+            and usage.shown_id(e.external_id) = coalesce(b.workspace, b.project)
+        )
+      end
+    )
+    order by 1
   `.execute(db);
   return rows.map(({ line }) => line);
 }
@@ -170,7 +206,7 @@ export async function ownedParts(
   const isIn = sql`owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date
     and ${source === null ? sql`true` : sql`slug = ${source}`}`;
   const { rows } = await sql<OwnedPart>`
-    with part as (
+    with part as materialized (
       select slug, workspace_id, dimension, dimension_id, max(workspace_name) as workspace_name, max(dimension_name) as dimension_name,
              array_agg(distinct rule_number) as rules, null as currency, sum(traces) as amount
       from usage.owned_usage where ${isIn} group by 1, 2, 3, 4
@@ -179,33 +215,34 @@ export async function ownedParts(
              sum(cost)
       from usage.owned_cost where ${isIn} group by 1, 2, 3, 4, currency
     ),
-    listed as (
-      select slug, workspace_id, max(workspace_name) as workspace_name, dimension, dimension_id, max(dimension_name) as name,
-             trim_scale(sum(amount) filter (where currency is null))::text as traces,
-             coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null), '{}') as costs,
-             string_agg(nullif(array_to_string(rules, ','), ''), ',') as rules,
-             row_number() over (
-               order by max(amount) filter (where currency is not null) desc nulls last,
-                        sum(amount) filter (where currency is null) desc nulls last, workspace_id, dimension_id
-             ) as place
-      from part where amount <> 0
-      group by slug, workspace_id, dimension, dimension_id
+    -- Joined, not looked up: so a list of thousands does not take the square of their time.
+    line as (
+      select p.slug, p.workspace_id, p.dimension, p.dimension_id, array_agg(distinct r.line order by r.line) as lines
+      from part p cross join unnest(p.rules) n join usage.owner_rule r on r.rule_number = n
+      group by 1, 2, 3, 4
+    ),
+    tag as (
+      select s.slug, usage.shown_id(w.external_id) as workspace_id, t.dimension, usage.shown_id(t.external_id) as dimension_id,
+             array_agg(t.tag_key || '=' || t.tag_value order by t.tag_key) as tags
+      from usage.resource_tag t
+      join usage.entity w on w.entity_id = t.workspace_id
+      join usage.source s on s.source_id = w.source_id
+      where t.valid_to is null
+      group by 1, 2, 3, 4
     )
-    select l.slug as source, l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", nullif(l.dimension, '') as dimension,
-           l.dimension_id as id, l.name, l.traces, l.costs,
-           array(select line from usage.owner_rule where rule_number = any (string_to_array(l.rules, ',')::integer[]) order by 1) as lines,
-           array(
-             select t.tag_key || '=' || t.tag_value
-             from usage.resource_tag t
-             join usage.entity w on w.entity_id = t.workspace_id
-             join usage.source s on s.source_id = w.source_id
-             where s.slug = l.slug and usage.shown_id(w.external_id) = l.workspace_id and t.dimension = l.dimension
-               and usage.shown_id(t.external_id) = l.dimension_id and t.valid_to is null
-             order by 1
-           ) as tags
-    from listed l
-    where l.place <= ${top}
-    order by l.place
+    select p.slug as source, p.workspace_id as "workspaceId", max(p.workspace_name) as "workspaceName",
+           nullif(p.dimension, '') as dimension, p.dimension_id as id, max(p.dimension_name) as name,
+           trim_scale(sum(p.amount) filter (where p.currency is null))::text as traces,
+           coalesce(jsonb_object_agg(p.currency, trim_scale(p.amount)::text) filter (where p.currency is not null), '{}') as costs,
+           coalesce(l.lines, '{}') as lines, coalesce(t.tags, '{}') as tags
+    from part p
+    left join line l using (slug, workspace_id, dimension, dimension_id)
+    left join tag t using (slug, workspace_id, dimension, dimension_id)
+    where p.amount <> 0
+    group by p.slug, p.workspace_id, p.dimension, p.dimension_id, l.lines, t.tags
+    order by max(p.amount) filter (where p.currency is not null) desc nulls last,
+             sum(p.amount) filter (where p.currency is null) desc nulls last, p.workspace_id, p.dimension_id
+    limit ${top}
   `.execute(db);
   return rows;
 }
@@ -216,8 +253,12 @@ export interface OwnerFigure {
   readonly costCenter: string;
   /** Exact decimals. Null: nothing of it is loaded. */
   readonly traces: string | null;
+  /** Of the days of the range that are over. */
+  readonly tracesEnded: string | null;
   readonly tracesBefore: string | null;
+  /** By currency. */
   readonly costs: Readonly<Record<string, string>>;
+  readonly costsEnded: Readonly<Record<string, string>>;
   readonly costsBefore: Readonly<Record<string, string>>;
   readonly isFinal: boolean;
   /** Days x workspaces that are not loaded. They have no owner, and their traces are not known. */
@@ -231,7 +272,6 @@ export interface OwnerDay {
   readonly currency: string | null;
   /** An exact decimal; null: nothing of it is loaded. */
   readonly amount: string | null;
-  readonly isFinal: boolean;
 }
 
 export interface OwnersOfRange {
@@ -239,14 +279,12 @@ export interface OwnersOfRange {
   readonly figures: readonly OwnerFigure[];
   /** Of the range itself, without days on which an owner has nothing. */
   readonly days: readonly OwnerDay[];
-  /** Days on which a workspace is not loaded. */
-  readonly daysOpen: readonly string[];
 }
 
 /** In one statement, since each view takes longest to begin. */
 export async function ownersOf(
   db: Database,
-  { source, range, before }: { source: string; range: Days; before: Days },
+  { source, range, ended, before }: { source: string; range: Days; ended: Days; before: Days },
 ): Promise<OwnersOfRange> {
   // A range for each part: of a list of ranges no condition reaches the records.
   const parts = joined([before, range]).map(({ from, to }) => {
@@ -259,34 +297,83 @@ export async function ownersOf(
       select owner, cost_center, usage_date, currency, sum(estimated_cost), bool_and(is_final), 0
       from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4`;
   });
-  const sums = (condition: RawBuilder<unknown>) =>
-    sql`coalesce(jsonb_object_agg(currency, trim_scale(amount)::text) filter (where currency is not null and ${condition}), '{}')`;
+  const costs = (column: string) =>
+    sql`coalesce(jsonb_object_agg(currency, trim_scale(${sql.ref(column)})::text) filter (where currency is not null and ${sql.ref(column)} is not null), '{}')`;
+  const traces = (column: string) =>
+    sql`trim_scale(sum(${sql.ref(column)}) filter (where currency is null))::text`;
   const { rows } = await sql<OwnersOfRange>`
     with day as materialized (select *, usage_date >= ${range.from}::date as is_now from (${sql.join(parts, sql` union all `)}) p),
     part as (
-      select owner, cost_center, is_now, currency, sum(amount) as amount, bool_and(is_final) as is_final, sum(missing) as missing
-      from day group by 1, 2, 3, 4
+      select owner, cost_center, currency, sum(amount) filter (where is_now) as of_range,
+             sum(amount) filter (where is_now and usage_date < ${ended.to}::date) as of_ended, sum(amount) filter (where not is_now) as of_before,
+             coalesce(bool_and(is_final) filter (where is_now), true) as is_final, coalesce(sum(missing) filter (where is_now), 0) as missing
+      from day group by 1, 2, 3
     )
     select (
       select coalesce(json_agg(f), '[]') from (
-        select owner, cost_center as "costCenter",
-               trim_scale(sum(amount) filter (where currency is null and is_now))::text as traces,
-               trim_scale(sum(amount) filter (where currency is null and not is_now))::text as "tracesBefore",
-               ${sums(sql`is_now`)} as costs, ${sums(sql`not is_now`)} as "costsBefore",
-               coalesce(bool_and(is_final) filter (where is_now), true) as "isFinal",
-               coalesce(sum(missing) filter (where is_now), 0)::integer as "daysMissing"
+        select owner, cost_center as "costCenter", ${traces("of_range")} as traces, ${traces("of_ended")} as "tracesEnded",
+               ${traces("of_before")} as "tracesBefore", ${costs("of_range")} as costs, ${costs("of_ended")} as "costsEnded",
+               ${costs("of_before")} as "costsBefore", bool_and(is_final) as "isFinal", sum(missing)::integer as "daysMissing"
         from part group by owner, cost_center
-        order by owner <> ${UNALLOCATED}, max(amount) filter (where currency is not null and is_now) desc nulls last,
-                 sum(amount) filter (where currency is null and is_now) desc nulls last, owner, cost_center
+        order by owner <> ${UNALLOCATED}, max(of_range) filter (where currency is not null) desc nulls last,
+                 sum(of_range) filter (where currency is null) desc nulls last, owner, cost_center
       ) f
     ) as figures, (
       select coalesce(json_agg(d order by d.day, d.owner), '[]') from (
-        select usage_date::text as day, owner, currency, trim_scale(sum(amount))::text as amount, bool_and(is_final) as "isFinal"
+        select usage_date::text as day, owner, currency, trim_scale(sum(amount))::text as amount
         from day where is_now group by 1, 2, 3
       ) d
-    ) as days, (
-      select coalesce(json_agg(distinct usage_date::text), '[]') from day where is_now and missing > 0
-    ) as "daysOpen"
+    ) as days
   `.execute(db);
   return rows[0] as OwnersOfRange;
+}
+
+/** What may be claimed of what owners have in a range. */
+export interface OwnedState {
+  readonly workspaces: number;
+  /** Days x workspaces that are not loaded, or of which something that is priced is not. */
+  readonly daysMissing: number;
+  readonly daysMissingBefore: number;
+  /** Days x workspaces that are loaded, but not by what divides traces: all they have is the rest. */
+  readonly daysUndivided: number;
+  /** Days on which a workspace is not loaded, and those that are not final. */
+  readonly missing: readonly string[];
+  readonly open: readonly string[];
+}
+
+/** Of the days of each workspace, whether they have usage or none: a day of zero may change as well. */
+export async function ownedState(
+  db: Database,
+  { source, range, before }: { source: string; range: Days; before: Days },
+): Promise<OwnedState> {
+  const { rows } = await sql<OwnedState>`
+    with cell as materialized (
+      select workspace_entity_id, group_by, expected, loaded, final from usage.trace_cell
+      where slug = ${source} and group_by in ('workspace', (select dimension from usage.owned_dimension))
+      union all
+      -- Other usage of today may come tomorrow.
+      select c.workspace_entity_id, 'priced', c.expected * datemultirange(daterange(null, (now() at time zone 'UTC')::date)), c.loaded, c.final
+      from usage.bill_cell c join usage.source s using (source_id)
+      where s.slug = ${source} and c.meter <> 'traces'
+        and c.meter in (select unnest(usage.meters_of_measure(p.meter)) from usage.priced_meter p)
+    ),
+    span as (
+      select datemultirange(daterange(${range.from}, ${range.to})) as days, datemultirange(daterange(${before.from}, ${before.to})) as before
+    ),
+    workspace as materialized (
+      select range_agg(s.days * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing,
+             range_agg(s.before * c.expected - c.loaded) filter (where c.group_by in ('workspace', 'priced')) as missing_before,
+             range_agg(s.days * c.expected - c.loaded) filter (where c.group_by not in ('workspace', 'priced'))
+               - range_agg(s.days * c.expected - c.loaded) filter (where c.group_by = 'workspace') as undivided,
+             range_agg(s.days * c.expected - c.final) as open
+      from cell c cross join span s group by c.workspace_entity_id
+    )
+    select count(*)::integer as workspaces, coalesce(sum(usage.count_days(missing)), 0)::integer as "daysMissing",
+           coalesce(sum(usage.count_days(missing_before)), 0)::integer as "daysMissingBefore",
+           coalesce(sum(usage.count_days(undivided)), 0)::integer as "daysUndivided",
+           array(select d::text from usage.days_of(range_agg(missing)) d) as missing,
+           array(select d::text from usage.days_of(range_agg(open)) d) as open
+    from workspace
+  `.execute(db);
+  return rows[0] as OwnedState;
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import { type AlertSettings, budgetCondition, raiseAlerts } from "../../../src/pipeline/alerts.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
@@ -168,10 +168,58 @@ test("a budget sends an alert with each mark that it passes, and when more of it
     await set(traces);
     expect(await raise()).toEqual({ told: 1, cleared: 0 });
     expect(heard.at(-1)?.text).toContain("(100 %) this month. It is used up since ");
+    // A budget that is raised passes its marks anew. The same file applied again is no news.
+    await set(traces * 2);
+    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    await set(traces * 2);
+    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    // A warning that goes and comes again, as a forecast does, is sent once.
+    for (const mark of [90, 40]) {
+      await bench.sql(`UPDATE usage.budget SET warn_at = '{${mark}}'`);
+      await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");
+      expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    }
     await set(10 ** 15);
     expect(await raise()).toEqual({ told: 0, cleared: 1 });
     expect(heard.at(-1)?.text).toBe("OK usage-etl default: no budget has passed a mark this month.");
   }
+});
+
+test("a budget of all sources is told by the first that is configured, not by one that is gone", async () => {
+  await bench.sql(
+    `INSERT INTO usage.source OVERRIDING SYSTEM VALUE
+     SELECT (jsonb_populate_record(s, '{"source_id": 0, "slug": "gone"}')).* FROM usage.source s`,
+  );
+  const content = "rules: []\nbudgets:\n  - { traces: 0.0000000001 }";
+  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+  const [used] = await bench.sql(
+    "SELECT FROM reporting.fct_usage_workspace_daily WHERE traces > 0 AND usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
+  );
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise({ isFirst: true })).toEqual({ told: used === undefined ? 0 : 1, cleared: 0 });
+});
+
+test("a budget that will be used up is told of, whatever marks it has passed, and a mark whatever the forecast was", () => {
+  const budget = {
+    ...{ line: 1, source: null, of: null, currency: null, amount: "100", warnAt: [50, 80], name: null },
+    ...{
+      isPriced: true,
+      mayBeLess: false,
+      month: "2026-11-01",
+      spent: 0n,
+      final: 0n,
+      daysMissing: 0,
+      daysUnpriced: 0,
+    },
+    ...{ countedFrom: "2026-11-01", percent: 0, percentOfTime: 0, forecast: null },
+  };
+  const countOf = (passed: number | null, isReached: boolean) => {
+    const reached = isReached ? { day: "2026-11-28", isSure: false } : null;
+    return budgetCondition({ budgets: [{ ...budget, passed, reached }], since: 1 }).count;
+  };
+  expect(countOf(50, true)).toBeGreaterThan(countOf(50, false));
+  expect(countOf(50, false)).toBeGreaterThan(countOf(null, true));
+  expect(countOf(80, false)).toBeGreaterThan(countOf(50, true));
 });
 
 test("a month that the billing provider counts differently sends an alert, of each retention tier", async () => {

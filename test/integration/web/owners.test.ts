@@ -1,7 +1,8 @@
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
-import { dayOf } from "../../../src/domain/time/days.ts";
+import { daysText } from "../../../src/domain/months/month.ts";
+import { addDays, addMonths, dayOf, daysBetween, monthStart } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
@@ -78,6 +79,36 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   expect(added(3)).toBeCloseTo(Number(cost?.cost), 1);
   expect(textOf(page.text)).toContain("1 day of a workspace is not loaded");
 
+  // A day that is not loaded is a gap in the chart of costs, and leaves nothing to compare with.
+  expect(page.text).toContain('<rect class="gap"');
+  expect(page.text).not.toContain("Change of cost");
+  // What owners have in two cost centres has the colour of the owner in the chart.
+  await apply(
+    store,
+    `rules:
+  - { project: ${shared}, shares: [{ owner: search, cost_center: CC-1, share: 0.5 }, { owner: search, cost_center: CC-2, share: 0.5 }] }
+  - { project: ${own}, owner: ads }`,
+  );
+  const colours = [
+    ...(await pages.get(address)).text.matchAll(/"swatch (\w+)"><\/span> <a[^>]*>(.*?)<\/a>/g),
+  ].map(([, colour, owner]) => [textOf(owner ?? ""), colour].join(" "));
+  expect(colours).toHaveLength(4);
+  expect(new Set(colours).size).toBe(3);
+  // What costs nothing has an owner no less.
+  await importPrices(store, {
+    file: "prices",
+    lines: [{ where: "line 1", price: { ...price, unitPrice: "0", source: null, workspace: null } }],
+    replace: true,
+  });
+  expect(textOf((await pages.get(address)).text)).toMatch(/Without an owner ?\d+\.\d % of the traces/);
+  await importPrices(store, { file: "prices", lines, replace: true });
+  await apply(
+    store,
+    `rules:
+  - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
+  - { project: ${own}, owner: search }`,
+  );
+
   // The file has all digits.
   const file = await pages.get(`/owners.csv?month=${month}`);
   expect(file.headers["content-disposition"]).toBe(`attachment; filename="owners-default-${month}.csv"`);
@@ -103,6 +134,36 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   );
   expect(textOf((await pages.get(`${address}&owner=nobody`)).text)).toContain("nobody has nothing in");
   expect(await refusalOf(pages, "/owners?month=March")).toBe("400 query_invalid");
+});
+
+test("the month under way is compared by the days that are over", async () => {
+  const bench = await setupUsage({ days: 70, gapAgo: 66 });
+  await apply(bench.store, "rules: []");
+  const today = dayOf(bench.today);
+  const start = monthStart(today);
+  const page = await (await setupPages(bench)).get(`/owners?month=${today.slice(0, 7)}`);
+  const [row] = rowsOf(page.text, "Owners");
+  // On the first day nothing is over.
+  if (today === start) {
+    expect(page.text).not.toContain("Change of");
+    return;
+  }
+  const before = addMonths(start, -1);
+  const until = [addDays(before, daysBetween({ from: start, to: today })), start].sort()[0] as string;
+  const sumOf = (from: string, to: string) =>
+    `(SELECT sum(traces) FROM reporting.fct_usage_workspace_daily WHERE usage_date >= '${from}' AND usage_date < '${to}')`;
+  const [sums] = (await bench.sql(
+    `SELECT ${sumOf(start, today)}::float8 AS now, ${sumOf(before, until)}::float8 AS before`,
+  )) as { now: number; before: number }[];
+  const { now, before: then } = sums as { now: number; before: number };
+  expect(row?.at(-1)?.replace("−", "-")).toMatch(/^[+-]?\d/);
+  expect(Number(row?.at(-1)?.replace("−", "-").replace(/[ %,]/g, ""))).toBeCloseTo(
+    (100 * (now - then)) / then,
+    0,
+  );
+  expect(textOf(page.text)).toContain(
+    `Change of traces, ${daysText({ from: start, to: today })} against ${daysText({ from: before, to: until })}`,
+  );
 });
 
 test("a viewer sees no address of a user", async () => {

@@ -6,7 +6,7 @@ import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days
 import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { describeBudgeted, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { describeBudgeted, leastOf, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
 import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
@@ -88,7 +88,10 @@ function fileOf({ ownersFile }: Config): string {
   });
 }
 
-function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan: boolean }): string {
+function describeOutcome(
+  { changes, idle, idleBudgets }: OwnersOutcome,
+  { isPlan }: { isPlan: boolean },
+): string {
   const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
   const shown = newest.slice(0, ROWS_SHOWN);
   const hidden = newest.length - shown.length;
@@ -115,6 +118,8 @@ function describeOutcome({ changes, idle }: OwnersOutcome, { isPlan }: { isPlan:
       `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
       `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+    idleBudgets.length > 0 &&
+      `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
   );
 }
 
@@ -174,11 +179,7 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
         "budget of": describeBudgeted,
         in: unitOf,
         budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
-        spent: toTheRight(
-          data,
-          ({ spent, currency, daysMissing }) =>
-            `${daysMissing > 0 ? "at least " : ""}${shown(spent, currency)}`,
-        ),
+        spent: toTheRight(data, ({ spent, currency, ...one }) => `${leastOf(one)}${shown(spent, currency)}`),
         final: toTheRight(data, ({ final, currency }) => shown(final, currency)),
         forecast: toTheRight(data, ({ forecast, currency }) =>
           shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),

@@ -1,7 +1,7 @@
 import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
-import { describeBudgeted, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
+import { describeBudgeted, leastOf, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
 import { capital, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
 
 /** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
@@ -29,7 +29,7 @@ export function budgetTable(
         const shown = (amount: Amount) => amountIn(one, amount);
         const of = capital(describeBudgeted(one));
         return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}</td>
-          <td class="number">${one.daysMissing > 0 ? "at least " : ""}${shown(one.spent)}</td>
+          <td class="number">${leastOf(one)}${shown(one.spent)}</td>
           ${isOver ? "" : html`<td class="number">${shown(one.spent - one.final)}</td><td class="number">${one.forecast === null ? "–" : forecastIn(one)}</td>`}
           <td class="used"><meter min="0" max="100" high="99.9" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
           <td>${stateOf(one, isOver)}</td></tr>`;
@@ -51,20 +51,34 @@ function forecastIn({ currency, forecast }: MonthBudget): string {
 }
 
 function stateOf(one: MonthBudget, isOver: boolean): Html {
-  const { reached, daysMissing, isPriced, currency, amount, forecast, passed } = one;
+  const { reached, daysMissing, isPriced, currency, amount, forecast, passed, countedFrom } = one;
+  if (countedFrom === null) return html`no day of it is known`;
   if (!isPriced) return html`nothing has a price in ${currency}, so nothing counts`;
-  const days =
-    daysMissing === 0 ? "" : `, and ${daysMissing} ${daysMissing === 1 ? "day is" : "days are"} not loaded`;
+  const unloaded = missingOf(one);
+  const since = countedFrom === one.month ? "" : `, counted from ${countedFrom} on`;
+  const days = `${since}${daysMissing === 0 ? "" : `, and ${unloaded}`}`;
   if (reached?.isSure)
     return html`<span class="status failed"><span aria-hidden="true">✕</span> used up</span> since ${reached.day}${days}`;
   if (reached !== null)
     return html`<span class="status provisional"><span aria-hidden="true">◐</span> will be used up</span> on ${reached.day}${days}`;
-  if (isOver) return html`<span class="status ok"><span aria-hidden="true">●</span> kept</span>${days}`;
+  if (isOver) {
+    if (daysMissing > 0) return html`not known: ${unloaded}`;
+    if (one.spent !== one.final) return html`not used up${since}, and some of it may still change`;
+    return html`<span class="status ok"><span aria-hidden="true">●</span> kept</span>${since}`;
+  }
   const isKnown = forecast !== null && forecast < amountDrawn(amountOf(amount));
   const warned = passed === null ? "" : `${passed} % is passed; `;
   if (isKnown) return html`${warned}it lasts for the month`;
-  const why = daysMissing === 0 ? "less than two weeks are final" : days.slice(", and ".length);
+  const why = daysMissing === 0 ? "less than two weeks are final" : unloaded;
   return html`${warned}no forecast: ${why}`;
+}
+
+function missingOf({ daysMissing, daysUnpriced }: MonthBudget): string {
+  const days = `${daysMissing} ${daysMissing === 1 ? "day" : "days"}`;
+  const [are, have] = daysMissing === 1 ? ["is", "has"] : ["are", "have"];
+  if (daysUnpriced === 0) return `${days} ${are} not loaded`;
+  const unpriced = `${have} usage without a price`;
+  return daysUnpriced === daysMissing ? `${days} ${unpriced}` : `${days} ${are} not loaded or ${unpriced}`;
 }
 
 function lowered(text: string): string {

@@ -15,9 +15,11 @@ import {
   type AppliedOwners,
   appliedOwners,
   type OwnedPart,
+  type OwnedState,
   type OwnerFigure,
   type OwnersOfRange,
   ownedParts,
+  ownedState,
   ownersOf,
 } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
@@ -72,7 +74,8 @@ interface Asked {
   readonly month: CalendarMonth;
   /** Of the month, the days since the data start, up to today. */
   readonly range: Days;
-  /** As many days of the month before. */
+  /** Those of them that are over, and as many days of the month before: today would be compared with a whole day. */
+  readonly ended: Days;
   readonly before: Days;
 }
 
@@ -107,7 +110,12 @@ async function askedOf(
     { from: month.start, to: month.end },
     { dataStart: source.dataStart, today: dayOf(now) },
   );
-  return { sources, asked: { source, month, range, before: beforeOf(range, undefined, source.dataStart) } };
+  const today = dayOf(now);
+  const ended = { from: range.from, to: range.from <= today && today < range.to ? today : range.to };
+  return {
+    sources,
+    asked: { source, month, range, ended, before: beforeOf(ended, undefined, source.dataStart) },
+  };
 }
 
 async function show({ db, query, now, who }: Context<Query, unknown>): Promise<Page> {
@@ -169,25 +177,27 @@ async function allOwners(
   asked: Asked,
   { applied, now: at }: { applied: AppliedOwners; now: number },
 ): Promise<Html> {
-  const { source, month, range, before } = asked;
-  const all = await ownersOf(db, { source: source.slug, range, before });
-  const { figures } = all;
+  const { source, month, range, ended, before } = asked;
+  const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
   const [currency] = currencies;
-  const hasBefore = daysBetween(before) > 0;
+  const state = await ownedState(db, { source: source.slug, range, before });
+  // Days that are not loaded would look like a change.
+  const hasBefore = daysBetween(before) > 0 && state.daysMissing === 0 && state.daysMissingBefore === 0;
   const hasCenters = figures.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
   const total = totalOf(figures);
   const change = currency ?? "traces";
   const rows = figures.filter((one) => amounts(one, currencies).some((amount) => amount !== 0n));
+  const owners = [...new Set(rows.map(({ owner }) => owner))];
   return html`<dl class="facts">
       <div><dt>Traces</dt><dd><strong class="headline">${amountShown(total.traces)}</strong></dd></div>
       ${currencies.map((one) => html`<div><dt>Estimated cost, ${one}</dt><dd><strong class="headline">${money(total.costs(one))}</strong></dd></div>`)}
-      <div><dt>Without an owner</dt><dd>${unallocatedShare(figures, currency)}</dd></div>
+      <div><dt>Without an owner</dt><dd>${unallocatedShare(figures, currencies)}</dd></div>
     </dl>
-    ${stateOf(figures, range)}
-    ${closed === undefined ? "" : notice("info", `${monthTitle(month)} is closed, so its total stays. It is divided by the rules of now, which may be others than at the close.`)}
-    ${course(asked, { ...all, figures: rows, currency })}
+    ${stateOf(state, { range, by: DIMENSIONS[applied.divideBy].title })}
+    ${closed === undefined ? "" : notice("info", `${monthTitle(month)} is closed. ${closed.costsClosedAt === null ? "Its costs and traces are those of now." : "Its costs are those of the close, its traces those of now."} It is divided by the rules of now, which may be others than at the close.`)}
+    ${course(asked, { owners, days, state, currency })}
     ${table({
       label: "Owners",
       caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.`,
@@ -198,21 +208,27 @@ async function allOwners(
         ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
         numberHead("Share"),
         ...(hasBefore
-          ? [numberHead(`Change of ${change === "traces" ? change : "cost"} against ${daysText(before)}`)]
+          ? [
+              numberHead(
+                `Change of ${change === "traces" ? change : "cost"}${ended.to < range.to ? `, ${daysText(ended)}` : ""} against ${daysText(before)}`,
+              ),
+            ]
           : []),
       ],
-      rows: rows.map((one, n) => {
+      rows: rows.map((one) => {
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
-        const then =
-          currency === undefined ? amountOf(one.tracesBefore ?? 0) : costOf(one.costsBefore, currency);
+        const [then, since] =
+          currency === undefined
+            ? [amount(one.tracesBefore), amount(one.tracesEnded)]
+            : [costOf(one.costsBefore, currency), costOf(one.costsEnded, currency)];
         const whole = currency === undefined ? total.traces : total.costs(currency);
         const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
-        return html`<tr><th scope="row"><span class="swatch ${colourOf(n)}"></span> <a href="${to}">${name(one.owner)}</a></th>
+        return html`<tr><th scope="row"><span class="swatch ${colourOf(owners.indexOf(one.owner))}"></span> <a href="${to}">${name(one.owner)}</a></th>
           ${hasCenters ? html`<td>${one.costCenter === NO_COST_CENTER ? "–" : name(one.costCenter)}</td>` : ""}
           <td class="number">${amountShown(tracesOf(one))}</td>
           ${currencies.map((each) => html`<td class="number">${money(costOf(one.costs, each))}</td>`)}
           <td class="number">${percent(percentOf(now, whole))}</td>
-          ${hasBefore ? html`<td class="number">${changeOf(now, then)}</td>` : ""}</tr>`;
+          ${hasBefore ? html`<td class="number">${changeOf(since, then)}</td>` : ""}</tr>`;
       }),
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
@@ -257,27 +273,42 @@ function totalOf(figures: readonly OwnerFigure[]) {
   return { traces: sum(tracesOf), costs: (currency: string) => sum(({ costs }) => costOf(costs, currency)) };
 }
 
-/** How much of a month nobody owns, of its cost where it has one. */
-function unallocatedShare(figures: readonly OwnerFigure[], currency: string | undefined): Html {
+/** How much of a month nobody owns, of its cost where that is something, or else of its traces, which may cost nothing. */
+function unallocatedShare(figures: readonly OwnerFigure[], currencies: readonly string[]): Html {
   const total = totalOf(figures);
   const none = totalOf(figures.filter(({ owner }) => owner === UNALLOCATED));
-  const [part, whole] =
-    currency === undefined ? [none.traces, total.traces] : [none.costs(currency), total.costs(currency)];
-  if (part === 0n) return html`<strong class="headline">nothing</strong>`;
-  return html`<strong class="headline">${percent(percentOf(part, whole))}</strong> of ${currency === undefined ? "the traces" : "the cost"}`;
+  const measures = [
+    ...currencies.map((one) => ({
+      ...{ part: none.costs(one), whole: total.costs(one) },
+      what: currencies.length === 1 ? "the cost" : `the cost in ${one}`,
+    })),
+    { part: none.traces, whole: total.traces, what: "the traces" },
+  ];
+  const found = measures.find(({ part }) => part !== 0n);
+  if (found === undefined) return html`<strong class="headline">nothing</strong>`;
+  return html`<strong class="headline">${percent(percentOf(found.part, found.whole))}</strong> of ${found.what}`;
 }
 
 /** What may be claimed of all rows. */
-function stateOf(figures: readonly OwnerFigure[], range: Days): Html {
-  const missing = figures.reduce((all, { daysMissing }) => all + daysMissing, 0);
-  if (missing > 0) {
-    const days = `${missing.toLocaleString("en-US")} ${missing === 1 ? "day of a workspace is" : "days of workspaces are"}`;
-    return notice(
-      "warn",
-      `${days} not loaded in ${daysText(range)}: they count in no row, and what they have is not known.`,
-    );
-  }
-  return figures.every(({ isFinal }) => isFinal)
+function stateOf(state: OwnedState, { range, by }: { range: Days; by: string }): Html {
+  const { workspaces, daysMissing, daysUndivided, open } = state;
+  if (workspaces === 0) return notice("warn", "No workspace is known yet, so nothing is loaded.");
+  const daysOf = (many: number) =>
+    `${many.toLocaleString("en-US")} ${many === 1 ? "day of a workspace is" : "days of workspaces are"}`;
+  const parts = [
+    daysMissing > 0 &&
+      notice(
+        "warn",
+        `${daysOf(daysMissing)} not loaded in ${daysText(range)}: what is missing counts in no row, and is not known.`,
+      ),
+    daysUndivided > 0 &&
+      notice(
+        "warn",
+        `${daysOf(daysUndivided)} not loaded by ${by}: there, all traces count for who has the rest of the workspace.`,
+      ),
+  ].filter((one) => one !== false);
+  if (parts.length > 0) return html`${parts}`;
+  return open.length === 0
     ? html`<p>All of it is final.</p>`
     : html`<p>Some of it is provisional: it may still change.</p>`;
 }
@@ -288,6 +319,7 @@ function colourOf(n: number): string {
 }
 
 function changeOf(now: Amount, then: Amount): Html | string {
+  if (then < 0n) return "–";
   if (then === 0n) return now === 0n ? "–" : "new";
   return html`<span title="before: ${amountShown(then)}">${percent(percentOf(now - then, then), { signed: true })}</span>`;
 }
@@ -295,14 +327,23 @@ function changeOf(now: Amount, then: Amount): Html | string {
 /** Each day's bar, made of the owners in the order of the table. */
 function course(
   { range }: Asked,
-  { figures, days: found, daysOpen, currency }: OwnersOfRange & { currency: string | undefined },
+  {
+    owners,
+    days: found,
+    state,
+    currency,
+  }: Pick<OwnersOfRange, "days"> & {
+    owners: readonly string[];
+    state: OwnedState;
+    currency: string | undefined;
+  },
 ): Html {
   const days = Array.from({ length: daysBetween(range) }, (_, n) => addDays(range.from, n));
   const byDay = Map.groupBy(
     found.filter((one) => one.currency === (currency ?? null)),
     ({ day }) => day,
   );
-  const owners = [...new Set(figures.map(({ owner }) => owner))];
+  const [missing, open] = [new Set(state.missing), new Set(state.open)];
   const unit = currency ?? "traces";
   const label = `${currency === undefined ? "Traces" : `Estimated cost, ${currency},`} by owner and day, ${daysText(range)}`;
   const sumOf = (day: string, owner?: string) =>
@@ -313,9 +354,9 @@ function course(
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({
     points: days.map((day) => {
       const value = amountDrawn(sumOf(day));
-      return daysOpen.includes(day)
+      return missing.has(day)
         ? { at: day, value: null, atLeast: value, isFinal: false }
-        : { at: day, value, isFinal: (byDay.get(day) ?? []).every(({ isFinal }) => isFinal) };
+        : { at: day, value, isFinal: !open.has(day) };
     }),
     parts: owners.slice(0, MOST_PARTS).map((owner, n) => ({
       kind: colourOf(n),
@@ -342,15 +383,18 @@ async function partsTable(
   { source, range }: Asked,
   { owner, masked }: { owner: string; masked: boolean },
 ): Promise<Html> {
-  const parts = await ownedParts(db, { source: source.slug, owner, ...range, top: MOST_LISTED });
+  const found = await ownedParts(db, { source: source.slug, owner, ...range, top: MOST_LISTED + 1 });
+  const parts = found.slice(0, MOST_LISTED);
   const isNobody = owner === UNALLOCATED;
   if (parts.length === 0) {
-    return html`<p>${isNobody ? `Everything that has usage in ${daysText(range)} has an owner.` : `${plainName(owner)} has nothing in ${daysText(range)}.`}</p>`;
+    return html`<p>${isNobody ? `Nothing that is loaded in ${daysText(range)} has usage and no owner.` : `${plainName(owner)} has nothing in ${daysText(range)}.`}</p>`;
   }
   const currencies = [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
   const hasTraces = parts.some(({ traces }) => traces !== null);
-  const most =
-    parts.length < MOST_LISTED ? "" : ` The first ${MOST_LISTED}; reporting_detail.owner_assignment has all.`;
+  const all = isNobody
+    ? `usage-etl owners suggest --from ${range.from} --to ${range.to} --json lists all`
+    : "reporting_detail.owner_assignment has the ids of all";
+  const most = found.length > parts.length ? ` The first ${MOST_LISTED}; ${all}.` : "";
   return table({
     label: "What it is made of",
     caption: `${isNobody ? "What has usage and no owner" : "What it is made of"}, ${daysText(range)}.${most}`,
@@ -382,8 +426,8 @@ function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked
 }
 
 /** The rows of the table with every digit, and what they had in the range before. */
-async function csvOf(db: Database, { source, range, before }: Asked): Promise<string> {
-  const { figures } = await ownersOf(db, { source: source.slug, range, before });
+async function csvOf(db: Database, { source, range, ended, before }: Asked): Promise<string> {
+  const { figures } = await ownersOf(db, { source: source.slug, range, ended, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
   return asCsv({
