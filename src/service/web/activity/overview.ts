@@ -189,7 +189,7 @@ function alertShown({ kind, message }: SourceReport["alerts"][number], source: s
   const to =
     kind === "budget" ? address("/owners", { source }) : says && address("/differences", { source, says });
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
-  return html`<p>${prose(message.replace(/ See (reporting_detail\.\w+|usage-etl owners budgets)\./, ""))}${link}</p>`;
+  return html`<p>${prose(message.replace(/ See (reporting_detail\.\w+|usage-etl [a-z ]+budgets)\./, ""))}${link}</p>`;
 }
 
 /** How the loading goes, folded away where all is well. */

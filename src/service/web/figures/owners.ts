@@ -168,7 +168,7 @@ async function withoutFile(db: Database, asked: Asked, { masked }: { masked: boo
     "info",
     html`<p>Nothing has an owner yet. An owner file says which team pays for what: by project, tag, name or workspace.</p>
       <p>Write one from the rules below, see what it would change, and apply it.</p>`,
-  )}${twin("usage-etl owners plan owners.yaml", "usage-etl owners apply owners.yaml")}
+  )}${twin(`usage-etl owners plan owners.yaml`, `usage-etl owners apply owners.yaml`)}
     ${await partsTable(db, asked, { owner: UNALLOCATED, masked })}`;
 }
 
@@ -236,7 +236,7 @@ async function allOwners(
     ${budgetTable(await monthBudgets(db, { month, now: at }), { month, isOver: month.end <= dayOf(at) })}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
     <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${count(applied.rules)} rules.</p>
-    ${twin("usage-etl owners export", "usage-etl owners suggest", `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
+    ${twin(`usage-etl owners export`, `usage-etl owners suggest`, `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
 }
 
 /** Currencies of prices that something has a cost in. */
@@ -392,10 +392,11 @@ async function partsTable(
   const currencies = [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
   const hasTraces = parts.some(({ traces }) => traces !== null);
   const all = isNobody
-    ? `usage-etl owners suggest --from ${range.from} --to ${range.to} --json lists all`
+    ? "the command below lists all"
     : "reporting_detail.owner_assignment has the ids of all";
-  const most = found.length > parts.length ? ` The first ${MOST_LISTED}; ${all}.` : "";
-  return table({
+  const isCut = found.length > parts.length;
+  const most = isCut ? ` The first ${MOST_LISTED}; ${all}.` : "";
+  const listed = table({
     label: "What it is made of",
     caption: `${isNobody ? "What has usage and no owner" : "What it is made of"}, ${daysText(range)}.${most}`,
     heads: [
@@ -414,6 +415,8 @@ async function partsTable(
         <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
     ),
   });
+  if (!isCut || !isNobody) return listed;
+  return html`${listed}${twin(`usage-etl owners suggest --from ${range.from} --to ${range.to} --json`)}`;
 }
 
 function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked: boolean }): Html {
