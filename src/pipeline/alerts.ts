@@ -53,7 +53,16 @@ export async function raiseAlerts(
   const [facts] = await alertFacts(store.db, sourceId);
   if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
-  const budgets = await warnedBudgets(store.db);
+  // Budgets that cannot be read hold up no other alert: their error comes after it.
+  let failure: unknown;
+  const budgets = await warnedBudgets(store.db).catch((error: unknown) => {
+    failure = error;
+    return undefined;
+  });
+  const ended = (outcome: { told: number; cleared: number }) => {
+    if (failure !== undefined) throw failure;
+    return outcome;
+  };
   const changed = conditions(facts, { ...settings, budgets }).filter(
     ({ kind, isFiring, isHeld, count, newest }) => {
       const told = before.get(kind);
@@ -61,7 +70,7 @@ export async function raiseAlerts(
       return told === undefined || count > told.told || newest > told.newest;
     },
   );
-  if (changed.length === 0) return { told: 0, cleared: 0 };
+  if (changed.length === 0) return ended({ told: 0, cleared: 0 });
   const alerts = changed.map(({ kind, isFiring, count, message, over }): Alert => {
     const state = isFiring ? "firing" : "cleared";
     return { source: slug, alert: kind, state, count, message: isFiring ? message : `${over}.` };
@@ -72,7 +81,7 @@ export async function raiseAlerts(
   });
   await noteTold(store.db, noted);
   const told = changed.filter(({ isFiring }) => isFiring).length;
-  return { told, cleared: changed.length - told };
+  return ended({ told, cleared: changed.length - told });
 }
 
 /** A source is stale after so many syncs without a load, but not before an hour. */
@@ -126,7 +135,7 @@ function conditions(
     staleAfterMs,
     budgets,
     isFirst = facts.isFirst,
-  }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & { readonly budgets: WarnedBudgets },
+  }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & { readonly budgets: WarnedBudgets | undefined },
 ): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
@@ -179,10 +188,16 @@ function conditions(
     ),
     limitCondition(facts.limits),
     // One that is of no source is told by the first.
-    budgetCondition({
-      ...budgets,
-      budgets: budgets.budgets.filter(({ source }) => (source === null ? isFirst : source === facts.source)),
-    }),
+    ...(budgets === undefined
+      ? []
+      : [
+          budgetCondition({
+            ...budgets,
+            budgets: budgets.budgets.filter(({ source }) =>
+              source === null ? isFirst : source === facts.source,
+            ),
+          }),
+        ]),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },

@@ -266,7 +266,7 @@ export interface OwnerFigure {
 }
 
 /** What an owner has on a day, in one currency or (null) in traces. */
-export interface OwnerDay {
+interface OwnerDay {
   readonly day: string;
   readonly owner: string;
   readonly currency: string | null;

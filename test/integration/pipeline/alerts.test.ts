@@ -222,6 +222,20 @@ test("a budget that will be used up is told of, whatever marks it has passed, an
   expect(countOf(80, false)).toBeGreaterThan(countOf(50, true));
 });
 
+test("budgets that cannot be read hold up no other alert", async () => {
+  await bench.store.transaction(({ db }) =>
+    replaceOwners(db, parseOwners("owners.yaml", "rules: []\nbudgets:\n  - { traces: 1 }")),
+  );
+  await bench.sql("ALTER TABLE usage.budget RENAME TO budget_elsewhere");
+  await bench.sql("UPDATE usage.source SET refused_at = now(), refused_code = 'test'");
+  await expect(raise()).rejects.toThrow("budget");
+  expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "refused", state: "firing" }]);
+  await bench.sql("UPDATE usage.source SET refused_at = NULL, refused_code = NULL");
+  await bench.sql("ALTER TABLE usage.budget_elsewhere RENAME TO budget");
+  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", "rules: []")));
+  expect(await raise()).toMatchObject({ cleared: 1 });
+});
+
 test("a month that the billing provider counts differently sends an alert, of each retention tier", async () => {
   const differ = (tier: string, state: string) =>
     bench.sql(

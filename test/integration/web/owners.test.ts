@@ -162,7 +162,7 @@ test("the month under way is compared by the days that are over", async () => {
     0,
   );
   expect(textOf(page.text)).toContain(
-    `Change of traces, ${daysText({ from: start, to: today })} against ${daysText({ from: before, to: until })}`,
+    `The change is that of ${daysText({ from: start, to: today })} against ${daysText({ from: before, to: until })}.`,
   );
 });
 

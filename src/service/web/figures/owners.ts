@@ -53,6 +53,7 @@ import type { Context, Web } from "../routes.ts";
 import { budgetTable } from "./budgets.ts";
 import { asCsv, type Cell } from "./files.ts";
 import { beforeOf, shownOf, sourceOf } from "./question.ts";
+import { nothingToWrite } from "./usage.ts";
 
 const QUERY = z.object({
   source: optional(z.string().max(63)),
@@ -85,10 +86,8 @@ export function addOwners(web: Web): void {
   web.file("/owners.csv", { query: QUERY }, async ({ query, now, reply, ...context }) => {
     const { text, file } = await inSnapshot(context.db, async (db) => {
       const { asked } = await askedOf(db, query, now);
-      return {
-        text: asked === undefined ? "" : await csvOf(db, asked),
-        file: `owners-${asked?.source.slug}-${asked?.month.name}.csv`,
-      };
+      if (asked === undefined) throw nothingToWrite();
+      return { text: await csvOf(db, asked), file: `owners-${asked.source.slug}-${asked.month.name}.csv` };
     });
     return reply
       .type("text/csv; charset=utf-8")
@@ -200,20 +199,14 @@ async function allOwners(
     ${course(asked, { owners, days, state, currency })}
     ${table({
       label: "Owners",
-      caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.`,
+      caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.${hasBefore ? ` The change is that of ${daysText(ended)} against ${daysText(before)}.` : ""}`,
       heads: [
         "Owner",
         ...(hasCenters ? ["Cost centre"] : []),
         numberHead("Traces"),
         ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
         numberHead("Share"),
-        ...(hasBefore
-          ? [
-              numberHead(
-                `Change of ${change === "traces" ? change : "cost"}${ended.to < range.to ? `, ${daysText(ended)}` : ""} against ${daysText(before)}`,
-              ),
-            ]
-          : []),
+        ...(hasBefore ? [numberHead(`Change of ${change === "traces" ? change : "cost"}`)] : []),
       ],
       rows: rows.map((one) => {
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);

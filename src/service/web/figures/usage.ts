@@ -126,7 +126,7 @@ function tooLong(message: string): UsageError {
   });
 }
 
-function nothingToWrite(): UsageError {
+export function nothingToWrite(): UsageError {
   return new UsageError({
     code: "usage_missing",
     message: "There is no source, no price, or no usage of this measure, so this file would be empty.",
