@@ -227,10 +227,12 @@ test("budgets that cannot be read hold up no other alert", async () => {
     replaceOwners(db, parseOwners("owners.yaml", "rules: []\nbudgets:\n  - { traces: 1 }")),
   );
   await bench.sql("ALTER TABLE usage.budget RENAME TO budget_elsewhere");
-  await bench.sql("UPDATE usage.source SET refused_at = now(), refused_code = 'test'");
+  await bench.sql(
+    "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 1, true, now() FROM usage.source",
+  );
   await expect(raise()).rejects.toThrow("budget");
-  expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "refused", state: "firing" }]);
-  await bench.sql("UPDATE usage.source SET refused_at = NULL, refused_code = NULL");
+  expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing" }]);
+  await bench.sql("DELETE FROM usage.usage_limit WHERE workspace = ''");
   await bench.sql("ALTER TABLE usage.budget_elsewhere RENAME TO budget");
   await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", "rules: []")));
   expect(await raise()).toMatchObject({ cleared: 1 });
