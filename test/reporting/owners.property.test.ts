@@ -275,9 +275,9 @@ test(`owners have what the first rule gives them, and together all there is [see
         expect((await applyOwners(store, { name: "test", owners, by })).changes).toEqual([]);
       }
     }),
-    { seed: SEED, numRuns: times(5), endOnFailure: true },
+    { seed: SEED, numRuns: times(3), endOnFailure: true },
   );
-  expect(seen).toBeGreaterThan(50);
+  expect(seen).toBeGreaterThan(30);
   await store.transaction(({ db }) =>
     replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [] }),
   );

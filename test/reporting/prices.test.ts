@@ -300,7 +300,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   const kept = await usageEtl(["prices", "import", empty, "--replace"], env);
   expect(kept.code).toBe(2);
   expect(kept.stderr).toMatch(
-    /holds no prices.*would remove every stored price.*add --yes\. \[file_empty\]/s,
+    /holds no prices.*would remove every stored price.*add --yes\. \[price_file_empty\]/s,
   );
   const gone = await usageEtl(["prices", "import", empty, "--replace", "--yes", "--json"], env);
   expect(JSON.parse(gone.stdout)).toEqual({

@@ -50,7 +50,7 @@ const LONG: readonly string[] = [
   "integration/pipeline/reconcile/reconcile.property",
   "integration/pipeline/sync/ended-meters",
   "integration/pipeline/totals/known-findings",
-  // Costs, FOCUS and files at length; cost, charge, prices and export-rows stay.
+  // Costs, FOCUS, files and the commands of owners at length; cost, charge, prices, export-rows and owners.property stay.
   "reporting/export",
   "reporting/export-selection",
   "reporting/focus",
@@ -61,6 +61,7 @@ const LONG: readonly string[] = [
   "reporting/keys",
   "reporting/measured-costs",
   "reporting/other-meters",
+  "reporting/owners",
   "reporting/usage-costs.property",
 ];
 

@@ -82,6 +82,18 @@ const QUESTIONS: readonly (readonly [Question, readonly object[]])[] = [
     })),
   ],
   [
+    {
+      cube: "usage_cost_owner_daily",
+      measures: ["estimated_cost", "estimated_cost_final"],
+      dimensions: ["currency", "owner", "cost_center"],
+    },
+    ["EUR", "USD"].map((currency) => ({
+      ...{ currency, owner: "(unallocated)", cost_center: "(none)" },
+      estimated_cost: "14.50000000000000",
+      estimated_cost_final: "12.00000000000000",
+    })),
+  ],
+  [
     { cube: "usage_month_close", measures: ["closed_traces", "current_traces"] },
     [{ closed_traces: null, current_traces: null }],
   ],
