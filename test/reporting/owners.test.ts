@@ -284,7 +284,7 @@ test("what has no owner is listed, the most expensive first, with rules that tak
   expect(JSON.parse(await printed(["owners", "suggest", ...RANGE, "--json"]))).toMatchObject({
     unallocated: [
       { id: PLAIN, traces: "80", costs: { USD: "40" } },
-      { id: TAGGED, tags: ["Application=check out"], rule: byTag },
+      { id: TAGGED, tags: [{ key: "Application", value: "check out" }], rule: byTag },
       { dimension: null, workspaceId: WORKSPACE, traces: "10" },
       { dimension: null, workspaceId: OTHER, traces: "8" },
     ],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
+import { ruleFor } from "../../src/domain/bill/owner.ts";
 
 const parse = (content: string) => parseOwners("owners.yaml", content);
 
@@ -167,6 +168,37 @@ test.each([
 ])("a budget %s is refused", (_, budget, expected) => {
   const problems = problemsOf(`rules: []\nbudgets:\n  - ${budget}`);
   expect(problems).toEqual([expect.stringMatching(expected)]);
+});
+
+test.each([
+  [{ dimension: "project" as const, id: "p 1", tags: [] }, { of: { dimension: "project", id: "p 1" } }],
+  // As views show an id of that spelling.
+  [
+    { dimension: "project" as const, id: "\\(none)", tags: [] },
+    { of: { dimension: "project", id: "(none)" } },
+  ],
+  [
+    { dimension: "project" as const, id: "\\\\(none)", tags: [] },
+    { of: { dimension: "project", id: "\\(none)" } },
+  ],
+  [
+    { dimension: "user" as const, id: "u", tags: [] },
+    { workspace: "w", of: { dimension: "user", id: "u" } },
+  ],
+  [
+    { dimension: null, id: "(none)", tags: [] },
+    { workspace: "w", of: null },
+  ],
+  [
+    { dimension: "project" as const, id: "p", tags: [{ key: "a=b: c", value: ' "d" ' }] },
+    { tag: { key: "a=b: c", value: ' "d" ' } },
+  ],
+])("a suggested rule says what it is about: %j", (part, expected) => {
+  const rule = ruleFor({ workspaceId: "w", ...part });
+  const { rules } = parse(
+    `divide_by: ${part.dimension === "user" ? "user" : "project"}\nrules:\n  - ${rule}`,
+  );
+  expect(rules).toMatchObject([{ ...expected, shares: [{ owner: "TEAM" }] }]);
 });
 
 test("a file that expands itself is refused", () => {

@@ -64,23 +64,26 @@ export const UNALLOCATED = "(unallocated)";
 /** An owner without a cost centre, in the same places. */
 export const NO_COST_CENTER = "(none)";
 
+export interface Tag {
+  readonly key: string;
+  readonly value: string;
+}
+
 /** A line of an owner file that gives something to a team, by its first tag where it has one: it settles others like it too. */
 export function ruleFor(part: {
   readonly workspaceId: string;
   readonly dimension: OwnedDimension | null;
+  /** As views show it: an id of this spelling is `\(none)`. */
   readonly id: string;
-  readonly tags: readonly string[];
+  readonly tags: readonly Tag[];
 }): string {
   const { workspaceId, dimension, id, tags } = part;
   const [tag] = tags;
-  if (tag !== undefined) {
-    const at = tag.indexOf("=");
-    return `{ tag: { ${quoted(tag.slice(0, at))}: ${quoted(tag.slice(at + 1))} }, owner: TEAM }`;
-  }
+  if (tag !== undefined) return `{ tag: { ${quoted(tag.key)}: ${quoted(tag.value)} }, owner: TEAM }`;
   if (dimension === null) return `{ workspace: ${quoted(workspaceId)}, owner: TEAM }`;
   // Users and keys may be in several workspaces.
   const within = dimension === "user" || dimension === "api_key" ? `workspace: ${quoted(workspaceId)}, ` : "";
-  return `{ ${within}${dimension}: ${quoted(id)}, owner: TEAM }`;
+  return `{ ${within}${dimension}: ${quoted(id.replace(/^\\(?=\\*\(none\)$)/, ""))}, owner: TEAM }`;
 }
 
 /** As YAML takes it for one text. */

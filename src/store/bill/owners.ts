@@ -4,6 +4,7 @@ import {
   type OwnedDimension,
   type OwnerFile,
   type OwnerRule,
+  type Tag,
   UNALLOCATED,
 } from "../../domain/bill/owner.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
@@ -194,8 +195,8 @@ export interface OwnedPart {
   readonly costs: Readonly<Record<string, string>>;
   /** Lines of the rules that give it to the owner. */
   readonly lines: readonly number[];
-  /** Tags that it has now, `Application=search`. */
-  readonly tags: readonly string[];
+  /** Tags that it has now. */
+  readonly tags: readonly Tag[];
 }
 
 /** Of the days of a range: what costs most comes first, then what has most traces. */
@@ -223,7 +224,7 @@ export async function ownedParts(
     ),
     tag as (
       select s.slug, usage.shown_id(w.external_id) as workspace_id, t.dimension, usage.shown_id(t.external_id) as dimension_id,
-             array_agg(t.tag_key || '=' || t.tag_value order by t.tag_key) as tags
+             jsonb_agg(jsonb_build_object('key', t.tag_key, 'value', t.tag_value) order by t.tag_key) as tags
       from usage.resource_tag t
       join usage.entity w on w.entity_id = t.workspace_id
       join usage.source s on s.source_id = w.source_id
@@ -234,7 +235,7 @@ export async function ownedParts(
            nullif(p.dimension, '') as dimension, p.dimension_id as id, max(p.dimension_name) as name,
            trim_scale(sum(p.amount) filter (where p.currency is null))::text as traces,
            coalesce(jsonb_object_agg(p.currency, trim_scale(p.amount)::text) filter (where p.currency is not null), '{}') as costs,
-           coalesce(l.lines, '{}') as lines, coalesce(t.tags, '{}') as tags
+           coalesce(l.lines, '{}') as lines, coalesce(t.tags, '[]') as tags
     from part p
     left join line l using (slug, workspace_id, dimension, dimension_id)
     left join tag t using (slug, workspace_id, dimension, dimension_id)

@@ -18,10 +18,10 @@ import {
 import { isDay } from "../../../domain/time/days.ts";
 import { readGiven, refuseGiven } from "../../../given-file.ts";
 
+/** Blanks at its ends stay: a tag or a name may have them. */
 const text = z
   .string()
-  .trim()
-  .min(1, "is empty")
+  .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters")
   .refine((value) => !/\p{Cc}/u.test(value), "has a control character");
 const owner = text.refine((value) => value !== UNALLOCATED, "is the word for what has no owner");

@@ -235,7 +235,9 @@ function describeUnallocated(found: readonly OwnedPart[]): string {
     workspace: hasWorkspaces && (({ workspaceName, workspaceId }) => workspaceName ?? workspaceId),
     what: ({ dimension }) => dimension ?? "the rest",
     name: ({ name, id }) => name ?? id,
-    tags: found.some(({ tags }) => tags.length > 0) && (({ tags }) => tags.join(", ")),
+    tags:
+      found.some(({ tags }) => tags.length > 0) &&
+      (({ tags }) => tags.map(({ key, value }) => `${key}=${value}`).join(", ")),
   });
 }
 
