@@ -3399,8 +3399,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.as_of_limit() RETURNS timestamp with time zone
 
--- FUNCTION usage.as_of_many() RETURNS SETOF boolean
-
 -- FUNCTION usage.begin_digest_epoch() RETURNS trigger
 
 -- FUNCTION usage.charge_months(source smallint) RETURNS SETOF date
@@ -3442,6 +3440,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.dimension_position(dimension text) RETURNS integer
 
 -- FUNCTION usage.end_proof() RETURNS trigger
+
+-- FUNCTION usage.expect_many() RETURNS SETOF boolean
 
 -- FUNCTION usage.expected_days(workspace_ids text[], external_id text, workspace integer, data_start date) RETURNS datemultirange
 

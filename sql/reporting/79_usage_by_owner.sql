@@ -4,7 +4,7 @@
 
 -- One row, of which the planner expects a thousand. Of the records of many ids it expects a few, and would look at each owner for each of
 -- them. It is planned apart because of its SET.
-CREATE OR REPLACE FUNCTION usage.as_of_many() RETURNS SETOF boolean
+CREATE OR REPLACE FUNCTION usage.expect_many() RETURNS SETOF boolean
 LANGUAGE sql STABLE ROWS 1000
 SET search_path = pg_catalog, pg_temp
 AS 'SELECT true';
@@ -33,7 +33,7 @@ FROM (
   ) part
   WHERE d.group_by = (SELECT o.dimension FROM usage.owned_dimension o)
 ) p
-CROSS JOIN usage.as_of_many() many
+CROSS JOIN usage.expect_many() many
 LEFT JOIN owned o ON o.id = ARRAY[p.slug, p.workspace_id, p.dimension, p.dimension_id] AND o.days @> p.usage_date AND many;
 
 CREATE OR REPLACE VIEW reporting.fct_usage_owner_daily AS
@@ -75,7 +75,7 @@ FROM (
 CROSS JOIN LATERAL (
   SELECT c.dimension_id IS NULL OR c.dimension_id IN ('(none)', '(adjustment)') AS is_rest
 ) t
-CROSS JOIN usage.as_of_many() many
+CROSS JOIN usage.expect_many() many
 LEFT JOIN owned o
   ON o.id = ARRAY[
        c.slug, c.workspace_id, CASE WHEN t.is_rest THEN '' ELSE c.dimension END, CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END
