@@ -302,7 +302,9 @@ test("what has no owner is listed, the most expensive first, with rules that tak
     rules: 4,
     idle: [],
   });
-  expect(await suggest()).toBe("Nothing without an owner has usage in March 2026 to April 2026.\n");
+  expect(await suggest()).toBe(
+    "Nothing that is loaded in March 2026 to April 2026 has usage and no owner.\n",
+  );
 });
 
 test("a long list of what has no owner says how much it leaves out, and --json has all of it", async () => {
@@ -319,7 +321,9 @@ test("a long list of what has no owner says how much it leaves out, and --json h
   const json = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]);
   expect(JSON.parse(json).unallocated).toHaveLength(32);
   // By default it is about this month and the one before.
-  expect(await printed(["owners", "suggest"])).toMatch(/^Nothing without an owner has usage in .+\.\n$/);
+  expect(await printed(["owners", "suggest"])).toMatch(
+    /^Nothing that is loaded in .+ has usage and no owner\.\n$/,
+  );
 });
 
 test("doctor warns while the owner file is not the one that was applied", async () => {

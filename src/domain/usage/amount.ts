@@ -14,6 +14,12 @@ export function amountOf(value: string | number): Amount {
   return text.startsWith("-") ? -size : size;
 }
 
+/** Of a plain decimal that may have more digits, such as a share of a cost: the first ten after the point. Zero where there is none. */
+export function amountCut(text: string | null | undefined): Amount {
+  const [whole = "0", fraction = ""] = (text ?? "0").split(".");
+  return amountOf(`${whole}.${fraction.slice(0, DIGITS)}`);
+}
+
 const UNIT_DIGITS = MEASURE_DIGITS.lcu;
 const UNITS = new RegExp(`^(\\d{1,12})(?:\\.(\\d{1,${UNIT_DIGITS}}))?$`);
 

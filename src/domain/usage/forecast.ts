@@ -10,7 +10,7 @@ export interface DayAmount {
 
 /** How it is made, in one sentence. */
 export const FORECAST_METHOD =
-  "Each day to come counts as its weekday did in the last four weeks of final days, at the level of the last two.";
+  "Each day to come counts as its weekday did in the last four weeks of final days, at the level of the last two weeks.";
 
 const WEEK = 7;
 const SHAPE_DAYS = 4 * WEEK;
@@ -19,9 +19,9 @@ const LEVEL_DAYS = 2 * WEEK;
 export const FORECAST_DAYS = SHAPE_DAYS + 10;
 
 /**
- * What a month comes to: its days before `today` as they are loaded (`days` is in order and without gaps), and for each later one what its weekday had. Only final days say
- * that; of `today` what it has already, if that is more. Null: less than two weeks are final, or a day of the month before today is
- * not loaded. Measured against constant pace by `npm run bench:forecast` (docs/benchmarks.md).
+ * What a month comes to: its days before `today` as they are loaded, and for each later one what its weekday had. Only final days say
+ * that; of `today` what it has already, if that is more. `days`: in order and without gaps. Null: less than two weeks are final, or a
+ * day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/benchmarks.md).
  */
 export function monthForecast(days: readonly DayAmount[], today: string): number | null {
   const end = addMonths(monthStart(today), 1);

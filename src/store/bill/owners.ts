@@ -261,9 +261,6 @@ export interface OwnerFigure {
   readonly costs: Readonly<Record<string, string>>;
   readonly costsEnded: Readonly<Record<string, string>>;
   readonly costsBefore: Readonly<Record<string, string>>;
-  readonly isFinal: boolean;
-  /** Days x workspaces that are not loaded. They have no owner, and their traces are not known. */
-  readonly daysMissing: number;
 }
 
 /** What an owner has on a day, in one currency or (null) in traces. */
@@ -291,11 +288,10 @@ export async function ownersOf(
   const parts = joined([before, range]).map(({ from, to }) => {
     const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
     return sql`
-      select owner, cost_center, usage_date, null as currency, sum(traces) as amount, bool_and(is_final) as is_final,
-             count(*) filter (where traces is null) as missing
+      select owner, cost_center, usage_date, null as currency, sum(traces) as amount
       from reporting.fct_usage_owner_daily where ${isIn} group by 1, 2, 3
       union all
-      select owner, cost_center, usage_date, currency, sum(estimated_cost), bool_and(is_final), 0
+      select owner, cost_center, usage_date, currency, sum(estimated_cost)
       from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4`;
   });
   const costs = (column: string) =>
@@ -306,15 +302,14 @@ export async function ownersOf(
     with day as materialized (select *, usage_date >= ${range.from}::date as is_now from (${sql.join(parts, sql` union all `)}) p),
     part as (
       select owner, cost_center, currency, sum(amount) filter (where is_now) as of_range,
-             sum(amount) filter (where is_now and usage_date < ${ended.to}::date) as of_ended, sum(amount) filter (where not is_now) as of_before,
-             coalesce(bool_and(is_final) filter (where is_now), true) as is_final, coalesce(sum(missing) filter (where is_now), 0) as missing
+             sum(amount) filter (where is_now and usage_date < ${ended.to}::date) as of_ended, sum(amount) filter (where not is_now) as of_before
       from day group by 1, 2, 3
     )
     select (
       select coalesce(json_agg(f), '[]') from (
         select owner, cost_center as "costCenter", ${traces("of_range")} as traces, ${traces("of_ended")} as "tracesEnded",
                ${traces("of_before")} as "tracesBefore", ${costs("of_range")} as costs, ${costs("of_ended")} as "costsEnded",
-               ${costs("of_before")} as "costsBefore", bool_and(is_final) as "isFinal", sum(missing)::integer as "daysMissing"
+               ${costs("of_before")} as "costsBefore"
         from part group by owner, cost_center
         order by owner <> ${UNALLOCATED}, max(of_range) filter (where currency is not null) desc nulls last,
                  sum(of_range) filter (where currency is null) desc nulls last, owner, cost_center

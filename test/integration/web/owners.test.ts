@@ -132,7 +132,9 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
     numberOf(rows.find(([owner]) => owner === "search")?.[2]),
     6,
   );
-  expect(textOf((await pages.get(`${address}&owner=nobody`)).text)).toContain("nobody has nothing in");
+  expect(textOf((await pages.get(`${address}&owner=nobody`)).text)).toContain(
+    "nobody has nothing that is loaded in",
+  );
   expect(await refusalOf(pages, "/owners?month=March")).toBe("400 query_invalid");
 });
 
@@ -164,6 +166,43 @@ test("the month under way is compared by the days that are over", async () => {
   expect(textOf(page.text)).toContain(
     `The change is that of ${daysText({ from: start, to: today })} against ${daysText({ from: before, to: until })}.`,
   );
+});
+
+test("page and file say final only where every day is: one without traces has no row, and may change", async () => {
+  const bench = await setupUsage({ days: 40, gapAgo: 39 });
+  await apply(bench.store, "rules: []");
+  const pages = await setupPages(bench);
+  const month = dayOf(bench.today - 2 * DAY_MS).slice(0, 7);
+  const said = async () => {
+    const page = textOf((await pages.get(`/owners?month=${month}`)).text);
+    const file = await pages.get(`/owners.csv?month=${month}`);
+    const [row] = parse(file.text.replace(/^\uFEFF/, ""), { columns: true }) as Record<string, string>[];
+    return [
+      /All of it is final|may still change|not loaded/.exec(page)?.[0],
+      row?.is_final,
+      row?.days_missing,
+    ];
+  };
+  await bench.sql("UPDATE usage.coverage SET final = true");
+  expect(await said()).toEqual(["All of it is final", "true", "0"]);
+  const quiet = "(SELECT min(entity_id) FROM usage.workspace)";
+  await bench.sql(
+    `DELETE FROM usage.dated_record WHERE series_id IN (SELECT series_id FROM usage.series JOIN usage.scope USING (scope_id) WHERE workspace_id = ${quiet})`,
+  );
+  await bench.sql(
+    `UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM usage.scope WHERE workspace_id = ${quiet})`,
+  );
+  expect(await said()).toEqual(["may still change", "false", "0"]);
+  // A day that is lost counts nowhere, and the sum says so.
+  await bench.sql(
+    `DELETE FROM usage.coverage WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE workspace_id = ${quiet} AND group_by = 'workspace')`,
+  );
+  const [found, isFinal, missing] = await said();
+  expect([found, isFinal, Number(missing) > 0]).toEqual(["not loaded", "false", true]);
+  const page = await pages.get(`/owners?month=${month}`);
+  expect(textOf((await pages.get(`/owners?month=${month}&owner=nobody`)).text)).toContain("not loaded in");
+  expect(textOf(page.text)).toMatch(/Traces at least [\d,]+ /);
+  expect(rowsOf(page.text, "Owners").at(-1)?.[1]).toMatch(/^at least [\d,]+$/);
 });
 
 test("a viewer sees no address of a user", async () => {

@@ -213,7 +213,7 @@ async function suggest(
   const hidden = found.length - shown.length;
   output.data({ ...range, unallocated: found.map((one) => ({ ...one, rule: ruleFor(one) })) }, () =>
     found.length === 0
-      ? `Nothing without an owner has usage in ${daysText(range)}.`
+      ? `Nothing that is loaded in ${daysText(range)} has usage and no owner.`
       : linesOf(
           `Without an owner in ${daysText(range)}, the most expensive first:`,
           describeUnallocated(shown),

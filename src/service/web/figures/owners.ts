@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NO_COST_CENTER, type OwnedDimension, ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
+import { NO_COST_CENTER, UNALLOCATED } from "../../../domain/bill/owner.ts";
 import {
   type CalendarMonth,
   daysText,
@@ -9,16 +9,14 @@ import {
   monthTitle,
 } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
-import { type Amount, amountDrawn, amountOf, amountShown, percentOf } from "../../../domain/usage/amount.ts";
+import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import {
   type AppliedOwners,
   appliedOwners,
-  type OwnedPart,
   type OwnedState,
   type OwnerFigure,
   type OwnersOfRange,
-  ownedParts,
   ownedState,
   ownersOf,
 } from "../../../store/bill/owners.ts";
@@ -32,12 +30,10 @@ import { MOST_PARTS, timeChart } from "../chart.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
-  capital,
   choice,
   count,
   type Html,
   html,
-  idBeside,
   money,
   name,
   notice,
@@ -52,6 +48,7 @@ import {
 import type { Context, Web } from "../routes.ts";
 import { budgetTable } from "./budgets.ts";
 import { asCsv, type Cell } from "./files.ts";
+import { partsTable } from "./owner-parts.ts";
 import { beforeOf, shownOf, sourceOf } from "./question.ts";
 import { nothingToWrite } from "./usage.ts";
 
@@ -65,8 +62,6 @@ const QUERY = z.object({
 });
 type Query = z.output<typeof QUERY>;
 
-/** Ids of one owner that are listed. */
-const MOST_LISTED = 200;
 /** Months to choose from. */
 const MONTHS_CHOSEN = 13;
 
@@ -125,14 +120,17 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
   const applied = await appliedOwners(db);
   if (daysBetween(asked.range) <= 0)
     return { title: "Owners", body: html`${form}<p>No day of ${monthTitle(asked.month)} is loaded.</p>` };
+  const { range, before } = asked;
+  const state = await ownedState(db, { source: asked.source.slug, range, before });
+  const said = stateOf(state, { range, by: DIMENSIONS[applied?.divideBy ?? "project"].title });
   if (query.owner !== undefined) {
     const title = `${query.owner === UNALLOCATED ? "Without an owner" : plainName(query.owner)}, ${monthTitle(asked.month)}`;
-    return { title, body: html`${form}${await oneOwner(db, asked, { owner: query.owner, masked })}` };
+    return { title, body: html`${form}${await oneOwner(db, asked, { owner: query.owner, said, masked })}` };
   }
   const body =
     applied === undefined
-      ? await withoutFile(db, asked, { masked })
-      : await allOwners(db, asked, { applied, now });
+      ? html`${said}${await withoutFile(db, asked, { masked })}`
+      : await allOwners(db, asked, { applied, state, said, now });
   return { title: "Owners", body: html`${form}${body}` };
 }
 
@@ -168,33 +166,33 @@ async function withoutFile(db: Database, asked: Asked, { masked }: { masked: boo
     html`<p>Nothing has an owner yet. An owner file says which team pays for what: by project, tag, name or workspace.</p>
       <p>Write one from the rules below, see what it would change, and apply it.</p>`,
   )}${twin(`usage-etl owners plan owners.yaml`, `usage-etl owners apply owners.yaml`)}
-    ${await partsTable(db, asked, { owner: UNALLOCATED, masked })}`;
+    ${await partsTable(db, { source: asked.source.slug, range: asked.range }, { owner: UNALLOCATED, masked })}`;
 }
 
 async function allOwners(
   db: Database,
   asked: Asked,
-  { applied, now: at }: { applied: AppliedOwners; now: number },
+  { applied, state, said, now: at }: { applied: AppliedOwners; state: OwnedState; said: Html; now: number },
 ): Promise<Html> {
   const { source, month, range, ended, before } = asked;
   const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
   const [currency] = currencies;
-  const state = await ownedState(db, { source: source.slug, range, before });
   // Days that are not loaded would look like a change.
   const hasBefore = daysBetween(before) > 0 && state.daysMissing === 0 && state.daysMissingBefore === 0;
   const hasCenters = figures.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
   const total = totalOf(figures);
+  const least = state.daysMissing > 0 ? "at least " : "";
   const change = currency ?? "traces";
   const rows = figures.filter((one) => amounts(one, currencies).some((amount) => amount !== 0n));
   const owners = [...new Set(rows.map(({ owner }) => owner))];
   return html`<dl class="facts">
-      <div><dt>Traces</dt><dd><strong class="headline">${amountShown(total.traces)}</strong></dd></div>
-      ${currencies.map((one) => html`<div><dt>Estimated cost, ${one}</dt><dd><strong class="headline">${money(total.costs(one))}</strong></dd></div>`)}
+      <div><dt>Traces</dt><dd>${least}<strong class="headline">${amountShown(total.traces)}</strong></dd></div>
+      ${currencies.map((one) => html`<div><dt>Estimated cost, ${one}</dt><dd>${least}<strong class="headline">${money(total.costs(one))}</strong></dd></div>`)}
       <div><dt>Without an owner</dt><dd>${unallocatedShare(figures, currencies)}</dd></div>
     </dl>
-    ${stateOf(state, { range, by: DIMENSIONS[applied.divideBy].title })}
+    ${said}
     ${closed === undefined ? "" : notice("info", `${monthTitle(month)} is closed. ${closed.costsClosedAt === null ? "Its costs and traces are those of now." : "Its costs are those of the close, its traces those of now."} It is divided by the rules of now, which may be others than at the close.`)}
     ${course(asked, { owners, days, state, currency })}
     ${table({
@@ -212,7 +210,7 @@ async function allOwners(
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
         const [then, since] =
           currency === undefined
-            ? [amount(one.tracesBefore), amount(one.tracesEnded)]
+            ? [amountCut(one.tracesBefore), amountCut(one.tracesEnded)]
             : [costOf(one.costsBefore, currency), costOf(one.costsEnded, currency)];
         const whole = currency === undefined ? total.traces : total.costs(currency);
         const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
@@ -223,8 +221,8 @@ async function allOwners(
           <td class="number">${percent(percentOf(now, whole))}</td>
           ${hasBefore ? html`<td class="number">${changeOf(since, then)}</td>` : ""}</tr>`;
       }),
-      foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${amountShown(total.traces)}</td>
-        ${currencies.map((one) => html`<td class="number">${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
+      foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
+        ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
     })}
     ${budgetTable(await monthBudgets(db, { month, now: at }), { month, isOver: month.end <= dayOf(at) })}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
@@ -244,19 +242,13 @@ async function currenciesIn(
   return (await currenciesOf(db, sourceId)).filter((currency) => used.has(currency));
 }
 
-/** Of up to 14 digits after the point: ten are drawn and shown. */
-function amount(text: string | null | undefined): Amount {
-  const [whole = "0", fraction = ""] = (text ?? "0").split(".");
-  return amountOf(`${whole}.${fraction.slice(0, 10)}`);
-}
-
-const tracesOf = ({ traces }: OwnerFigure) => amount(traces);
-const costOf = (costs: Readonly<Record<string, string>>, currency: string) => amount(costs[currency]);
+const tracesOf = ({ traces }: OwnerFigure) => amountCut(traces);
+const costOf = (costs: Readonly<Record<string, string>>, currency: string) => amountCut(costs[currency]);
 
 function amounts(one: OwnerFigure, currencies: readonly string[]): Amount[] {
   return [
     tracesOf(one),
-    amount(one.tracesBefore),
+    amountCut(one.tracesBefore),
     ...currencies.flatMap((currency) => [costOf(one.costs, currency), costOf(one.costsBefore, currency)]),
   ];
 }
@@ -341,7 +333,7 @@ function course(
   const label = `${currency === undefined ? "Traces" : `Estimated cost, ${currency},`} by owner and day, ${daysText(range)}`;
   const sumOf = (day: string, owner?: string) =>
     (byDay.get(day) ?? []).reduce(
-      (all, one) => (owner === undefined || one.owner === owner ? all + amount(one.amount) : all),
+      (all, one) => (owner === undefined || one.owner === owner ? all + amountCut(one.amount) : all),
       0n,
     );
   return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({
@@ -363,72 +355,28 @@ function course(
 async function oneOwner(
   db: Database,
   asked: Asked,
-  { owner, masked }: { owner: string; masked: boolean },
+  { owner, said, masked }: { owner: string; said: Html; masked: boolean },
 ): Promise<Html> {
   const back = address("/owners", { source: asked.source.slug, month: asked.month.name });
   return html`<p class="back"><a href="${back}">All owners of ${monthTitle(asked.month)}</a></p>
-    ${await partsTable(db, asked, { owner, masked })}`;
+    ${said}
+    ${await partsTable(db, { source: asked.source.slug, range: asked.range }, { owner, masked })}`;
 }
 
-/** What an owner has. Of what nobody owns: what would settle it. */
-async function partsTable(
-  db: Database,
-  { source, range }: Asked,
-  { owner, masked }: { owner: string; masked: boolean },
-): Promise<Html> {
-  const found = await ownedParts(db, { source: source.slug, owner, ...range, top: MOST_LISTED + 1 });
-  const parts = found.slice(0, MOST_LISTED);
-  const isNobody = owner === UNALLOCATED;
-  if (parts.length === 0) {
-    return html`<p>${isNobody ? `Nothing that is loaded in ${daysText(range)} has usage and no owner.` : `${plainName(owner)} has nothing in ${daysText(range)}.`}</p>`;
-  }
-  const currencies = [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
-  const hasTraces = parts.some(({ traces }) => traces !== null);
-  const all = isNobody
-    ? "the command below lists all"
-    : "reporting_detail.owner_assignment has the ids of all";
-  const isCut = found.length > parts.length;
-  const most = isCut ? ` The first ${MOST_LISTED}; ${all}.` : "";
-  const listed = table({
-    label: "What it is made of",
-    caption: `${isNobody ? "What has usage and no owner" : "What it is made of"}, ${daysText(range)}.${most}`,
-    heads: [
-      "Workspace",
-      "What",
-      ...(hasTraces ? [numberHead("Traces")] : []),
-      ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
-      isNobody ? "A rule that would give it to a team" : "Given by the rule on line",
-    ],
-    rows: parts.map(
-      (
-        one,
-      ) => html`<tr><th scope="row">${name(one.workspaceName ?? one.workspaceId)}</th><td>${whatIs(one, { masked })}</td>
-        ${hasTraces ? html`<td class="number">${one.traces === null ? "–" : amountShown(amount(one.traces))}</td>` : ""}
-        ${currencies.map((currency) => html`<td class="number">${money(costOf(one.costs, currency))}</td>`)}
-        <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
-    ),
-  });
-  if (!isCut || !isNobody) return listed;
-  return html`${listed}${twin(`usage-etl owners suggest --from ${range.from} --to ${range.to} --json`)}`;
-}
-
-function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked: boolean }): Html {
-  if (dimension === null) return html`the rest: what no id has`;
-  const shown = dimension === "user" && masked ? null : called;
-  const word = capital(DIMENSIONS[dimension satisfies OwnedDimension].title);
-  return shown === null || shown === id
-    ? html`${word} ${name(id)}`
-    : html`${word} ${name(shown)} ${idBeside(id)}`;
-}
-
-/** The rows of the table with every digit, and what they had in the range before. */
+/**
+ * The rows of the table with every digit, and what they had in the range before, where all of that is loaded. Whether it is final, and
+ * how many days of workspaces are not loaded, is said of all of it: a day of zero may change too, and has no row.
+ */
 async function csvOf(db: Database, { source, range, ended, before }: Asked): Promise<string> {
   const { figures } = await ownersOf(db, { source: source.slug, range, ended, before });
+  const state = await ownedState(db, { source: source.slug, range, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
+  const isFinal = state.workspaces > 0 && state.open.length === 0;
   const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
+  const earlier = (text: string | null | undefined) => (state.daysMissingBefore > 0 ? null : decimal(text));
   return asCsv({
     header: [
-      ...["source_id", "from", "to", "owner", "cost_center", "traces", "is_final"],
+      ...["source_id", "from", "to", "owner", "cost_center", "traces", "is_final", "days_missing"],
       ...currencies.map((one) => `estimated_cost_${one.toLowerCase()}`),
       ...["before_from", "before_to", "before_traces"],
       ...currencies.map((one) => `before_estimated_cost_${one.toLowerCase()}`),
@@ -436,11 +384,11 @@ async function csvOf(db: Database, { source, range, ended, before }: Asked): Pro
     rows: figures.map((one) => [
       source.slug,
       ...[range.from, range.to].map((at): Cell => ({ at, per: "day" })),
-      ...[one.owner, one.costCenter, decimal(one.traces), String(one.isFinal && one.daysMissing === 0)],
+      ...[one.owner, one.costCenter, decimal(one.traces), String(isFinal), state.daysMissing],
       ...currencies.map((currency) => decimal(one.costs[currency])),
       ...[before.from, before.to].map((at): Cell => ({ at, per: "day" })),
-      decimal(one.tracesBefore),
-      ...currencies.map((currency) => decimal(one.costsBefore[currency])),
+      earlier(one.tracesBefore),
+      ...currencies.map((currency) => earlier(one.costsBefore[currency])),
     ]),
   });
 }
