@@ -282,7 +282,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
       }
     }),
     {
-      ...{ seed: SEED, numRuns: times(6), endOnFailure: true },
+      ...{ seed: SEED, numRuns: times(3), endOnFailure: true },
       examples: [
         // A month that is closed and corrected, and closed no more.
         [

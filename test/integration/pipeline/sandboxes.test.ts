@@ -1,63 +1,13 @@
 import { expect, test } from "vitest";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
-import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
 import { usageCosts } from "../../../src/store/figures/costs.ts";
 import { enterPrices } from "../../support/charges.ts";
-import { type Bench, setup } from "../../support/source.ts";
+import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
 /** Sandbox usage from the platform's pages to the bill, against the stand-in's own ledger. */
-
-const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
-
-async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
-  const start = new Date(Date.now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
-  return setup({
-    workspaces: [0, 1],
-    // Hours of traces are not what this is about.
-    hourlyForMs: HOUR_MS,
-    ...options,
-    standin: { sandboxes: "on", deploymentStart: start, ...options.standin },
-  });
-}
-
-/** Every hour of the workspaces of a bench, straight from the ledger. */
-function hoursOf({ standin, workspaceIds, dataStart, now }: Bench): SandboxHour[] {
-  return workspaceIds.flatMap((workspaceId) =>
-    standin.sandboxLedger.hours({ workspaceId, start: dataStart, end: now }),
-  );
-}
-
-/** `day workspace id lcu lsu`, in whole millionths. */
-function inLedger(bench: Bench, by: "workspace" | "sandbox"): string[] {
-  const sums = new Map<string, [number, number]>();
-  for (const { resourceId, workspaceId, hour, lcu, lsu } of hoursOf(bench)) {
-    const day = new Date(hour).toISOString().slice(0, 10);
-    const id = by === "workspace" ? workspaceId : resourceId;
-    const key = `${day} ${workspaceId} ${id}`;
-    const [ofLcu, ofLsu] = sums.get(key) ?? [0, 0];
-    sums.set(key, [ofLcu + lcu, ofLsu + lsu]);
-  }
-  return [...sums].map(([key, [lcu, lsu]]) => `${key} ${lcu} ${lsu}`).sort();
-}
-
-async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Promise<string[]> {
-  const rows = await sql<{ line: string }>(
-    `SELECT concat_ws(' ', usage_date, workspace_id, ${by}_id, trim_scale(lcu * 1000000), trim_scale(lsu * 1000000)) AS line
-     FROM reporting_detail.fct_sandbox_usage_${by}_daily WHERE greatest(lcu, lsu) > 0`,
-  );
-  return rows.map(({ line }) => line).sort();
-}
-
-const PATH = "/sandboxes/usage/";
-/** Days of each sandbox are asked for by the hour. */
-const fault = (wrong: Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"], times = 1): FaultStep => ({
-  fault: { kind: "sandbox", wrong },
-  match: { path: PATH, query: { granularity: "HOUR" } },
-  times,
-});
 
 test("days by workspace and sandbox are the hours of the platform, added up to the last digit", async () => {
   const bench = await setupSandboxes();
@@ -89,47 +39,6 @@ test("days by workspace and sandbox are the hours of the platform, added up to t
     { kind: "traces", dimensions: "api_key project user workspace" },
   ]);
 });
-
-test.each(["repeated-page", "endless", "cursor-expired"] as const)(
-  "pages that cannot be (%s) are refused; nothing is doubled, and the rest is loaded",
-  async (wrong) => {
-    // So long that hours take several pages.
-    const bench = await setupSandboxes({ workspaces: [0], days: 45 });
-    // Always, and once.
-    for (const times of [1000, 1]) {
-      const stored = await syncWith(bench, wrong, times);
-      if (times > 1 && wrong === "endless") expect(stored).toEqual([]);
-    }
-    await expectAll(bench);
-  },
-);
-
-test("records that cannot be are refused with all of their answer, and loaded once they can", async () => {
-  const bench = await setupSandboxes({ workspaces: [0], days: 45 });
-  for (const wrong of ["null", "negative", "many-digits", "off-hour"] as const)
-    expect([wrong, await syncWith(bench, wrong, 1000)]).toEqual([wrong, []]);
-  await syncWith(bench, "negative", 1);
-  await expectAll(bench);
-});
-
-/** A sync while so many answers are wrong: what is stored of sandboxes then, all of it right. */
-async function syncWith(bench: Bench, wrong: Parameters<typeof fault>[0], times: number): Promise<string[]> {
-  bench.standin.faults.script(fault(wrong, times));
-  await bench.sync(ALL);
-  expect(bench.standin.faults.inspect().fired).toBeGreaterThan(0);
-  bench.standin.faults.clear();
-  const [stored, ofWorkspace] = [await inViews(bench, "sandbox"), await inViews(bench, "workspace")];
-  expect(stored.filter((line) => !inLedger(bench, "sandbox").includes(line))).toEqual([]);
-  expect(ofWorkspace.filter((line) => !inLedger(bench, "workspace").includes(line))).toEqual([]);
-  await bench.passTime();
-  return stored;
-}
-
-async function expectAll(bench: Bench): Promise<void> {
-  await bench.sync(ALL);
-  for (const by of ["workspace", "sandbox"] as const)
-    expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
-}
 
 test("days of a workspace with many sandboxes are sums by resource, and equal the sums of their hours", async () => {
   const bench = await setupSandboxes({ workspaces: [0], standin: { scale: 25 } });

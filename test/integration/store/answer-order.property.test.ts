@@ -87,7 +87,7 @@ test("answers for the same windows give the same tables and views in any order",
     fc.asyncProperty(twoOrders, async ([deliveries, one, other]) => {
       expect(await deliver(deliveries, one)).toEqual(await deliver(deliveries, other));
     }),
-    { numRuns: times(6) },
+    { numRuns: times(3) },
   );
 });
 
@@ -189,6 +189,6 @@ test("overlapping windows in any order, some lost, end in the platform's records
     expect(record).toEqual(expected.sort());
   };
   await fc.assert(fc.asyncProperty(meeting, fc.array(fc.nat(20), { maxLength: 12 }), fc.nat(1_000), holds), {
-    numRuns: times(6),
+    numRuns: times(3),
   });
 });

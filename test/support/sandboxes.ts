@@ -1,0 +1,58 @@
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/stride.ts";
+import type { SandboxHour } from "../../src/local/standin/engine/sandboxes.ts";
+import type { FaultStep } from "../../src/local/standin/faults.ts";
+import { type Bench, setup } from "./source.ts";
+
+/** Sandbox usage of the stand-in, and of the views that shall equal it. */
+
+export const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
+
+export async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
+  const start = new Date(Date.now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
+  return setup({
+    workspaces: [0, 1],
+    // Hours of traces are not what this is about.
+    hourlyForMs: HOUR_MS,
+    ...options,
+    standin: { sandboxes: "on", deploymentStart: start, ...options.standin },
+  });
+}
+
+/** Every hour of the workspaces of a bench, straight from the ledger. */
+export function hoursOf({ standin, workspaceIds, dataStart, now }: Bench): SandboxHour[] {
+  return workspaceIds.flatMap((workspaceId) =>
+    standin.sandboxLedger.hours({ workspaceId, start: dataStart, end: now }),
+  );
+}
+
+/** `day workspace id lcu lsu`, in whole millionths. */
+export function inLedger(bench: Bench, by: "workspace" | "sandbox"): string[] {
+  const sums = new Map<string, [number, number]>();
+  for (const { resourceId, workspaceId, hour, lcu, lsu } of hoursOf(bench)) {
+    const day = new Date(hour).toISOString().slice(0, 10);
+    const id = by === "workspace" ? workspaceId : resourceId;
+    const key = `${day} ${workspaceId} ${id}`;
+    const [ofLcu, ofLsu] = sums.get(key) ?? [0, 0];
+    sums.set(key, [ofLcu + lcu, ofLsu + lsu]);
+  }
+  return [...sums].map(([key, [lcu, lsu]]) => `${key} ${lcu} ${lsu}`).sort();
+}
+
+export async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Promise<string[]> {
+  const rows = await sql<{ line: string }>(
+    `SELECT concat_ws(' ', usage_date, workspace_id, ${by}_id, trim_scale(lcu * 1000000), trim_scale(lsu * 1000000)) AS line
+     FROM reporting_detail.fct_sandbox_usage_${by}_daily WHERE greatest(lcu, lsu) > 0`,
+  );
+  return rows.map(({ line }) => line).sort();
+}
+
+export const PATH = "/sandboxes/usage/";
+/** Days of each sandbox are asked for by the hour. */
+export const fault = (
+  wrong: Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"],
+  times = 1,
+): FaultStep => ({
+  fault: { kind: "sandbox", wrong },
+  match: { path: PATH, query: { granularity: "HOUR" } },
+  times,
+});
