@@ -234,7 +234,7 @@ export function keptHome(dataDir: string): Home {
     throw new UsageError({
       code: "data_directory_unusable",
       message: `The data directory ${dir} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
-      next: "Run as the user who owns it, or choose another directory.",
+      next: "Name one that this user may write to: `--data-dir FOLDER`.",
       cause,
     });
   }

@@ -105,9 +105,11 @@ function watch(page: Page, base: string, problems: string[]): Set<string> {
     if (url.protocol !== "data:" && url.origin !== origin) problems.push(`another host: ${url.href}`);
   });
   page.on("requestfailed", (request) => {
-    // A stream of events that ends since the page is left.
+    // A stream of events that ends since the page is left, and the icon that a Chromium with windows asks for beside the page.
     const reason = request.failure()?.errorText;
-    if (reason === "net::ERR_ABORTED" && ["eventsource", "fetch"].includes(request.resourceType())) return;
+    const isIcon = request.url().endsWith("/assets/icon.svg");
+    const mayEnd = isIcon || ["eventsource", "fetch"].includes(request.resourceType());
+    if (reason === "net::ERR_ABORTED" && mayEnd) return;
     problems.push(`request failed: ${request.url()} ${reason}`);
   });
   page.on("response", (response) => {
