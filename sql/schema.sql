@@ -14,7 +14,7 @@ CREATE TABLE usage.alert (
   cleared_at timestamp with time zone,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
   CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
 );
 
 CREATE TABLE usage.backfill (

@@ -12,6 +12,7 @@ import {
 import type { Database } from "../store/db/database.ts";
 import { describeBudget, type MonthBudget, type WarnedBudgets, warnedBudgets } from "./bill/budgets.ts";
 import type { EnteredSource } from "./source/source.ts";
+import { describeUnusual, ofLastWeek, type UnusualOfWorkspace, unusualLately } from "./unusual.ts";
 
 /** One line of a message to the webhook. */
 interface Alert {
@@ -63,7 +64,8 @@ export async function raiseAlerts(
     if (failure !== undefined) throw failure;
     return outcome;
   };
-  const changed = conditions(facts, { ...settings, budgets }).filter(
+  const unusual = await unusualLately(store.db);
+  const changed = conditions(facts, { ...settings, budgets, unusual }).filter(
     ({ kind, isFiring, isHeld, count, newest }) => {
       const told = before.get(kind);
       if (!isFiring) return told !== undefined && (isHeld !== true || newest > told.newest);
@@ -104,11 +106,11 @@ export async function firingAlerts(
   db: Database,
   { staleAfterMs }: Pick<AlertSettings, "staleAfterMs">,
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
-  const budgets = await warnedBudgets(db);
+  const [budgets, unusual] = [await warnedBudgets(db), await unusualLately(db)];
   return new Map(
     (await alertFacts(db)).map((facts) => [
       facts.source,
-      conditions(facts, { staleAfterMs, budgets })
+      conditions(facts, { staleAfterMs, budgets, unusual })
         .filter(({ isFiring }) => isFiring)
         .map(({ kind, isNote = false, message }) => ({ kind, isNote, message })),
     ]),
@@ -134,8 +136,12 @@ function conditions(
   {
     staleAfterMs,
     budgets,
+    unusual,
     isFirst = facts.isFirst,
-  }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & { readonly budgets: WarnedBudgets | undefined },
+  }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & {
+    readonly budgets: WarnedBudgets | undefined;
+    readonly unusual: readonly UnusualOfWorkspace[];
+  },
 ): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
@@ -198,6 +204,7 @@ function conditions(
             ),
           }),
         ]),
+    unusualCondition(ofLastWeek(unusual, facts.source, facts.now)),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
@@ -261,6 +268,19 @@ export function budgetCondition({ budgets, since }: WarnedBudgets): Condition {
     ...{ newest: since, isHeld: true },
     message: `${budgets.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
     over: "no budget has passed a mark this month",
+  };
+}
+
+/** One alert for all days of the last week: it is sent again with each day that is found. */
+function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
+  return {
+    ...found(
+      "unusual",
+      { count: days.length, newest: Math.max(0, ...days.map(({ day }) => Date.parse(day))) },
+      `Unusual days. ${days.map(describeUnusual).join(" ")} See reporting.fct_usage_project_daily.`,
+      "no day of the last week is unusual",
+    ),
+    isNote: true,
   };
 }
 

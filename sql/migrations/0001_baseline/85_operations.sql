@@ -76,7 +76,7 @@ CREATE TABLE usage.alert (
   CONSTRAINT alert_kind_known CHECK (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
-      'budget'
+      'budget', 'unusual'
     )
   )
 );

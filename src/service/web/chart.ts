@@ -1,3 +1,4 @@
+import { UNUSUAL_METHOD } from "../../domain/usage/unusual.ts";
 import { type Html, html } from "./parts.ts";
 
 /** One bucket of a chart. */
@@ -11,6 +12,8 @@ export interface ChartPoint {
   readonly isFinal: boolean;
   /** Whether a count of it changed when it was final. */
   readonly isRestated?: boolean;
+  /** What is unusual about it, in sentences. */
+  readonly unusual?: string | undefined;
 }
 
 /** What the points are made of: a value for each of them. */
@@ -100,6 +103,11 @@ export function timeChart(chart: Chart): Html {
         ? html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`
         : "",
     )}
+    ${points.map(({ unusual, value, atLeast }, n) =>
+      unusual === undefined
+        ? ""
+        : html`<circle class="unusual" cx="${round(x(n))}" cy="${round(Math.max(y(value ?? atLeast ?? 0) - 6, 4))}" r="3.5"></circle>`,
+    )}
     ${dates(points, plot.right - plot.left).map(
       (n) =>
         html`<text class="axis x" x="${round(x(n))}" y="${height - 6}">${shortAt(points[n]?.at ?? "")}</text>`,
@@ -110,6 +118,9 @@ export function timeChart(chart: Chart): Html {
     )}
   </svg>`;
 }
+
+/** In the list below a chart that marks unusual days. */
+export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: far more or far fewer traces than its weekday had lately</li>`;
 
 /** What hatches bars that are not final. Once a page. */
 export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>
@@ -270,7 +281,7 @@ function summary({ points, unit }: Chart): string {
 /** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
 function said({ points, parts = [], before = [], unit, isMoney = false }: Chart, n: number): string {
   const told = isMoney ? inCents : shown;
-  const { at, value, atLeast, isFinal, isRestated } = points[n] as ChartPoint;
+  const { at, value, atLeast, isFinal, isRestated, unusual } = points[n] as ChartPoint;
   const lines =
     value !== null
       ? [`${shortAt(at)}: ${told(value)} ${unit}${isFinal ? "" : ", provisional"}`]
@@ -278,7 +289,8 @@ function said({ points, parts = [], before = [], unit, isMoney = false }: Chart,
           `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${told(atLeast ?? 0)} ${unit}` : ""}`,
         ];
   if (isRestated === true) lines[0] += ", changed when it was final";
-  if (points.length > MOST_NAMED) return lines.join("");
+  if (unusual !== undefined) lines.push(`Unusual: ${unusual}`);
+  if (points.length > MOST_NAMED) return lines.join("\n");
   for (const { name, values } of value === null ? [] : parts)
     if (values[n] !== 0) lines.push(`${name}: ${told(values[n] ?? 0)}`);
   const early = before[n];

@@ -15,7 +15,8 @@ export type AlertKind =
   | "stale"
   | "refused"
   | "access_lost"
-  | "unpriced";
+  | "unpriced"
+  | "unusual";
 
 interface Found {
   readonly count: number;
@@ -26,6 +27,8 @@ interface Found {
 /** The state of a source that alerts depend on. */
 export interface AlertFacts {
   readonly source: string;
+  /** Of the database's clock, epoch milliseconds. */
+  readonly now: number;
   /** Of all sources the one that was registered first. */
   readonly isFirst: boolean;
   /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
@@ -52,7 +55,7 @@ export interface AlertFacts {
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select
-      s.slug as source, s.source_id = (select min(source_id) from usage.source) as "isFirst",
+      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, s.source_id = (select min(source_id) from usage.source) as "isFirst",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,

@@ -4,6 +4,7 @@ import { type Budget, UNALLOCATED } from "../../domain/bill/owner.ts";
 import { addDays, type Days } from "../../domain/time/days.ts";
 import { amountOf } from "../../domain/usage/amount.ts";
 import type { Database } from "../db/database.ts";
+import { COVERAGE_VERSION } from "../figures/loaded.ts";
 
 export interface BudgetCourse extends Budget {
   /** Name of the workspace or project; null where it has none. */
@@ -40,11 +41,10 @@ export interface BudgetsVersion {
 export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
   const { rows } = await sql<BudgetsVersion>`
     select case when exists (select from usage.budget) then
-             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, c.version, p.version, t.version, s.version)
+             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, ${COVERAGE_VERSION}, p.version, t.version, s.version)
            end as version,
            floor(extract(epoch from f.budgets_changed_at) * 1000)::float8 as "changedAt"
     from usage.owner_file f
-    cross join (select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) as version from usage.coverage) c
     cross join (select concat_ws(' ', count(*), sum(price_id)) as version from usage.price) p
     cross join (
       select concat_ws(' ', count(*), count(valid_to), max(valid_from), max(valid_to)) as version from usage.resource_tag

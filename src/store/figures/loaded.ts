@@ -21,6 +21,9 @@ export interface LoadedWorkspace {
   readonly byHours: boolean;
 }
 
+/** Equal as long as nothing is loaded, withdrawn or forgotten. */
+export const COVERAGE_VERSION = sql`(select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) from usage.coverage)`;
+
 /** Of the proof `p` of a scope of days. */
 export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 

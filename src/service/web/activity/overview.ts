@@ -6,10 +6,11 @@ import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
+import { describedByDay, type UnusualOfWorkspace, unusualLately } from "../../../pipeline/unusual.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
 import { recentUsage } from "../../../store/figures/recent-usage.ts";
-import { MOST_PARTS, timeChart } from "../chart.ts";
+import { MOST_PARTS, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import {
   address,
   count,
@@ -46,6 +47,7 @@ async function overview(context: Asked): Promise<Html> {
   const { db, config, now } = context;
   const looking = seeQueues(context);
   const recent = await recentUsage(db, { days: FORECAST_DAYS, top: MOST_PARTS });
+  const unusual = await unusualLately(db);
   const asAdvised = looking.then(({ sources, unseen }) => ({
     sources,
     problem: unseen?.why === "away" ? unseen.message : null,
@@ -57,7 +59,7 @@ async function overview(context: Asked): Promise<Html> {
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
   return html`${queues.unseen === null ? "" : notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
-    ${inOrder.map((report) => section(report, { recent, now, isAlone: reports.length === 1 }))}`;
+    ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}`;
 }
 
 /** It waits for its first sync, as each source does at first. */
@@ -69,8 +71,14 @@ function notContacted(slug: string, { sources }: QueuesSeen): Html {
 
 type RecentUsage = Awaited<ReturnType<typeof recentUsage>>;
 
+interface Given {
+  readonly recent: RecentUsage;
+  readonly unusual: readonly UnusualOfWorkspace[];
+  readonly now: number;
+}
+
 /** Beside others, a source that is well takes one line. */
-function section(report: SourceReport, given: { recent: RecentUsage; now: number; isAlone: boolean }): Html {
+function section(report: SourceReport, given: Given & { isAlone: boolean }): Html {
   const { source } = report.status;
   const card = sourceCard(report, given);
   if (given.isAlone || needsSomebody(report)) {
@@ -87,11 +95,17 @@ function needsSomebody({ advice, alerts }: SourceReport): boolean {
   return alerts.some(({ isNote }) => !isNote) || advice.kind === "warn" || advice.kind === "bad";
 }
 
-function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage; now: number }): Html {
+function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html {
   const { status, trust, alerts, advice } = report;
   const { source } = status;
   const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
-  const points = days.map(({ date, traces, isFinal }) => ({ at: date, value: traces, isFinal }));
+  const told = describedByDay(unusual.filter((one) => one.source === source));
+  const points = days.map(({ date, traces, isFinal }) => ({
+    at: date,
+    value: traces,
+    isFinal,
+    unusual: told.get(date),
+  }));
   const label = `Traces by day of source ${source}`;
   const used = recent.workspaces.filter((one) => one.source === source);
   const parts = used.map(({ id, name, traces }, n) => ({
@@ -108,17 +122,26 @@ function sourceCard(report: SourceReport, { recent, now }: { recent: RecentUsage
     ${alerts.map((one) => notice(one.isNote ? "info" : "warn", alertShown(one, source)))}
     <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days, today so far</h3>
-    ${days.length === 0 ? html`<p class="quiet">Nothing is loaded yet.</p>` : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${parts.length > 1 ? workspaces(used, source) : ""}`}
+    ${
+      days.length === 0
+        ? html`<p class="quiet">Nothing is loaded yet.</p>`
+        : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${chartNotes(
+            parts.length > 1 ? used : [],
+            source,
+            days.some(({ date }) => told.has(date)),
+          )}`
+    }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
     ${loading(report, now)}`;
 }
 
 /** Whose colour is which in the chart; each leads to its projects. */
-function workspaces(used: RecentUsage["workspaces"], source: string): Html {
+function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: boolean): Html {
+  if (used.length === 0 && !isUnusual) return html``;
   return html`<ul class="chart-notes">${used.map(
     ({ id, name: title }, n) =>
       html`<li><span class="swatch s${n + 1}"></span> <a href="${address("/usage", { source, workspace: id, by: "project" })}">${name(title ?? id)}</a></li>`,
-  )}</ul>`;
+  )}${isUnusual ? UNUSUAL_NOTE : ""}</ul>`;
 }
 
 /** The month under way, its forecast, and the month before: traces, what may be claimed of them, and their cost. */
@@ -183,13 +206,17 @@ const DIFFERENCES_OF: Readonly<Record<string, string>> = {
   final_changed: "restatement",
 };
 
+const PAGES_OF: Readonly<Record<string, (source: string) => string>> = {
+  budget: (source) => address("/owners", { source }),
+  unusual: (source) => address("/usage", { source, by: "project" }),
+};
+
 /** An alert's message ends with the view that has more, for those who have no page. */
 function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {
   const says = DIFFERENCES_OF[kind];
-  const to =
-    kind === "budget" ? address("/owners", { source }) : says && address("/differences", { source, says });
+  const to = PAGES_OF[kind]?.(source) ?? (says && address("/differences", { source, says }));
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
-  return html`<p>${prose(message.replace(/ See (reporting_detail\.\w+|usage-etl [a-z ]+budgets)\./, ""))}${link}</p>`;
+  return html`<p>${prose(message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]+budgets)\./, ""))}${link}</p>`;
 }
 
 /** How the loading goes, folded away where all is well. */

@@ -3,6 +3,7 @@ import type { Days } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
+import { describedByDay, unusualLately } from "../../../pipeline/unusual.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals, restatedBuckets } from "../../../store/figures/buckets.ts";
 import { type CostLine, openCosts, usageCosts } from "../../../store/figures/costs.ts";
@@ -54,6 +55,8 @@ export interface Report {
   readonly courseBefore: readonly (Figure & { readonly at: string })[];
   /** Buckets in which a count changed when it was final already. Of costs: not known. */
   readonly restated: ReadonlySet<string>;
+  /** Of traces by day: what is unusual about a day, in sentences. */
+  readonly unusual: ReadonlyMap<string, string>;
   /** Workspaces of which a part of the range is missing. */
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
@@ -174,6 +177,7 @@ export async function reportOf(
     question,
     buckets,
     restated: new Set(restated),
+    unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
     courseBefore: bucketsOf(before, per).map((bucket) => {
       const { isComplete, ...state } = time.stateOf(bucket);
       const isWhole = isComplete && !hasDayIn(allUnpricedDays, bucket);
@@ -198,6 +202,13 @@ export async function reportOf(
       .filter(({ missing }) => missing.length > 0),
     provisional: time.provisionalIn(intervalOf(range)),
   };
+}
+
+async function unusualOf(db: Database, { source, workspace }: Question): Promise<Map<string, string>> {
+  const found = (await unusualLately(db)).filter(
+    (one) => one.source === source.slug && (workspace === undefined || one.workspaceId === workspace.id),
+  );
+  return describedByDay(found);
 }
 
 function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {

@@ -6,7 +6,7 @@ import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amoun
 import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/hours.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
-import { type ChartPoint, MOST_PARTS, sparkline, timeChart } from "../chart.ts";
+import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import {
   address,
   badge,
@@ -196,7 +196,7 @@ function pointOf(at: string, figure: Figure): ChartPoint {
 
 /** The course of the total as bars of the first lines, beside that of the earlier range, and the same figures as a table. */
 export function course(report: Report): Html {
-  const { question, lines, total, buckets, courseBefore, restated } = report;
+  const { question, lines, total, buckets, courseBefore, restated, unusual } = report;
   const { range, before } = question;
   const unit = unitOf(report);
   const label = `${capital(unit)} per ${question.per}, ${daysText(range)}`;
@@ -222,6 +222,7 @@ export function course(report: Report): Html {
       : [
           html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
         ]),
+    ...(buckets.some(({ at }) => unusual.has(at)) ? [UNUSUAL_NOTE] : []),
     ...(courseBefore.length === 0
       ? []
       : [
@@ -233,6 +234,7 @@ export function course(report: Report): Html {
         points: pointsOf(total.course, report).map((point) => ({
           ...point,
           isRestated: restated.has(point.at),
+          unusual: unusual.get(point.at),
         })),
         parts: parts.length > 1 ? parts : [],
         before: buckets.map((_, n) => {

@@ -1,0 +1,100 @@
+import { type DayAmount, weekdayOf } from "./forecast.ts";
+
+/** A day that has far more or far less than its weekday lets one expect. */
+export interface UnusualDay {
+  readonly day: string;
+  readonly amount: number;
+  readonly expected: number;
+  readonly isFinal: boolean;
+}
+
+/** How they are found, in one sentence. */
+export const UNUSUAL_METHOD =
+  "A day is expected to have what its weekday had in the last eight weeks, at the level of the last week; it is unusual where it differs from that far more than the days of those weeks did.";
+
+const WEEK = 7;
+const BASE_DAYS = 8 * WEEK;
+/** With fewer of each, nothing is expected: what is new is never unusual. */
+const LEAST = { weekdays: 3, levels: 5, deviations: 14 };
+/** Days before the first one that is judged by a whole base: its deviations, and the weekdays before the first of these. */
+export const UNUSUAL_DAYS = 2 * BASE_DAYS + WEEK;
+
+/** Standard deviations of ordinary days. Chosen by `npm run bench:unusual`, whose figures are in docs/benchmarks.md. */
+const THRESHOLD = 3.25;
+/** A standard deviation is at least this, as a logarithm: 5 %. */
+const LEAST_DEVIATION = 0.05;
+/** Neighbouring days that are unusual in the same way and are told. More of them are a new level. */
+const MOST_IN_A_ROW = 2;
+
+/** A final day. All as logarithms: a day is twice or half of another, whatever its size. */
+interface Base {
+  readonly n: number;
+  readonly amount: number;
+  /** Above its weekday; null where that is not known. */
+  readonly level: number | null;
+  /** Above what was expected. */
+  readonly deviation: number | null;
+  isLeftOut: boolean;
+}
+
+/**
+ * The unusual days of a series: in order and without gaps. Only final days say what is expected, and unusual ones do not, unless they
+ * are the beginning of a new level. A day that is not final may still grow, so it is never unusual for having little.
+ */
+export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): UnusualDay[] {
+  const base: Base[] = [];
+  const found: UnusualDay[] = [];
+  let row = { days: 0, sign: 0 };
+  days.forEach(({ day, amount: counted, isFinal }, n) => {
+    if (counted === null) return;
+    const amount = Math.log(counted + 1);
+    const ordinary = base.filter(({ isLeftOut }) => !isLeftOut);
+    const weekday = middle(
+      ordinary
+        .filter((one) => n - one.n <= BASE_DAYS && weekdayOf(days[one.n]?.day ?? "") === weekdayOf(day))
+        .map((one) => one.amount),
+      LEAST.weekdays,
+    );
+    const level = middle(known(ordinary.slice(-WEEK).map((one) => one.level)), LEAST.levels);
+    const expected = weekday === null || level === null ? null : weekday + level;
+    const deviation = expected === null ? null : amount - expected;
+    const isUnusual =
+      deviation !== null && Math.abs(deviation) > threshold * deviationOf(ordinary, expected ?? 0);
+    const sign = isUnusual ? Math.sign(deviation) : 0;
+    row = { days: sign !== 0 && sign === row.sign ? row.days + 1 : Math.abs(sign), sign };
+    const isNewLevel = row.days > MOST_IN_A_ROW;
+    if (isFinal) {
+      const above = weekday === null ? null : amount - weekday;
+      base.push({ n, amount, level: above, deviation, isLeftOut: isUnusual });
+      if (isNewLevel) for (const one of base) if (one.n > n - row.days) one.isLeftOut = false;
+    }
+    if (isUnusual && !isNewLevel && (isFinal || sign > 0))
+      found.push({ day, amount: counted, expected: Math.exp(expected ?? 0) - 1, isFinal });
+  });
+  return found;
+}
+
+/** The standard deviation of ordinary days from what was expected of them. Infinite: too few are known. */
+function deviationOf(ordinary: readonly Base[], expected: number): number {
+  const deviations = known(ordinary.slice(-BASE_DAYS).map(({ deviation }) => deviation));
+  if (deviations.length < LEAST.deviations) return Number.POSITIVE_INFINITY;
+  const ofDays = Math.sqrt(mean(deviations.map((one) => one ** 2)));
+  // Events that come independently of each other vary by the root of their number.
+  const ofChance = 1 / Math.sqrt(Math.max(Math.exp(expected), 1));
+  return Math.max(ofDays, ofChance, LEAST_DEVIATION);
+}
+
+/** The mean of the middle half, which no single day moves far. Null: fewer values than wanted. */
+function middle(values: readonly number[], least: number): number | null {
+  if (values.length < least) return null;
+  const cut = Math.floor(values.length / 4);
+  return mean(values.toSorted((a, b) => a - b).slice(cut, values.length - cut));
+}
+
+function known(values: readonly (number | null)[]): number[] {
+  return values.filter((value) => value !== null);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, one) => sum + one, 0) / values.length;
+}
