@@ -33,6 +33,7 @@ export const PLANTED = "demo-trouble";
 /** Days before today that are final, and that the overview shows. */
 const REFUSED_AGO = { from: 13, to: 10 };
 const FAILING_AGO = 17;
+const UNUSUAL_AGO = 5;
 const NEVER_ENDS = Number.MAX_SAFE_INTEGER;
 
 const storySchema = z.object({
@@ -42,6 +43,8 @@ const storySchema = z.object({
   refused: z.object({ from: z.iso.date(), to: z.iso.date() }),
   /** A day of another one's users that it always refuses. */
   failing: z.iso.date(),
+  /** A day on which one project of the billed source has far more traces than its weekday had. */
+  unusual: z.iso.date(),
   /** Whether all of it was planted by an earlier demo on the same data. */
   isTold: z.boolean(),
 });
@@ -60,7 +63,7 @@ export function readStory(dataDir: string, now: number): Story {
     // The month before the last one: all of its days are final, whatever day it is.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
-    return { closed, refused, failing: ago(FAILING_AGO), isTold: false };
+    return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO), isTold: false };
   }
 }
 
@@ -115,17 +118,20 @@ export async function startTroubled(story: Story, port = 0): Promise<Troubled> {
       standin.faults.script(...always);
     },
     change: () => {
-      const [sender] = standin.organisation.streams
-        .filter(
-          ({ project, ends }) => project.workspace.id === changed.id && ends === Number.POSITIVE_INFINITY,
-        )
-        .sort((a, b) => b.weight - a.weight);
-      if (sender === undefined) throw new Error("the stand-in has no stream to change");
+      const sender = largestSender(standin.organisation, changed.id);
       standin.ledger.change({ ...sender, at: Date.parse(`${restated}T10:00Z`) }, 120);
       const cell = { ...sender, at: Date.parse(`${differing}T10:00Z`) };
       standin.discrepancies.push({ stride: "day", format: "csv", cell, delta: 25 });
     },
   };
+}
+
+function largestSender({ streams }: Standin["organisation"], workspaceId: string | undefined) {
+  const [sender] = streams
+    .filter(({ project, ends }) => project.workspace.id === workspaceId && ends === Number.POSITIVE_INFINITY)
+    .sort((a, b) => b.weight - a.weight);
+  if (sender === undefined) throw new Error("the stand-in has no stream to change");
+  return sender;
 }
 
 type TwoWorkspaces = readonly [
@@ -284,11 +290,16 @@ export function describePlanted(
 /** Slug of the source whose server counts the whole bill: retention tiers, deployments, sandboxes and evaluators beside traces. */
 export const BILLED = "demo-bill";
 
+/** The largest stream has so many times more traces on the unusual day. */
+const UNUSUALLY = 8;
 /** Traces that the billing provider holds and granular usage does not. */
 const DRIFT = 25;
 
 /** A stand-in as a cloud server is now. Its billing provider holds too many traces of the first month of one workspace. */
-export async function startBilled({ closed }: Pick<Story, "closed">, port = 0): Promise<Standin> {
+export async function startBilled(
+  { closed, unusual }: Pick<Story, "closed" | "unusual">,
+  port = 0,
+): Promise<Standin> {
   const standin = await startStandin({
     port,
     seed: 3,
@@ -300,7 +311,9 @@ export async function startBilled({ closed }: Pick<Story, "closed">, port = 0): 
     evaluators: "on",
     tags: "on",
   });
-  const { bill, organisation } = standin;
+  const { bill, ledger, organisation } = standin;
+  const sender = largestSender(organisation, organisation.workspaces[0]?.id);
+  ledger.change({ ...sender, at: Date.parse(`${unusual}T14:00Z`) }, Math.ceil(UNUSUALLY * sender.weight));
   const start = DateTime.fromISO(closed, { zone: "utc" });
   const [workspace] = organisation.workspaces;
   bill.drifts.push({

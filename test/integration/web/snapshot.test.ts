@@ -63,6 +63,8 @@ test("overview, coverage, cell, months and usage show one instant, and they and 
     "/owners",
     "/usage.csv?by=project",
   ]) {
+    // What is read anew only when something is loaded is read now.
+    await show(path, 0);
     const before = await show(path, 0);
     const statements = results;
     // Beside the transaction's begin and end.

@@ -6,7 +6,13 @@ import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
-import { describedByDay, type UnusualOfWorkspace, unusualLately } from "../../../pipeline/unusual.ts";
+import {
+  describedByDay,
+  ofLastWeek,
+  type UnusualOfWorkspace,
+  unusualLately,
+} from "../../../pipeline/unusual.ts";
+import { counted } from "../../../printable.ts";
 import type { SourceStatus } from "../../../store/activity/overview.ts";
 import type { SourceTrust } from "../../../store/coverage/trust.ts";
 import { recentUsage } from "../../../store/figures/recent-usage.ts";
@@ -87,8 +93,9 @@ function section(report: SourceReport, given: Given & { isAlone: boolean }): Htm
   const month = given.recent.months.find((one) => one.source === source);
   const traces =
     month === undefined ? "" : html` ${count(month.traces, "a day is not loaded")} traces so far this month.`;
+  const unusual = ofLastWeek(given.unusual, source, given.now).length;
   return html`<section class="source" aria-labelledby="source-${source}"><details id="details-${source}">
-    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}</span></summary>${card}</details></section>`;
+    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual === 0 ? "" : ` ${counted(unusual, "unusual day")} in the last week.`}</span></summary>${card}</details></section>`;
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
