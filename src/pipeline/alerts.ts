@@ -1,7 +1,7 @@
 import { describeUnpriced } from "../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../domain/bill/usage-limit.ts";
 import { EtlError } from "../errors.ts";
-import { counted } from "../printable.ts";
+import { counted, printableLine } from "../printable.ts";
 import {
   type AlertFacts,
   type AlertKind,
@@ -41,7 +41,7 @@ const WEBHOOK_WITHIN_MS = 10_000;
 
 /**
  * Sends the webhook one message with the alerts that began, grew or ended since the last one, if any. A message
- * that it refuses (other than 2xx) is sent again next time. Messages hold counts and commands, no address and no key.
+ * that it refuses (other than 2xx) is sent again next time. Messages hold counts, names and commands, no address and no whole key.
  *
  * Errors: `webhook_failed`.
  */
@@ -145,7 +145,7 @@ function conditions(
 ): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
   const hours = Math.floor(quietSeconds / 3600);
-  return [
+  const all: Condition[] = [
     found(
       "difference",
       differences,
@@ -212,6 +212,8 @@ function conditions(
       "every loaded day with usage has a price, or no prices are stored",
     ),
   ];
+  // Some name what people have named.
+  return all.map((one) => ({ ...one, message: printableLine(one.message) }));
 }
 
 function isNo(what: string, many: number): string {
@@ -289,6 +291,9 @@ function weightOf({ passed, warnAt, reached }: MonthBudget): number {
   return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }
 
+/** What Slack takes for a command in a text, such as one that calls everybody. */
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
 /** A body that Slack and similar programs show as text, and others read as data. */
 async function post(
   url: string,
@@ -300,7 +305,8 @@ async function post(
       ({ source, state, message }) =>
         `${state === "firing" ? "ALERT" : "OK"} usage-etl ${source}: ${message}`,
     )
-    .join("\n");
+    .join("\n")
+    .replace(/[&<>]/g, (sign) => ENTITIES[sign] ?? sign);
   // Loaded where a message is sent: `status` only reads which alerts apply.
   const { request } = await import("undici");
   // A limit between two bytes would hold the job for as long as the receiver sends some.

@@ -78,10 +78,14 @@ async function explain(
     .map((one) => one.day);
   const sign = Math.sign(amount - expected);
   const parts = await partsOfDay(db, { source, workspaceId, day, others, sign });
-  return parts.filter(({ more }) => more / (amount - expected) >= LEAST_SHARE);
+  return parts
+    .filter(({ more }) => more / (amount - expected) >= LEAST_SHARE)
+    .sort((a, b) => BY.indexOf(a.by) - BY.indexOf(b.by));
 }
 
-const CALLED = { project: "of project", user: "by user, of", api_key: "by key, of" } as const;
+const BY: readonly DayPart["by"][] = ["project", "user", "api_key"];
+/** An id that nobody reads is cut. */
+const LONGEST_ID = 16;
 
 /** What is unusual about each day. */
 export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string, string> {
@@ -99,12 +103,18 @@ export function ofLastWeek(
   return found.filter((one) => one.source === source && one.day >= since);
 }
 
-/** `2026-11-24: 5,210 traces in workspace Support, where about 2,100 were expected; most of the difference is of project checkout-bot.` */
+/** `2026-11-24: 5,210 traces in workspace Support, where about 2,100 were expected. Most of the difference is of project search.` */
 export function describeUnusual({ day, amount, expected, isFinal, ...of }: UnusualOfWorkspace): string {
   const { workspaceId, workspaceName, because } = of;
-  const named = because.map(({ by, id, name }) => `${CALLED[by]} ${name ?? id}`);
-  const why = named.length === 0 ? "" : `; most of the difference is ${named.join("; ")}`;
-  return `${day}: ${isFinal ? "" : "at least "}${shown(amount)} traces in workspace ${workspaceName ?? workspaceId}, where about ${shown(expected)} were expected${why}.`;
+  const named = because.map(({ by, id, name }) => `${by === "api_key" ? "key" : by} ${name ?? cut(id)}`);
+  const why = named.length === 0 ? "" : ` Most of the difference is of ${LIST.format(named)}.`;
+  return `${day}: ${isFinal ? "" : "at least "}${shown(amount)} traces in workspace ${workspaceName ?? workspaceId}, where about ${shown(expected)} were expected.${why}`;
+}
+
+const LIST = new Intl.ListFormat("en-US");
+
+function cut(id: string): string {
+  return id.length > LONGEST_ID ? `${id.slice(0, LONGEST_ID / 2)}…` : id;
 }
 
 function shown(traces: number): string {

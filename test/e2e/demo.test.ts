@@ -204,8 +204,11 @@ test("a demo serves its pages before it loads, and commands find it while it run
     ]);
     return JSON.parse(ended.stdout) as T;
   };
-  const status = await of<{ source: string; days: object }[]>(3, "status");
+  const status = await of<{ source: string; alerts: { kind: string; message: string }[] }[]>(3, "status");
   expect(status.map(({ source }) => source)).toEqual(["demo", "demo-bill", "demo-trouble"]);
+  expect(status[1]?.alerts.find(({ kind }) => kind === "unusual")?.message).toMatch(
+    /^Unusual days\. .*Most of the difference is of project /,
+  );
   expect(running.said.stderr).toMatch(
     /Source demo-bill shows the whole bill[\s\S]* [1-9]\d* are equal, 1 differ/,
   );

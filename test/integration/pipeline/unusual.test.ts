@@ -13,12 +13,12 @@ import { senderOn, setup } from "../../support/source.ts";
 test("a planted spike is found with its project and key, shown on the pages, and sent to the webhook once", async () => {
   const bench = await setup({ days: 90, workspaces: [0, 1], hourlyForMs: HOUR_MS });
   const { sql, standin, today } = bench;
+  const day = dayOf(today - 4 * DAY_MS);
+  const sender = senderOn(standin, 0, Date.parse(day));
+  sender.project.name = "<!channel>\n& co";
   await bench.sync();
   const before = await unusualLately(bench.store.db);
-  const day = dayOf(today - 4 * DAY_MS);
   expect(before.filter((one) => one.day === day)).toEqual([]);
-
-  const sender = senderOn(standin, 0, Date.parse(day));
   const [usual] = await sql<{ traces: number }>(
     "SELECT max(traces)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1",
     [bench.workspaceIds[0]],
@@ -39,9 +39,9 @@ test("a planted spike is found with its project and key, shown on the pages, and
       amount: traces,
       isFinal: true,
       because: [
-        { by: "api_key", id: sender.key?.shortKey },
         { by: "project", id: sender.project.id, name: sender.project.name },
         { by: "user", id: sender.user?.id },
+        { by: "api_key", id: sender.key?.shortKey },
       ],
     },
   ]);
@@ -49,7 +49,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   for (const part of one.because) expect(Math.abs(part.more / more - 1)).toBeLessThan(0.2);
   const says = describeUnusual(one);
   expect(says).toContain(`${day}: ${traces.toLocaleString("en-US")} traces in workspace`);
-  expect(says).toContain(`of project ${sender.project.name}`);
+  expect(says).toContain(`Most of the difference is of project ${sender.project.name}`);
 
   const pages = await setupPages(bench);
   for (const path of [
@@ -58,11 +58,11 @@ test("a planted spike is found with its project and key, shown on the pages, and
   ]) {
     const { text } = await pages.get(path);
     expect(text, path).toContain('<circle class="unusual"');
-    expect(textOf(text), path).toContain(says);
+    expect(textOf(text), path).toContain(`${day}: ${traces.toLocaleString("en-US")} traces in workspace`);
   }
   // Another workspace had an ordinary day.
   const other = await pages.get(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
-  expect(textOf(other.text)).not.toContain(says);
+  expect(textOf(other.text)).not.toContain("an unusual day");
 
   const heard: { text: string; alerts: { alert: string }[] }[] = [];
   const server = createServer(async (request, response) => {
@@ -80,7 +80,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   await raise();
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
   expect(told).toHaveLength(1);
-  expect(told[0]?.text).toContain(says);
+  expect(told[0]?.text).toContain("of project &lt;!channel&gt;\\u000a&amp; co");
   // What made it is taken back: the day is as others.
   standin.ledger.change(sender, -more);
   await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
