@@ -1,6 +1,6 @@
 /** The project's own errors. */
 interface ErrorFacts {
-  /** Stable, snake_case: scripts, alerts and docs/operate.md refer to it. */
+  /** Stable, snake_case: scripts, alerts and docs/errors.md refer to it. */
   readonly code: string;
   /** What happened, to which thing (method and URL, file and line, flag and value). Never holds a secret. */
   readonly message: string;

@@ -14,12 +14,12 @@ import { openTerminal } from "./pseudo-terminal.ts";
 
 /**
  * `npm run docs:cli`: runs every command on a terminal of 80 columns, on servers of its own and the stand-in, and writes what
- * it printed into docs/cli.md. The clock is moved to one day, the stand-in has one seed, and what still differs from run to run
+ * it printed into docs/cli-output.md. The clock is moved to one day, the stand-in has one seed, and what still differs from run to run
  * (ports, times, random ids) is replaced. So a change of the text is a change of the product.
  */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PAGE = join(ROOT, "docs/cli.md");
+const PAGE = join(ROOT, "docs/cli-output.md");
 const [BEGIN, END] = ["<!-- outputs: npm run docs:cli -->\n", "<!-- /outputs -->"];
 const NOW = "2026-11-22T09:00:00Z";
 const UUIDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -61,7 +61,7 @@ async function write(): Promise<void> {
       const block = await show(step, world);
       if (block !== undefined) blocks.push(block);
     }
-    sections.push(`### ${title}\n\n\`\`\`console\n${blocks.join("\n\n")}\n\`\`\`\n`);
+    sections.push(`## ${title}\n\n\`\`\`console\n${blocks.join("\n\n")}\n\`\`\`\n`);
   }
   const page = readFileSync(PAGE, "utf8");
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];

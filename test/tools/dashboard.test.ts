@@ -401,13 +401,13 @@ describe("metrics", () => {
   });
 });
 
-test("every alert says what is wrong, and docs/operate.md says what to do", () => {
-  const runbook = read("../operate.md");
+test("every alert says what is wrong, and docs/monitoring.md says what to do", () => {
+  const runbook = read("../monitoring.md");
   expect(runbook).toContain("## Alerts");
   for (const { alert, labels, annotations } of rules) {
     expect(labels).toHaveProperty("severity");
     expect(annotations.summary).not.toBe("");
-    expect(annotations.runbook).toBe("docs/operate.md#alerts");
+    expect(annotations.runbook).toBe("docs/monitoring.md#alerts");
     expect(runbook).toMatch(new RegExp(`^\\| \`${alert}\` \\|`, "m"));
   }
 });

@@ -43,8 +43,8 @@ test("docs/settings.md names every setting", () => {
   expect(Object.keys(SETTINGS).filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
-test("docs/operate.md explains every error code", () => {
-  const text = read("docs/operate.md");
+test("docs/errors.md explains every error code", () => {
+  const text = read("docs/errors.md");
   const files = ["src/**/*.ts", "jobs/*.ts"].flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
   const codes = files.flatMap((file) =>
     [...read(file).matchAll(/\bcode: "([a-z_]+)"/g)].map(([, code]) => code),
@@ -66,8 +66,8 @@ test("docs/cli.md names every command and option", async () => {
   expect([...new Set([...commands, ...options])].filter((name) => !named.has(name))).toEqual([]);
 });
 
-test("docs/cli.md shows what each command prints (`npm run docs:cli`)", async () => {
-  const [, outputs = ""] = read("docs/cli.md").split("<!-- outputs: npm run docs:cli -->");
+test("docs/cli-output.md shows what each command prints (`npm run docs:cli`)", async () => {
+  const [, outputs = ""] = read("docs/cli-output.md").split("<!-- outputs: npm run docs:cli -->");
   const blocks = outputs.split(/^\$ usage-etl /m).slice(1);
   const leaves = (await helpOfAll([])).filter(({ said }) => !/^Commands:$/m.test(said));
   const names = leaves.map(({ path }) => path.join(" "));

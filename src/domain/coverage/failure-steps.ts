@@ -1,6 +1,6 @@
 const PASSING = "A passing fault outlasted every attempt. Syncs retry it by themselves. To ask now, retry.";
 
-/** What to do about fetch tasks that failed with a code: the runbook of docs/operate.md, "Errors by code", in a sentence. */
+/** What to do about fetch tasks that failed with a code: the runbook of docs/errors.md, in a sentence. */
 const STEPS: Readonly<Record<string, string>> = {
   server_error: PASSING,
   network: PASSING,

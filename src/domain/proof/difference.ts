@@ -1,6 +1,6 @@
 import { METER_NAME, meterOf } from "../usage/meter.ts";
 
-/** What a difference says, in words (docs/glossary.md, docs/operate.md). */
+/** What a difference says, in words (docs/glossary.md, docs/differences.md). */
 
 export const DIFFERENCE_KINDS = {
   missing_in_store: "the export has it, and nothing is stored",
