@@ -30,10 +30,19 @@ test.each(
 });
 
 /** Command lines of the documents' shell blocks, without what the shell does with them. */
-const LINES = ["*.md", "docs/**/*.md"]
-  .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
-  .flatMap((page) => [...readFileSync(join(ROOT, page), "utf8").matchAll(/^```sh\n(.*?)^```$/gms)])
-  .flatMap(([, block = ""]) => [...block.matchAll(/^(?:npx )?usage-etl (.+?)(?: +#.*| *[12]?[|>;&].*)?$/gm)])
+const LINES = [
+  ...["*.md", "docs/**/*.md"]
+    .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+    .flatMap((page) => [...readFileSync(join(ROOT, page), "utf8").matchAll(/^```sh\n(.*?)^```$/gms)])
+    .map(([, block = ""]) => block),
+  // Of the workflow, without what comes before a command and with a day for each variable.
+  ...globSync("docs/examples/*.yml", { cwd: ROOT }).map((file) =>
+    readFileSync(join(ROOT, file), "utf8")
+      .replaceAll(/^ *- run: /gm, "")
+      .replaceAll(/\$[A-Z]+/g, VALUE),
+  ),
+]
+  .flatMap((block) => [...block.matchAll(/^(?:npx )?usage-etl (.+?)(?: +#.*| *[12]?[|>;&].*)?$/gm)])
   .map(([, line = ""]) => line.trimEnd())
   // The library that completes has it.
   .filter((line) => !line.startsWith("completion "));

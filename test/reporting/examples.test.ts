@@ -1,0 +1,116 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
+
+/** The files of docs/examples do what they say. Commands of the workflow: test/unit/cli/hints.test.ts; DuckDB: test/tools. */
+
+const [WORKSPACE, OTHER] = WORKSPACES;
+const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
+const example = (name: string) => readFile(new URL(`../../docs/examples/${name}`, import.meta.url), "utf8");
+
+/** October of two workspaces, priced in two currencies, with two owners and something that nobody owns. */
+async function october() {
+  const { store, url, sourceId } = await setupSource();
+  const window = windowOf("day", "2026-10-01", "2026-11-01");
+  const load = (
+    groupBy: "workspace" | "project",
+    workspaceId: string,
+    rows: Parameters<typeof loadRows>[1]["rows"],
+  ) => loadRows(store, { sourceId, groupBy, workspaceId, window, rows });
+  await load("workspace", WORKSPACE, [
+    ["2026-10-02", WORKSPACE, 100, "Research"],
+    ["2026-10-20", WORKSPACE, 11, "Research"],
+  ]);
+  await load("project", WORKSPACE, [
+    ["2026-10-02", ID("0a"), 33, "chat"],
+    ["2026-10-02", ID("0b"), 34, "search"],
+    ["2026-10-20", ID("0b"), 11, "search"],
+  ]);
+  await load("workspace", OTHER, [["2026-10-31", OTHER, 7, "Support"]]);
+  const price = { currency: "USD", validFrom: "2026-01-01", validTo: null, source: null, workspace: null };
+  await importPrices(store, {
+    ...{ file: "prices", replace: false },
+    lines: [
+      { where: "line 2", price: { ...price, sku: "traces", unitPrice: "0.0137" } },
+      { where: "line 3", price: { ...price, sku: "seats", unitPrice: "0.001", currency: "EUR" } },
+    ],
+  });
+  const rules =
+    "rules:\n  - { name: chat, owner: chat, cost_center: CC-1 }\n  - { name: search, shares: [{ owner: chat, share: 0.5 }, { owner: search, share: 0.5 }] }";
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", rules)));
+  return connectPlain(url, "usage_reader");
+}
+
+test("chargeback.sql gives each team whole cents that add up to the month", async () => {
+  const reader = await october();
+  const { rows } = await reader.query<{ owner: string; currency: string; amount: string }>(
+    await example("chargeback.sql"),
+  );
+  expect(new Set(rows.map(({ owner }) => owner))).toEqual(new Set(["(unallocated)", "chat", "search"]));
+  const { rows: totals } = await reader.query<{ currency: string; cost: string }>(
+    `SELECT currency, round(sum(estimated_cost), 2)::text AS cost FROM reporting.fct_cost_workspace_daily
+     WHERE usage_date >= '2026-10-01' AND usage_date < '2026-11-01' GROUP BY 1 ORDER BY 1`,
+  );
+  expect(totals).toEqual([
+    { currency: "EUR", cost: "0.12" },
+    { currency: "USD", cost: "1.62" },
+  ]);
+  for (const { currency, cost } of totals) {
+    const cents = rows.filter((row) => row.currency === currency).map(({ amount }) => Number(amount) * 100);
+    expect([currency, Math.round(cents.reduce((sum, one) => sum + one, 0))]).toEqual([
+      currency,
+      Math.round(Number(cost) * 100),
+    ]);
+  }
+});
+
+test("metabase-question.sql counts each trace once, with filters and without", async () => {
+  const reader = await october();
+  const question = await example("metabase-question.sql");
+  const sumOf = async (text: string) => {
+    const { rows } = await reader.query<{ traces: string | null }>(text);
+    return rows.reduce((sum, { traces }) => sum + Number(traces ?? 0), 0);
+  };
+  // Metabase leaves out a filter in brackets that is empty.
+  const all = await sumOf(question.replaceAll(/\[\[.*?\]\]/g, ""));
+  // 33 of 111 name no project, and are in no view by project.
+  expect(all).toBe(78);
+  const filled = question
+    .replaceAll(/\[\[|\]\]/g, "")
+    .replace("{{from}}", "DATE '2026-10-02'")
+    .replace("{{to}}", "DATE '2026-10-20'")
+    .replace("{{workspace}}", "'Research'");
+  expect(await sumOf(filled)).toBe(67);
+});
+
+test("close-month.yml is a workflow that hides its secrets", async () => {
+  const workflow = parse(await example("close-month.yml"));
+  const { env, steps } = workflow.jobs.close;
+  for (const [name, value] of Object.entries(env))
+    expect([name, /^\$\{\{ secrets\.\w+ \}\}$/.test(String(value))]).toEqual([
+      name,
+      /URL$|KEY$/.test(name) && name !== "USAGE_BASE_URL",
+    ]);
+  expect(steps.filter(({ run }: { run?: string }) => run?.startsWith("usage-etl"))).toHaveLength(4);
+});
+
+test("two-organizations.json is read as two sources", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "examples-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  for (const name of ["production-key", "europe-key"]) await writeFile(join(folder, name), "lsv2_sk_x");
+  const file = join(folder, "sources.json");
+  await writeFile(file, (await example("two-organizations.json")).replaceAll("/run/secrets", folder));
+  const { sources } = readConfig({ USAGE_SOURCES_FILE: file });
+  expect(sources.map(({ slug, providerName }) => [slug, providerName])).toEqual([
+    ["production", undefined],
+    ["europe", "LangSmith EU"],
+  ]);
+});
