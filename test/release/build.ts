@@ -10,6 +10,8 @@ import { productionLock, ROOT } from "./lock.ts";
 
 const DIST = join(ROOT, "dist");
 
+// Whoever packs may keep files to themselves; whoever installs has to read these.
+process.umask(0o022);
 rmSync(DIST, { recursive: true, force: true });
 // `npm run types` has checked them.
 execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
