@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { productionLock, ROOT } from "./lock.ts";
 
@@ -10,8 +10,6 @@ import { productionLock, ROOT } from "./lock.ts";
 
 const DIST = join(ROOT, "dist");
 
-// Whoever packs may keep files to themselves; whoever installs has to read these.
-process.umask(0o022);
 rmSync(DIST, { recursive: true, force: true });
 // `npm run types` has checked them.
 execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
@@ -21,3 +19,10 @@ execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
 for (const file of globSync("src/**/*.{css,csv,js,svg,yaml}", { cwd: ROOT }))
   cpSync(join(ROOT, file), join(DIST, file));
 writeFileSync(join(ROOT, "npm-shrinkwrap.json"), `${JSON.stringify(productionLock(), null, 2)}\n`);
+// Whoever packs may keep files to themselves; whoever installs has to read them.
+const packed = globSync(["{dist,docs,sql}/**/*", "*.md", "*.json", "LICENSE"], {
+  cwd: ROOT,
+  withFileTypes: true,
+});
+for (const file of packed) if (file.isFile()) chmodSync(join(file.parentPath, file.name), 0o644);
+chmodSync(join(ROOT, "src/cli.cjs"), 0o755);

@@ -36,10 +36,10 @@ try {
 
 /** The path of a tarball of what is committed. */
 function packed(name: string, env: Record<string, string>, umask: number): string {
+  process.umask(umask);
   const clone = join(folder, name);
   run("git", ["clone", "--quiet", ROOT, clone], { cwd: folder });
   symlinkSync(join(ROOT, "node_modules"), join(clone, "node_modules"));
-  process.umask(umask);
   const said = run("npm", ["pack", "--silent", "--pack-destination", clone], { cwd: clone, env });
   return join(clone, said.trim().split("\n").at(-1) ?? "");
 }
