@@ -1,5 +1,5 @@
 import { addDays, dayOf } from "../domain/time/days.ts";
-import { type DayAmount, weekdayOf } from "../domain/usage/forecast.ts";
+import type { DayAmount } from "../domain/usage/forecast.ts";
 import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../domain/usage/unusual.ts";
 import type { Database } from "../store/db/database.ts";
 import {
@@ -69,13 +69,10 @@ async function explain(
   { source, workspaceId, days }: { source: string; workspaceId: string; days: readonly DayAmount[] },
   { day, amount, expected }: UnusualDay,
 ): Promise<DayPart[]> {
-  const since = addDays(day, -WEEKS * 7);
-  const others = days
-    .filter(
-      (one) =>
-        one.amount !== null && one.day >= since && one.day < day && weekdayOf(one.day) === weekdayOf(day),
-    )
-    .map((one) => one.day);
+  const known = new Set(days.filter((one) => one.amount !== null).map((one) => one.day));
+  const others = Array.from({ length: WEEKS }, (_, n) => addDays(day, -7 * (n + 1))).filter((one) =>
+    known.has(one),
+  );
   const sign = Math.sign(amount - expected);
   const parts = await partsOfDay(db, { source, workspaceId, day, others, sign });
   return parts

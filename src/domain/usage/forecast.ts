@@ -58,6 +58,6 @@ function mean(days: readonly { readonly amount: number }[]): number {
   return days.reduce((sum, { amount }) => sum + amount, 0) / days.length;
 }
 
-export function weekdayOf(day: string): number {
+function weekdayOf(day: string): number {
   return new Date(day).getUTCDay();
 }

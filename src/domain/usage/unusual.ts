@@ -1,4 +1,4 @@
-import { type DayAmount, weekdayOf } from "./forecast.ts";
+import type { DayAmount } from "./forecast.ts";
 
 /** A day that has far more or far less than its weekday lets one expect. */
 export interface UnusualDay {
@@ -50,9 +50,7 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
     const amount = Math.log(counted + 1);
     const ordinary = base.filter(({ isLeftOut }) => !isLeftOut);
     const weekday = middle(
-      ordinary
-        .filter((one) => n - one.n <= BASE_DAYS && weekdayOf(days[one.n]?.day ?? "") === weekdayOf(day))
-        .map((one) => one.amount),
+      ordinary.filter((one) => n - one.n <= BASE_DAYS && (n - one.n) % WEEK === 0).map((one) => one.amount),
       LEAST.weekdays,
     );
     const level = middle(known(ordinary.slice(-WEEK).map((one) => one.level)), LEAST.levels);

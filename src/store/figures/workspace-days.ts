@@ -26,20 +26,27 @@ export async function usageVersion(db: Database): Promise<string> {
 export async function workspaceDays(db: Database, { from, to }: Days): Promise<WorkspaceDays[]> {
   const { rows } = await sql<WorkspaceDays>`
     with used as materialized (
-      select source_id, workspace_id, usage_date, traces from reporting.fct_usage_workspace_daily
+      select source_id, workspace_id, jsonb_object_agg(usage_date, traces) as by_day from reporting.fct_usage_workspace_daily
       where usage_date >= ${from}::date and usage_date < ${to}::date
+      group by 1, 2
+    ),
+    cell as materialized (
+      select slug as source, workspace_id as id, workspace_name as name, loaded, final,
+             expected * datemultirange(daterange(${from}::date, ${to}::date)) as expected
+      from usage.trace_cell where group_by = 'workspace'
     )
-    select c.slug as source, c.workspace_id as id, c.workspace_name as name, d.days
-    from usage.trace_cell c
+    select c.source, c.id, c.name, d.days
+    from cell c
+    left join used u on u.source_id = c.source and u.workspace_id = c.id
     cross join lateral (
       select json_agg(json_build_object(
-               'day', day::text, 'amount', case when c.loaded @> day then coalesce(u.traces, 0) end, 'isFinal', c.final @> day
+               'day', day::text, 'amount', case when c.loaded @> day then coalesce((u.by_day ->> day::text)::bigint, 0) end,
+               'isFinal', c.final @> day
              ) order by day) as days
-      from usage.days_of(c.expected * datemultirange(daterange(${from}::date, ${to}::date))) day
-      left join used u on u.source_id = c.slug and u.workspace_id = c.workspace_id and u.usage_date = day
+      from usage.days_of(c.expected) day
     ) d
-    where c.group_by = 'workspace' and d.days is not null
-    order by c.slug, c.workspace_id collate "C"
+    where d.days is not null
+    order by c.source, c.id collate "C"
   `.execute(db);
   return rows;
 }
