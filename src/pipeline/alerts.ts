@@ -54,17 +54,18 @@ export async function raiseAlerts(
   const [facts] = await alertFacts(store.db, sourceId);
   if (facts === undefined) return { told: 0, cleared: 0 };
   const before = new Map((await toldAlerts(store.db, sourceId)).map((alert) => [alert.kind, alert]));
-  // Budgets that cannot be read hold up no other alert: their error comes after it.
+  // What cannot be read says nothing and holds up no other alert: its error comes after them.
   let failure: unknown;
-  const budgets = await warnedBudgets(store.db).catch((error: unknown) => {
+  const orNothing = (error: unknown) => {
     failure = error;
     return undefined;
-  });
+  };
+  const budgets = await warnedBudgets(store.db).catch(orNothing);
+  const unusual = await unusualLately(store.db).catch(orNothing);
   const ended = (outcome: { told: number; cleared: number }) => {
     if (failure !== undefined) throw failure;
     return outcome;
   };
-  const unusual = await unusualLately(store.db);
   const changed = conditions(facts, { ...settings, budgets, unusual }).filter(
     ({ kind, isFiring, isHeld, count, newest }) => {
       const told = before.get(kind);
@@ -140,7 +141,7 @@ function conditions(
     isFirst = facts.isFirst,
   }: Pick<AlertSettings, "staleAfterMs" | "isFirst"> & {
     readonly budgets: WarnedBudgets | undefined;
-    readonly unusual: readonly UnusualOfWorkspace[];
+    readonly unusual: readonly UnusualOfWorkspace[] | undefined;
   },
 ): Condition[] {
   const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
@@ -204,7 +205,7 @@ function conditions(
             ),
           }),
         ]),
-    unusualCondition(ofLastWeek(unusual, facts.source, facts.now)),
+    ...(unusual === undefined ? [] : [unusualCondition(ofLastWeek(unusual, facts.source, facts.now))]),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },

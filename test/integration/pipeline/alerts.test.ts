@@ -222,18 +222,30 @@ test("a budget that will be used up is told of, whatever marks it has passed, an
   expect(countOf(80, false)).toBeGreaterThan(countOf(50, true));
 });
 
-test("budgets that cannot be read hold up no other alert", async () => {
+test.each([
+  [
+    "budget",
+    "ALTER TABLE usage.budget RENAME TO budget_elsewhere",
+    "ALTER TABLE usage.budget_elsewhere RENAME TO budget",
+  ],
+  [
+    "fct_usage_workspace_daily",
+    "ALTER VIEW reporting.fct_usage_workspace_daily RENAME TO elsewhere",
+    "ALTER VIEW reporting.elsewhere RENAME TO fct_usage_workspace_daily",
+  ],
+])("what cannot be read (%s) holds up no other alert", async (what, away, back) => {
+  await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");
   await bench.store.transaction(({ db }) =>
     replaceOwners(db, parseOwners("owners.yaml", "rules: []\nbudgets:\n  - { traces: 1 }")),
   );
-  await bench.sql("ALTER TABLE usage.budget RENAME TO budget_elsewhere");
+  await bench.sql(away);
   await bench.sql(
     "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 1, true, now() FROM usage.source",
   );
-  await expect(raise()).rejects.toThrow("budget");
+  await expect(raise()).rejects.toThrow(what);
   expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing" }]);
   await bench.sql("DELETE FROM usage.usage_limit WHERE workspace = ''");
-  await bench.sql("ALTER TABLE usage.budget_elsewhere RENAME TO budget");
+  await bench.sql(back);
   await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", "rules: []")));
   expect(await raise()).toMatchObject({ cleared: 1 });
 });
