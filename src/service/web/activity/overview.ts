@@ -121,13 +121,12 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     values: traces.slice(-DAYS),
   }));
   return html`<p class="trust">${trusted(trust)}</p>
+    <dl class="facts">${monthFigures(recent, source)}</dl>
     ${notice(
       advice.kind,
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${alerts.map((one) => notice(one.isNote ? "info" : "warn", alertShown(one, source)))}
-    <dl class="facts">${monthFigures(recent, source)}</dl>
     <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${
       days.length === 0
@@ -139,6 +138,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
           )}`
     }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
+    ${alerts.map((one) => notice(one.isNote ? "info" : "warn", alertShown(one, source)))}
     ${loading(report, now)}`;
 }
 
