@@ -1,14 +1,16 @@
--- What each team pays for October, as rows for a journal entry. Run it as usage_reader.
+-- What each team pays for October of what an invoice has, as rows for a journal entry. Run it as usage_reader. `is_final`: every day
+-- is loaded and cannot change any more but by a restatement.
 -- Without an owner file all of it is (unallocated). Costs are estimates from imported prices, in whole cents only at the end, so that
 -- the rows of a currency add up to its total; what rounding leaves goes to the largest row.
 WITH month AS (
   SELECT DATE '2026-10-01' AS first, DATE '2026-11-01' AS next
 ),
 team AS (
-  SELECT owner, coalesce(cost_center, '(none)') AS cost_center, currency, sum(estimated_cost) AS cost, bool_and(is_final) AS is_final
+  SELECT owner, coalesce(cost_center, '(none)') AS cost_center, currency, sum(estimated_cost) AS cost,
+         bool_and(is_final) AND (SELECT bool_and(d.is_final) FROM reporting.dim_date d WHERE d.usage_date >= first AND d.usage_date < next) AS is_final
   FROM reporting.fct_cost_owner_daily, month
-  WHERE usage_date >= first AND usage_date < next
-  GROUP BY 1, 2, 3
+  WHERE usage_date >= first AND usage_date < next AND is_invoiced
+  GROUP BY 1, 2, 3, first, next
 ),
 rounded AS (
   SELECT *, round(cost, 2) AS cents, round(sum(cost) OVER all_teams, 2) AS total,

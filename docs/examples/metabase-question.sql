@@ -1,5 +1,5 @@
 -- A native question of Metabase: traces by project and week, with filters that may be left empty.
--- Traces that name no project are not in it: fct_usage_workspace_daily has all.
+-- Traces that no record by project names are not in it: fct_usage_workspace_daily has all.
 -- Variables: `from` and `to` of the type Date, `workspace` of the type Text. Choose "bar", stacked by project.
 SELECT date_trunc('week', usage_date)::date AS week,
        CASE WHEN project_id IS NULL THEN 'not loaded by project' ELSE coalesce(project_name, project_id) END AS project,

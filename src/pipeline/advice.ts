@@ -54,7 +54,7 @@ interface Asked {
   readonly queues: QueuesSight | Promise<QueuesSight>;
 }
 
-/** Reads every source that was ever opened as of one instant: six statements, however many there are. */
+/** Reads every source that was ever opened as of one instant: a few statements, however many there are. */
 export async function reportOnSources(db: Database, { config, now, queues }: Asked): Promise<SourceReport[]> {
   const { statuses, progresses, trusts, runs, firing, lost } = await inSnapshot(db, async (snapshot) => ({
     statuses: await sourceStatuses(snapshot),

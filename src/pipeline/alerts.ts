@@ -12,7 +12,7 @@ import {
 import type { Database } from "../store/db/database.ts";
 import { describeBudget, type MonthBudget, type WarnedBudgets, warnedBudgets } from "./bill/budgets.ts";
 import type { EnteredSource } from "./source/source.ts";
-import { describeUnusual, ofLastWeek, type UnusualOfWorkspace, unusualLately } from "./unusual.ts";
+import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "./unusual.ts";
 
 /** One line of a message to the webhook. */
 interface Alert {
@@ -205,7 +205,7 @@ function conditions(
             ),
           }),
         ]),
-    ...(unusual === undefined ? [] : [unusualCondition(ofLastWeek(unusual, facts.source, facts.now))]),
+    ...(unusual === undefined ? [] : [unusualCondition(ofLastWeeks(unusual, facts.source, facts.now))]),
     found(
       "unpriced",
       { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
@@ -274,14 +274,14 @@ export function budgetCondition({ budgets, since }: WarnedBudgets): Condition {
   };
 }
 
-/** One alert for all days of the last week: it is sent again with each day that is found. */
+/** One alert for all days of the last two weeks: it is sent again when there are more of them, or a newer one. */
 function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   return {
     ...found(
       "unusual",
       { count: days.length, newest: Math.max(0, ...days.map(({ day }) => Date.parse(day))) },
-      `Unusual days. ${days.map(describeUnusual).join(" ")} See reporting.fct_usage_project_daily.`,
-      "no day of the last week is unusual",
+      `Unusual days. ${describeAll(days)} See reporting.fct_usage_project_daily.`,
+      "no day that is loaded of the last two weeks is unusual",
     ),
     isNote: true,
   };

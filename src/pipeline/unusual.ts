@@ -1,6 +1,7 @@
 import { addDays, dayOf } from "../domain/time/days.ts";
 import type { DayAmount } from "../domain/usage/forecast.ts";
 import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../domain/usage/unusual.ts";
+import { counted } from "../printable.ts";
 import type { Database } from "../store/db/database.ts";
 import {
   type DayPart,
@@ -22,8 +23,10 @@ export interface UnusualOfWorkspace extends UnusualDay {
 
 /** Days that are over and looked at. */
 const DAYS = 30;
-/** An alert is about days so long ago, since a day is judged when it is final at the latest. */
-const ALERT_DAYS = 7;
+/** An alert is about days so long ago: one that has too little is judged once it is final. */
+const ALERT_DAYS = 14;
+/** Of the newest, what made them is looked up; of the newest of these, a message says so. */
+const MOST = { explained: 20, told: 5 };
 /** Of an ordinary day of the whole source: a smaller difference is nobody's matter. */
 const LEAST_PART = 0.02;
 /** Of the difference that something is to explain. */
@@ -31,50 +34,75 @@ const LEAST_SHARE = 0.5;
 /** Weeks whose same weekday a part is compared with. */
 const WEEKS = 8;
 
-let last: { readonly version: string; readonly found: readonly UnusualOfWorkspace[] } | undefined;
+let last: { readonly version: string; readonly found: Promise<readonly UnusualOfWorkspace[]> } | undefined;
 
-/** The unusual days among the last thirty that are over, by day. Read anew only when something was loaded: whoever asks, asks often. */
+/**
+ * The unusual days among the last thirty that are over, by day. Read anew only when something was loaded: whoever asks, asks often. A
+ * name may be older.
+ */
 export async function unusualLately(db: Database): Promise<readonly UnusualOfWorkspace[]> {
   const version = await usageVersion(db);
-  if (last?.version !== version) last = { version, found: await findUnusual(db) };
-  return last.found;
+  if (last?.version === version) return last.found;
+  const found = findUnusual(db);
+  last = { version, found };
+  return found.catch((error) => {
+    if (last?.found === found) last = undefined;
+    throw error;
+  });
 }
 
 async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
   const to = dayOf(await storeNow(db));
   const from = addDays(to, -DAYS);
   const all = await workspaceDays(db, { from: addDays(from, -UNUSUAL_DAYS), to });
-  const found: UnusualOfWorkspace[] = [];
+  const found: (UnusualOfWorkspace & { readonly others: readonly DayAmount[] })[] = [];
   for (const [source, workspaces] of Map.groupBy(all, ({ source }) => source)) {
     const least = LEAST_PART * ordinaryDay(workspaces, from);
     for (const { id, name, days } of workspaces) {
-      for (const one of unusualDays(days)) {
+      const unusual = unusualDays(days);
+      const isUnusual = new Set(unusual.map(({ day }) => day));
+      const ordinary = days.filter(({ day }) => !isUnusual.has(day));
+      for (const one of unusual) {
         if (one.day < from || Math.abs(one.amount - one.expected) < least) continue;
-        const because = await explain(db, { source, workspaceId: id, days }, one);
-        found.push({ ...one, source, workspaceId: id, workspaceName: name, because });
+        const others = sameWeekdays(ordinary, one.day);
+        found.push({ ...one, source, workspaceId: id, workspaceName: name, because: [], others });
       }
     }
   }
-  return found.sort((a, b) => (a.day < b.day ? -1 : 1));
+  found.sort((a, b) => (a.day < b.day ? 1 : -1));
+  const explained: UnusualOfWorkspace[] = [];
+  for (const [n, { others, ...one }] of found.entries())
+    explained.push({ ...one, because: n < MOST.explained ? await explain(db, one, others) : [] });
+  return explained.reverse();
 }
 
 /** The mean of the days of all workspaces together. */
 function ordinaryDay(workspaces: readonly WorkspaceDays[], from: string): number {
-  const days = workspaces.flatMap((one) => one.days).filter(({ day }) => day >= from);
-  return days.reduce((sum, { amount }) => sum + (amount ?? 0), 0) / DAYS;
+  const days = workspaces
+    .flatMap((one) => one.days)
+    .filter(({ day, amount }) => day >= from && amount !== null);
+  const sum = days.reduce((all, { amount }) => all + (amount ?? 0), 0);
+  return sum / Math.max(1, new Set(days.map(({ day }) => day)).size);
 }
 
+/** The days that are loaded among those of the weeks before. */
+function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
+  const wanted = new Set(Array.from({ length: WEEKS }, (_, n) => addDays(day, -7 * (n + 1))));
+  return days.filter((one) => one.amount !== null && wanted.has(one.day));
+}
+
+/** What is expected of a part is its mean on the other days, raised or lowered as that of its workspace is. */
 async function explain(
   db: Database,
-  { source, workspaceId, days }: { source: string; workspaceId: string; days: readonly DayAmount[] },
-  { day, amount, expected }: UnusualDay,
+  { source, workspaceId, day, amount, expected }: UnusualOfWorkspace,
+  others: readonly DayAmount[],
 ): Promise<DayPart[]> {
-  const known = new Set(days.filter((one) => one.amount !== null).map((one) => one.day));
-  const others = Array.from({ length: WEEKS }, (_, n) => addDays(day, -7 * (n + 1))).filter((one) =>
-    known.has(one),
-  );
-  const sign = Math.sign(amount - expected);
-  const parts = await partsOfDay(db, { source, workspaceId, day, others, sign });
+  const sum = others.reduce((all, one) => all + (one.amount ?? 0), 0);
+  if (others.length === 0) return [];
+  const parts = await partsOfDay(db, {
+    ...{ source, workspaceId, day, others: others.map((one) => one.day) },
+    ...{ factor: sum === 0 ? 0 : expected / sum, sign: Math.sign(amount - expected) },
+  });
   return parts
     .filter(({ more }) => more / (amount - expected) >= LEAST_SHARE)
     .sort((a, b) => BY.indexOf(a.by) - BY.indexOf(b.by));
@@ -87,11 +115,18 @@ const LONGEST_ID = 16;
 /** What is unusual about each day. */
 export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string, string> {
   const days = Map.groupBy(found, ({ day }) => day);
-  return new Map([...days].map(([day, all]) => [day, all.map(describeUnusual).join(" ")]));
+  return new Map([...days].map(([day, all]) => [day, describeAll(all)]));
 }
 
-/** Of a source, those that an alert is about: of the last week. */
-export function ofLastWeek(
+/** The newest first, and how many more there are. */
+export function describeAll(found: readonly UnusualOfWorkspace[]): string {
+  const more = found.length - MOST.told;
+  const told = found.toReversed().slice(0, MOST.told).map(describeUnusual);
+  return [...told, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ");
+}
+
+/** Of a source, those that an alert is about. */
+export function ofLastWeeks(
   found: readonly UnusualOfWorkspace[],
   source: string,
   now: number,
@@ -105,15 +140,11 @@ export function describeUnusual({ day, amount, expected, isFinal, ...of }: Unusu
   const { workspaceId, workspaceName, because } = of;
   const named = because.map(({ by, id, name }) => `${by === "api_key" ? "key" : by} ${name ?? cut(id)}`);
   const why = named.length === 0 ? "" : ` Most of the difference is of ${LIST.format(named)}.`;
-  return `${day}: ${isFinal ? "" : "at least "}${shown(amount)} traces in workspace ${workspaceName ?? workspaceId}, where about ${shown(expected)} were expected.${why}`;
+  return `${day}: ${isFinal ? "" : "at least "}${counted(amount, "trace")} in workspace ${workspaceName ?? workspaceId}, where about ${Math.round(expected).toLocaleString("en-US")} were expected.${why}`;
 }
 
 const LIST = new Intl.ListFormat("en-US");
 
 function cut(id: string): string {
   return id.length > LONGEST_ID ? `${id.slice(0, LONGEST_ID / 2)}…` : id;
-}
-
-function shown(traces: number): string {
-  return Math.round(traces).toLocaleString("en-US");
 }

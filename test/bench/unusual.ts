@@ -5,8 +5,8 @@ import { UNUSUAL_METHOD, unusualDays } from "../../src/domain/usage/unusual.ts";
 import { dice } from "../../src/local/standin/engine/random.ts";
 
 /**
- * `npm run bench:unusual`: how many of the unusual days of made series are found, and how many found ones are none, by threshold. Half
- * of the series have weekends; noise of 3 to 33 %, growth, a new level in one of four, days of 1.5 to 3.5 times or 0.1 to 0.6 times
+ * `npm run bench:unusual`: how many of the unusual days of made series are found, and how many found ones are none, by threshold. Three
+ * of five series have weekends; noise of 3 to 33 %, growth, a new level in one of four, days of 1.5 to 3.5 times or 0.1 to 0.6 times
  * what they would have had. The seeds are none that the method was tuned with (1 to 200).
  */
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../time/stride.ts";
 import type { DayAmount } from "./forecast.ts";
 
 /** A day that has far more or far less than its weekday lets one expect. */
@@ -10,7 +11,7 @@ export interface UnusualDay {
 
 /** How they are found, in one sentence. */
 export const UNUSUAL_METHOD =
-  "A day is expected to have what its weekday had in the last eight weeks, at the level of the last week; it is unusual where it differs from that far more than the days of those weeks did.";
+  "A day is expected to have what its weekday had in the last eight weeks, more or less by as much as the last seven days were above or below their own weekdays. It is unusual where it differs from that far more than the days of those weeks did.";
 
 const WEEK = 7;
 const BASE_DAYS = 8 * WEEK;
@@ -26,7 +27,7 @@ const LEAST_DEVIATION = 0.05;
 /** Neighbouring days that are unusual in the same way and are told. More of them are a new level. */
 const MOST_IN_A_ROW = 2;
 
-/** A final day. All as logarithms: a day is twice or half of another, whatever its size. */
+/** A final day, by its number. All as logarithms: a day is twice or half of another, whatever its size. */
 interface Base {
   readonly n: number;
   readonly amount: number;
@@ -38,15 +39,16 @@ interface Base {
 }
 
 /**
- * The unusual days of a series: in order and without gaps. Only final days say what is expected, and unusual ones do not, unless they
+ * The unusual days of a series, in order. Only final days say what is expected, and unusual ones do not, unless they
  * are the beginning of a new level. A day that is not final may still grow, so it is never unusual for having little.
  */
 export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): UnusualDay[] {
   const base: Base[] = [];
   const found: UnusualDay[] = [];
-  let row = { days: 0, sign: 0 };
-  days.forEach(({ day, amount: counted, isFinal }, n) => {
-    if (counted === null) return;
+  let row = { days: 0, sign: 0, last: 0 };
+  for (const { day, amount: counted, isFinal } of days) {
+    if (counted === null) continue;
+    const n = Date.parse(day) / DAY_MS;
     const amount = Math.log(counted + 1);
     const ordinary = base.filter(({ isLeftOut }) => !isLeftOut);
     const weekday = middle(
@@ -59,7 +61,8 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
     const isUnusual =
       deviation !== null && Math.abs(deviation) > threshold * deviationOf(ordinary, expected ?? 0);
     const sign = isUnusual ? Math.sign(deviation) : 0;
-    row = { days: sign !== 0 && sign === row.sign ? row.days + 1 : Math.abs(sign), sign };
+    const goesOn = sign !== 0 && sign === row.sign && n === row.last + 1;
+    row = { days: goesOn ? row.days + 1 : Math.abs(sign), sign, last: n };
     const isNewLevel = row.days > MOST_IN_A_ROW;
     if (isFinal) {
       const above = weekday === null ? null : amount - weekday;
@@ -67,8 +70,8 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
       if (isNewLevel) for (const one of base) if (one.n > n - row.days) one.isLeftOut = false;
     }
     if (isUnusual && !isNewLevel && (isFinal || sign > 0))
-      found.push({ day, amount: counted, expected: Math.exp(expected ?? 0) - 1, isFinal });
-  });
+      found.push({ day, amount: counted, expected: Math.max(0, Math.exp(expected ?? 0) - 1), isFinal });
+  }
   return found;
 }
 

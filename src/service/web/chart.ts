@@ -120,7 +120,7 @@ export function timeChart(chart: Chart): Html {
 }
 
 /** In the list below a chart that marks unusual days. */
-export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: far more or far fewer traces than its weekday had lately</li>`;
+export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: a workspace had far more or far fewer traces than its weekday had lately</li>`;
 
 /** What hatches bars that are not final. Once a page. */
 export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>

@@ -21,8 +21,11 @@ export interface LoadedWorkspace {
   readonly byHours: boolean;
 }
 
-/** Equal as long as nothing is loaded, withdrawn or forgotten. */
-export const COVERAGE_VERSION = sql`(select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at)) from usage.coverage)`;
+/** Equal as long as nothing is loaded, withdrawn, failed or forgotten. */
+export const COVERAGE_VERSION = sql`concat_ws(' ', (
+  select concat_ws(' ', count(*), sum(fetch_number), max(fetched_at), sum(period_end - period_start), count(*) filter (where final))
+  from usage.coverage
+), (select concat_ws(' ', count(*), max(failed_at)) from usage.failure))`;
 
 /** Of the proof `p` of a scope of days. */
 export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;

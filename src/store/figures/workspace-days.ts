@@ -10,11 +10,11 @@ export interface WorkspaceDays {
   readonly source: string;
   readonly id: string;
   readonly name: string | null;
-  /** Each day of the range that is expected, in order and without gaps. */
+  /** Each day of the range that is expected, in order. */
   readonly days: readonly DayAmount[];
 }
 
-/** Equal as long as nothing of any source is loaded, withdrawn or forgotten, and the day (UTC) is the same. */
+/** Equal as long as nothing of any source is loaded, withdrawn, failed or forgotten, and the day (UTC) is the same. */
 export async function usageVersion(db: Database): Promise<string> {
   const { rows } = await sql<{ version: string }>`
     select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}) as version
@@ -58,7 +58,7 @@ export interface DayPart {
   readonly id: string;
   /** Of a project; of nothing else, since a user's name is an address. */
   readonly name: string | null;
-  /** Its traces on the day, less the mean of the other days. */
+  /** Its traces on the day, less what is expected of it. */
   readonly more: number;
 }
 
@@ -67,29 +67,33 @@ interface DayAsked {
   readonly workspaceId: string;
   readonly day: string;
   readonly others: readonly string[];
+  /** What is expected of a part, of all its traces on the other days. */
+  readonly factor: number;
   /** 1: the most more; -1: the most less. */
   readonly sign: number;
 }
 
+/** Of each dimension, unless it is not loaded on one of the days. */
 export async function partsOfDay(
   db: Database,
-  { source, workspaceId, day, others, sign }: DayAsked,
+  { source, workspaceId, day, others, factor, sign }: DayAsked,
 ): Promise<DayPart[]> {
   const listed = (by: DayPart["by"], id: string, name = sql`null`) => sql`
     select ${by} as by, ${sql.ref(id)} as id, ${name} as name,
            (coalesce(sum(traces) filter (where usage_date = ${day}::date), 0)
-             - coalesce(sum(traces) filter (where usage_date <> ${day}::date), 0) / ${others.length}::numeric)::float8 as more
+             - ${factor}::float8 * coalesce(sum(traces) filter (where usage_date <> ${day}::date), 0))::float8 as more
     from ${sql.table(`reporting.fct_usage_${by}_daily`)}
     where source_id = ${source} and workspace_id = ${workspaceId} and usage_date = any(${[day, ...others]}::date[])
     group by 2`;
   const { rows } = await sql<DayPart>`
-    select distinct on (by) by, id, name, more
-    from (
+    with part as materialized (
       ${listed("project", "project_id", sql`max(project_name)`)}
       union all ${listed("user", "user_id")}
       union all ${listed("api_key", "api_key_short_key")}
-    ) p
-    where id <> '(none)'
+    )
+    select distinct on (by) by, id, name, more
+    from part p
+    where id <> '(none)' and not exists (select from part u where u.by = p.by and u.id is null)
     order by by, more * ${sign}::integer desc, id collate "C"
   `.execute(db);
   return rows;

@@ -1,25 +1,37 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
-import { dayOf } from "../../../src/domain/time/days.ts";
+import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
+import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
+import { type AnswerRow, loadRows, setupMigrated, windowOf } from "../../support/store.ts";
+
+const [WORKSPACE] = WORKSPACES;
+const PROJECTS = [1, 2].map((n) => `00000000-0000-4000-8000-0000000000a${n}`) as [string, string];
 
 /** A day with far more traces than its weekday had is named with what made it, on pages and to the webhook, once. */
 
 test("a planted spike is found with its project and key, shown on the pages, and sent to the webhook once", async () => {
   const bench = await setup({ days: 90, workspaces: [0, 1], hourlyForMs: HOUR_MS });
-  const { sql, standin, today } = bench;
-  const day = dayOf(today - 4 * DAY_MS);
-  const sender = senderOn(standin, 0, Date.parse(day));
-  sender.project.name = "<!channel>\n& co";
+  const { standin, today } = bench;
+  const names = standin.organisation.projects.filter(
+    ({ workspace }) => workspace === standin.organisation.workspaces[0],
+  );
+  for (const [n, project] of names.entries()) project.name = `<!channel>\n& co ${n}`;
   await bench.sync();
+  // Its own history may have unusual days.
   const before = await unusualLately(bench.store.db);
-  expect(before.filter((one) => one.day === day)).toEqual([]);
-  const [usual] = await sql<{ traces: number }>(
+  const day = [4, 5, 6, 7, 8]
+    .map((ago) => dayOf(today - ago * DAY_MS))
+    .find((one) => before.every((found) => found.day !== one)) as string;
+  const sender = senderOn(standin, 0, Date.parse(day));
+  const [usual] = await bench.sql<{ traces: number }>(
     "SELECT max(traces)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1",
     [bench.workspaceIds[0]],
   );
@@ -28,7 +40,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   const range = { start: Date.parse(day), end: Date.parse(day) + DAY_MS };
   await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   const found = (await unusualLately(bench.store.db)).filter((one) => one.day === day);
-  const [{ traces } = { traces: 0 }] = await sql<{ traces: number }>(
+  const [{ traces } = { traces: 0 }] = await bench.sql<{ traces: number }>(
     "SELECT traces::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 AND usage_date = $2",
     [bench.workspaceIds[0], day],
   );
@@ -62,8 +74,93 @@ test("a planted spike is found with its project and key, shown on the pages, and
   }
   // Another workspace had an ordinary day.
   const other = await pages.get(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
-  expect(textOf(other.text)).not.toContain("an unusual day");
+  expect(textOf(other.text)).not.toContain(`Unusual: ${day}`);
 
+  const { webhookUrl, heard } = await listen();
+  const raise = async () =>
+    raiseAlerts(await bench.open(), { slug: "default", webhookUrl, staleAfterMs: HOUR_MS });
+  await raise();
+  await raise();
+  const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
+  expect(told).toHaveLength(1);
+  expect(told[0]?.text).toContain("of project &lt;!channel&gt;\\u000a&amp; co ");
+  // What made it is taken back: the day is as others.
+  standin.ledger.change(sender, -more);
+  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  expect((await unusualLately(bench.store.db)).filter((one) => one.day === day)).toEqual([]);
+});
+
+/** A workspace with two projects of 600 and 400 traces a day, from a day on; what is given differs. */
+async function flat(given: Readonly<Record<number, readonly [a: number, b: number]>>) {
+  const { store } = await setupMigrated();
+  const [{ today } = { today: "" }] = (
+    await sql<{ today: string }>`select (now() at time zone 'UTC')::date::text as today`.execute(store.db)
+  ).rows;
+  const first = addDays(today, -100);
+  const sourceId = await addSource(store, { slug: "default", workspaceIds: [WORKSPACE], dataStart: first });
+  const load = async (groupBy: "workspace" | "project", from: number, to: number) => {
+    const days = Array.from({ length: from - to }, (_, n) => from - n);
+    const used = (ago: number) => given[ago] ?? [600, 400];
+    await loadRows(store, {
+      ...{ sourceId, groupBy, workspaceId: WORKSPACE },
+      window: windowOf("day", addDays(today, -from), addDays(today, -to)),
+      rows: days.flatMap((ago): AnswerRow[] => {
+        const [a, b] = used(ago);
+        const day = addDays(today, -ago);
+        if (groupBy === "workspace") return [[day, WORKSPACE, a + b, "Research"]];
+        return [
+          [day, PROJECTS[0], a, "a"],
+          [day, PROJECTS[1], b, "b"],
+        ];
+      }),
+    });
+  };
+  await load("workspace", 100, 0);
+  return { store, sourceId, load, today };
+}
+
+test("what makes a day unusual is named against what is expected of it, whatever other days had, and only where it is loaded", async () => {
+  // A week before, b had a day of its own, which says nothing of today's fall of a.
+  const { store, load, today } = await flat({ 11: [600, 5_400], 4: [100, 400] });
+  await load("project", 100, 4);
+  await load("project", 3, 0);
+  const days = async () =>
+    (await unusualLately(store.db)).map(({ day, because }) => [day, because.map(({ name }) => name)]);
+  const day = (ago: number) => addDays(today, -ago);
+  // Not loaded by project on that day: nobody is named.
+  expect(await days()).toEqual([
+    [day(11), ["b"]],
+    [day(4), []],
+  ]);
+  await load("project", 4, 3);
+  expect(await days()).toEqual([
+    [day(11), ["b"]],
+    [day(4), ["a"]],
+  ]);
+});
+
+test("an alert ends when no day of the last two weeks is unusual, names five days, and counts the others", async () => {
+  const spikes = Object.fromEntries([1, 3, 5, 7, 9, 11, 13].map((ago) => [ago, [9_000, 400] as const]));
+  const { store, sourceId, load } = await flat(spikes);
+  await load("project", 100, 0);
+  const { webhookUrl, heard } = await listen();
+  const raise = () =>
+    raiseAlerts({ store, sourceId } as EnteredSource, { slug: "default", webhookUrl, staleAfterMs: HOUR_MS });
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
+  expect(heard[0]?.text).toContain("And 2 more.");
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  await sql`update usage.dated_record set traces = 600 where traces = 9000`.execute(store.db);
+  await sql`update usage.dated_record set traces = 1000 where traces = 9400`.execute(store.db);
+  await sql`update usage.coverage set fetched_at = fetched_at + interval '1 second'`.execute(store.db);
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(heard[1]?.text).toBe(
+    "OK usage-etl default: no day that is loaded of the last two weeks is unusual.",
+  );
+});
+
+/** A webhook, and what it was sent. */
+async function listen() {
   const heard: { text: string; alerts: { alert: string }[] }[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -73,19 +170,5 @@ test("a planted spike is found with its project and key, shown on the pages, and
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
-  const webhookUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const raise = async () =>
-    raiseAlerts(await bench.open(), { slug: "default", webhookUrl, staleAfterMs: HOUR_MS });
-  await raise();
-  await raise();
-  const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
-  expect(told).toHaveLength(1);
-  expect(told[0]?.text).toContain("of project &lt;!channel&gt;\\u000a&amp; co");
-  // What made it is taken back: the day is as others.
-  standin.ledger.change(sender, -more);
-  await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  await raise();
-  expect((await unusualLately(bench.store.db)).filter((one) => one.day === day)).toEqual([]);
-  if (before.every((one) => one.day < dayOf(today - 7 * DAY_MS)))
-    expect(heard.at(-1)?.text).toContain("OK usage-etl default: no day of the last week is unusual.");
-});
+  return { heard, webhookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}

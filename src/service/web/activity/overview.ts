@@ -8,7 +8,7 @@ import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts"
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
-  ofLastWeek,
+  ofLastWeeks,
   type UnusualOfWorkspace,
   unusualLately,
 } from "../../../pipeline/unusual.ts";
@@ -93,9 +93,9 @@ function section(report: SourceReport, given: Given & { isAlone: boolean }): Htm
   const month = given.recent.months.find((one) => one.source === source);
   const traces =
     month === undefined ? "" : html` ${count(month.traces, "a day is not loaded")} traces so far this month.`;
-  const unusual = ofLastWeek(given.unusual, source, given.now).length;
+  const unusual = ofLastWeeks(given.unusual, source, given.now).length;
   return html`<section class="source" aria-labelledby="source-${source}"><details id="details-${source}">
-    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual === 0 ? "" : ` ${counted(unusual, "unusual day")} in the last week.`}</span></summary>${card}</details></section>`;
+    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual === 0 ? "" : ` ${counted(unusual, "unusual day")} in the last two weeks.`}</span></summary>${card}</details></section>`;
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
@@ -127,6 +127,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
+    ${alerts.filter(({ isNote }) => !isNote).map((one) => notice("warn", alertShown(one, source)))}
     <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${
       days.length === 0
@@ -138,7 +139,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
           )}`
     }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
-    ${alerts.map((one) => notice(one.isNote ? "info" : "warn", alertShown(one, source)))}
+    ${alerts.filter(({ isNote }) => isNote).map((one) => notice("info", alertShown(one, source)))}
     ${loading(report, now)}`;
 }
 

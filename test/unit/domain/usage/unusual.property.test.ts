@@ -52,6 +52,14 @@ test("a day that is not final is unusual for having much, not for having little,
   expect(found?.isFinal).toBe(false);
 });
 
+test("days that are missing move no weekday, and nothing is expected below zero", () => {
+  const all = series(130, { 110: { amount: 900 } });
+  // Of a workspace that is no longer configured, time without usage is not expected.
+  expect(unusualDays(all.filter((_, n) => n < 80 || n >= 90)).map(({ day }) => day)).toEqual([all[110]?.day]);
+  const rare = series(130).map((one, n) => ({ ...one, amount: n === 120 ? 40 : n % 9 === 0 ? 1 : 0 }));
+  for (const { expected } of unusualDays(rare)) expect(expected).toBeGreaterThanOrEqual(0);
+});
+
 test("a new level is told twice, and is what is expected afterwards", () => {
   const level = Object.fromEntries(
     series(140).map(({ amount }, n) => [n, n < 80 ? {} : { amount: (amount ?? 0) * 2 }]),
