@@ -121,7 +121,7 @@ async function flat(given: Readonly<Record<number, readonly [a: number, b: numbe
 
 test("what makes a day unusual is named against what is expected of it, whatever other days had, and only where it is loaded", async () => {
   // A week before, b had a day of its own, which says nothing of today's fall of a.
-  const { store, load, today } = await flat({ 11: [600, 5_400], 4: [100, 400] });
+  const { store, load, today } = await flat({ 11: [600, 25_400], 4: [100, 400] });
   await load("project", 100, 4);
   await load("project", 3, 0);
   const days = async () =>
