@@ -42,14 +42,16 @@ const LONG: readonly string[] = [
   "integration/web/replica",
   "integration/web/snapshot",
   "integration/web/workbook",
-  // Platforms that contradict themselves in rare ways; reconcile, check-totals, sync/meters and probe have the usual ones.
+  // Platforms that contradict themselves in rare ways; reconcile, repair, check-totals and sync/meters have the usual ones.
   "integration/pipeline/demo-story",
   "integration/pipeline/backfill/restored",
   "integration/pipeline/extract/contracts",
   "integration/pipeline/extract/lost-access.property",
+  "integration/pipeline/probe",
   "integration/pipeline/probe-misbilled",
   "integration/pipeline/reconcile/compared-strides",
   "integration/pipeline/reconcile/meters.property",
+  "integration/pipeline/reconcile/nightly",
   "integration/pipeline/reconcile/nightly-hours",
   "integration/pipeline/reconcile/reconcile.property",
   "integration/pipeline/sandboxes-refused",

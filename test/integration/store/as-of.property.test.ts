@@ -10,7 +10,7 @@ import { setupSource, setupStore } from "./setup.ts";
 
 // An as-of query returns exactly what was final at the instant, whatever happened afterwards.
 
-const numRuns = times(12);
+const numRuns = times(6);
 const timeout = 60_000 + numRuns * 4_000;
 
 /** What is final now, read from records and coverage alone. */

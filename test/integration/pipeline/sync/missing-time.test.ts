@@ -105,7 +105,7 @@ test("a plan is what is wanted, but for final time, failures that are not due, a
         plans += expected(true).length;
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
   expect(plans).toBeGreaterThan(50);
 });
