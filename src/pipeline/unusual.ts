@@ -63,17 +63,21 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
       const isUnusual = new Set(unusual.map(({ day }) => day));
       const ordinary = days.filter(({ day }) => !isUnusual.has(day));
       for (const one of unusual) {
-        if (one.day < from || Math.abs(one.amount - one.expected) < least) continue;
+        if (one.day < from || differenceOf(one) < least) continue;
         const others = sameWeekdays(ordinary, one.day);
         found.push({ ...one, source, workspaceId: id, workspaceName: name, because: [], others });
       }
     }
   }
-  found.sort((a, b) => (a.day < b.day ? 1 : -1));
+  found.sort((a, b) => Date.parse(b.day) - Date.parse(a.day) || differenceOf(b) - differenceOf(a));
   const explained: UnusualOfWorkspace[] = [];
   for (const [n, { others, ...one }] of found.entries())
     explained.push({ ...one, because: n < MOST.explained ? await explain(db, one, others) : [] });
   return explained.reverse();
+}
+
+function differenceOf({ amount, expected }: UnusualDay): number {
+  return Math.abs(amount - expected);
 }
 
 /** The mean of the days of all workspaces together. */
@@ -118,7 +122,7 @@ export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string
   return new Map([...days].map(([day, all]) => [day, describeAll(all)]));
 }
 
-/** The newest first, and how many more there are. */
+/** The newest first, of one day the largest difference, and how many more there are. */
 export function describeAll(found: readonly UnusualOfWorkspace[]): string {
   const more = found.length - MOST.told;
   const told = found.toReversed().slice(0, MOST.told).map(describeUnusual);

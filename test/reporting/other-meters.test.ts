@@ -124,7 +124,11 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   read.coverage = await coverageLines(db, { byDay: true });
   // What is loaded beside traces, and what lacks of it, is listed there on purpose; how long ago a load was changes by itself.
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
-  read.alerts = (await alertFacts(db, sourceId)).map((one) => ({ ...one, quietSeconds: undefined }));
+  read.alerts = (await alertFacts(db, sourceId)).map((one) => ({
+    ...one,
+    quietSeconds: undefined,
+    now: undefined,
+  }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await lostWorkspaces(db);
   read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });
