@@ -69,7 +69,7 @@ test("a new level is told twice, and is what is expected afterwards", () => {
   expect(at(series(140, { ...level, 120: { amount: 1000 } }))).toEqual([80, 81, 120]);
 });
 
-test(`what is said of a day follows from it and the days before, and never from its neighbours' gaps [seed ${SEED}]`, () => {
+test(`what is said of a day follows from it and the days before, never from later ones [seed ${SEED}]`, () => {
   const amount = fc.option(fc.integer({ min: 0, max: 5_000 }), { freq: 12 });
   fc.assert(
     fc.property(
