@@ -2,10 +2,12 @@ import { addDays, dayOf } from "../domain/time/days.ts";
 import type { DayAmount } from "../domain/usage/forecast.ts";
 import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../domain/usage/unusual.ts";
 import { counted } from "../printable.ts";
+import { listSources } from "../store/activity/overview.ts";
 import type { Database } from "../store/db/database.ts";
 import {
+  type DayAsked,
   type DayPart,
-  partsOfDay,
+  partsOfDays,
   usageVersion,
   type WorkspaceDays,
   workspaceDays,
@@ -54,9 +56,13 @@ export async function unusualLately(db: Database): Promise<readonly UnusualOfWor
 async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
   const to = dayOf(await storeNow(db));
   const from = addDays(to, -DAYS);
-  const all = await workspaceDays(db, { from: addDays(from, -UNUSUAL_DAYS), to });
   const found: (UnusualOfWorkspace & { readonly others: readonly DayAmount[] })[] = [];
-  for (const [source, workspaces] of Map.groupBy(all, ({ source }) => source)) {
+  for (const { sourceId, source } of await listSources(db)) {
+    const workspaces = await workspaceDays(
+      db,
+      { sourceId, source },
+      { from: addDays(from, -UNUSUAL_DAYS), to },
+    );
     const least = LEAST_PART * ordinaryDay(workspaces, from);
     for (const { id, name, days } of workspaces) {
       const unusual = unusualDays(days);
@@ -70,10 +76,13 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
     }
   }
   found.sort((a, b) => Date.parse(b.day) - Date.parse(a.day) || differenceOf(b) - differenceOf(a));
-  const explained: UnusualOfWorkspace[] = [];
-  for (const [n, { others, ...one }] of found.entries())
-    explained.push({ ...one, because: n < MOST.explained ? await explain(db, one, others) : [] });
-  return explained.reverse();
+  const parts = await partsOfDays(
+    db,
+    found.slice(0, MOST.explained).map(({ others, ...one }) => askedOf(one, others)),
+  );
+  return found
+    .map(({ others: _, ...one }, n) => ({ ...one, because: because(one, parts[n] ?? []) }))
+    .reverse();
 }
 
 function differenceOf({ amount, expected }: UnusualDay): number {
@@ -96,23 +105,21 @@ function sameWeekdays(days: readonly DayAmount[], day: string): DayAmount[] {
 }
 
 /** What is expected of a part is its mean on the other days, raised or lowered as that of its workspace is. */
-async function explain(
-  db: Database,
+function askedOf(
   { source, workspaceId, day, amount, expected }: UnusualOfWorkspace,
   others: readonly DayAmount[],
-): Promise<DayPart[]> {
+): DayAsked {
   const sum = others.reduce((all, one) => all + (one.amount ?? 0), 0);
-  if (others.length === 0) return [];
-  const parts = await partsOfDay(db, {
+  return {
     ...{ source, workspaceId, day, others: others.map((one) => one.day) },
     ...{ factor: sum === 0 ? 0 : expected / sum, sign: Math.sign(amount - expected) },
-  });
-  return parts
-    .filter(({ more }) => more / (amount - expected) >= LEAST_SHARE)
-    .sort((a, b) => BY.indexOf(a.by) - BY.indexOf(b.by));
+  };
 }
 
-const BY: readonly DayPart["by"][] = ["project", "user", "api_key"];
+function because({ amount, expected }: UnusualOfWorkspace, parts: readonly DayPart[]): readonly DayPart[] {
+  return parts.filter(({ more }) => more / (amount - expected) >= LEAST_SHARE);
+}
+
 /** An id that nobody reads is cut. */
 const LONGEST_ID = 16;
 

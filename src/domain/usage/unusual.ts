@@ -50,12 +50,17 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
     if (counted === null) continue;
     const n = Date.parse(day) / DAY_MS;
     const amount = Math.log(counted + 1);
+    while (base[0] !== undefined && n - base[0].n > BASE_DAYS) base.shift();
     const ordinary = base.filter(({ isLeftOut }) => !isLeftOut);
     const weekday = middle(
-      ordinary.filter((one) => n - one.n <= BASE_DAYS && (n - one.n) % WEEK === 0).map((one) => one.amount),
+      ordinary.filter((one) => (n - one.n) % WEEK === 0).map((one) => one.amount),
       LEAST.weekdays,
     );
-    const level = middle(known(ordinary.slice(-WEEK).map((one) => one.level)), LEAST.levels);
+    const levels = ordinary.slice(-WEEK).map((one) => one.level);
+    const level = middle(
+      levels.filter((one) => one !== null),
+      LEAST.levels,
+    );
     const expected = weekday === null || level === null ? null : weekday + level;
     const deviation = expected === null ? null : amount - expected;
     const isUnusual =
@@ -77,9 +82,14 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
 
 /** The standard deviation of ordinary days from what was expected of them. Infinite: too few are known. */
 function deviationOf(ordinary: readonly Base[], expected: number): number {
-  const deviations = known(ordinary.slice(-BASE_DAYS).map(({ deviation }) => deviation));
-  if (deviations.length < LEAST.deviations) return Number.POSITIVE_INFINITY;
-  const ofDays = Math.sqrt(mean(deviations.map((one) => one ** 2)));
+  let [known, squares] = [0, 0];
+  for (const { deviation } of ordinary) {
+    if (deviation === null) continue;
+    known += 1;
+    squares += deviation ** 2;
+  }
+  if (known < LEAST.deviations) return Number.POSITIVE_INFINITY;
+  const ofDays = Math.sqrt(squares / known);
   // Events that come independently of each other vary by the root of their number.
   const ofChance = 1 / Math.sqrt(Math.max(Math.exp(expected), 1));
   return Math.max(ofDays, ofChance, LEAST_DEVIATION);
@@ -90,10 +100,6 @@ function middle(values: readonly number[], least: number): number | null {
   if (values.length < least) return null;
   const cut = Math.floor(values.length / 4);
   return mean(values.toSorted((a, b) => a - b).slice(cut, values.length - cut));
-}
-
-function known(values: readonly (number | null)[]): number[] {
-  return values.filter((value) => value !== null);
 }
 
 function mean(values: readonly number[]): number {

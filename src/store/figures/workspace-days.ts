@@ -1,16 +1,17 @@
 import { sql } from "kysely";
-import type { Days } from "../../domain/time/days.ts";
+import { addDays, type Days, daysBetween } from "../../domain/time/days.ts";
+import type { Interval } from "../../domain/time/window.ts";
 import type { DayAmount } from "../../domain/usage/forecast.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
-import { COVERAGE_VERSION } from "./loaded.ts";
+import { COVERAGE_VERSION, loadedDays } from "./loaded.ts";
+import { cellsOf, recordsIn, type UsageOf } from "./records.ts";
 
 /** Traces of a workspace by day. */
 export interface WorkspaceDays {
-  readonly source: string;
   readonly id: string;
   readonly name: string | null;
-  /** Each day of the range that is expected, in order. */
+  /** Each day of the range, in order. */
   readonly days: readonly DayAmount[];
 }
 
@@ -22,33 +23,37 @@ export async function usageVersion(db: Database): Promise<string> {
   return rows[0]?.version ?? "";
 }
 
-/** All workspaces in a range of days that are over. */
-export async function workspaceDays(db: Database, { from, to }: Days): Promise<WorkspaceDays[]> {
-  const { rows } = await sql<WorkspaceDays>`
-    with used as materialized (
-      select source_id, workspace_id, jsonb_object_agg(usage_date, traces) as by_day from reporting.fct_usage_workspace_daily
-      where usage_date >= ${from}::date and usage_date < ${to}::date
-      group by 1, 2
-    ),
-    cell as materialized (
-      select slug as source, workspace_id as id, workspace_name as name, loaded, final,
-             expected * datemultirange(daterange(${from}::date, ${to}::date)) as expected
-      from usage.trace_cell where group_by = 'workspace'
-    )
-    select c.source, c.id, c.name, d.days
-    from cell c
-    left join used u on u.source_id = c.source and u.workspace_id = c.id
-    cross join lateral (
-      select json_agg(json_build_object(
-               'day', day::text, 'amount', case when c.loaded @> day then coalesce((u.by_day ->> day::text)::bigint, 0) end,
-               'isFinal', c.final @> day
-             ) order by day) as days
-      from usage.days_of(c.expected) day
-    ) d
-    where d.days is not null
-    order by c.source, c.id collate "C"
+/** All workspaces of a source in a range of days that are over. */
+export async function workspaceDays(
+  db: Database,
+  source: Pick<UsageOf, "sourceId" | "source">,
+  range: Days,
+): Promise<WorkspaceDays[]> {
+  const cells = { ...source, by: "workspace", workspaceId: null } as const;
+  const loaded = await loadedDays(db, cells, range);
+  const of = { ...cells, byHours: loaded.some(({ byHours }) => byHours) };
+  const { rows } = await sql<{ key: number; traces: Readonly<Record<string, number>> }>`
+    with ${cellsOf(of)},
+    used as (select key, bucket, sum(traces) as traces from (${recordsIn(of, { ...range, per: "day" })}) r group by key, bucket)
+    select key, json_object_agg(bucket, traces) as traces from used group by key
   `.execute(db);
-  return rows;
+  const used = new Map(rows.map(({ key, traces }) => [key, traces]));
+  const days = Array.from({ length: daysBetween(range) }, (_, n) => {
+    const day = addDays(range.from, n);
+    return { day, start: Date.parse(day) };
+  });
+  return loaded.map(({ key, workspaceId, name, loaded, final }) => ({
+    ...{ id: workspaceId, name },
+    days: days.map(({ day, start }) => ({
+      day,
+      amount: covers(loaded, start) ? (used.get(key)?.[day] ?? 0) : null,
+      isFinal: covers(final, start),
+    })),
+  }));
+}
+
+function covers(intervals: readonly Interval[], at: number): boolean {
+  return intervals.some(({ start, end }) => start <= at && at < end);
 }
 
 /** Of one dimension the id that has most more, or most less, on a day than on other days of its workspace. */
@@ -62,7 +67,7 @@ export interface DayPart {
   readonly more: number;
 }
 
-interface DayAsked {
+export interface DayAsked {
   readonly source: string;
   readonly workspaceId: string;
   readonly day: string;
@@ -73,28 +78,50 @@ interface DayAsked {
   readonly sign: number;
 }
 
-/** Of each dimension, unless it is not loaded on one of the days. */
-export async function partsOfDay(
-  db: Database,
-  { source, workspaceId, day, others, factor, sign }: DayAsked,
-): Promise<DayPart[]> {
-  const listed = (by: DayPart["by"], id: string, name = sql`null`) => sql`
-    select ${by} as by, ${sql.ref(id)} as id, ${name} as name,
-           (coalesce(sum(traces) filter (where usage_date = ${day}::date), 0)
-             - ${factor}::float8 * coalesce(sum(traces) filter (where usage_date <> ${day}::date), 0))::float8 as more
-    from ${sql.table(`reporting.fct_usage_${by}_daily`)}
-    where source_id = ${source} and workspace_id = ${workspaceId} and usage_date = any(${[day, ...others]}::date[])
-    group by 2`;
-  const { rows } = await sql<DayPart>`
-    with part as materialized (
-      ${listed("project", "project_id", sql`max(project_name)`)}
-      union all ${listed("user", "user_id")}
-      union all ${listed("api_key", "api_key_short_key")}
+/** Of each day, in the order asked: one part of each dimension, unless it is not loaded on one of the days. */
+export async function partsOfDays(db: Database, asked: readonly DayAsked[]): Promise<DayPart[][]> {
+  if (asked.length === 0) return [];
+  const { rows } = await sql<DayPart & { readonly n: number }>`
+    with asked as materialized (
+      select a.n, c.group_by, c.day_scope_id, a.day, t.days, a.factor, a.sign
+      from json_to_recordset(${JSON.stringify(asked.map((one, n) => ({ n, ...one })))}::json) as
+             a (n integer, source text, "workspaceId" text, day date, others date[], factor float8, sign integer)
+      cross join lateral (select a.others || a.day as days) t
+      join usage.trace_cell c on c.slug = a.source and c.workspace_id = a."workspaceId" and c.group_by <> 'workspace'
+      where not exists (select from unnest(t.days) d where not c.loaded @> d)
+    ),
+    of_hours as materialized (
+      select day_scope_id, entity_id, usage_date, traces from usage.figure_of_hours
+      where group_by <> 'workspace' and usage_date >= (select min(d) from asked, unnest(days) d)
+    ),
+    part as (
+      select a.n, a.group_by, r.entity_id, a.sign,
+             (coalesce(sum(r.traces) filter (where r.day = a.day), 0)
+               - a.factor * coalesce(sum(r.traces) filter (where r.day <> a.day), 0))::float8 as more
+      from asked a
+      cross join lateral (
+        select s.entity_id, r.bucket_start as day, r.traces
+        from usage.series s join usage.dated_record r using (series_id)
+        where s.scope_id = a.day_scope_id and r.bucket_start = any(a.days)
+        union all
+        select entity_id, usage_date, traces from of_hours o where o.day_scope_id = a.day_scope_id and o.usage_date = any(a.days)
+      ) r
+      group by a.n, a.group_by, r.entity_id, a.sign, a.factor
+    ),
+    first as materialized (
+      select distinct on (p.n, p.group_by) p.n, p.group_by, p.entity_id, p.more
+      from part p join usage.entity e using (entity_id)
+      where e.external_id <> ''
+      order by p.n, p.group_by, p.more * p.sign desc, usage.shown_id(e.external_id) collate "C"
     )
-    select distinct on (by) by, id, name, more
-    from part p
-    where id <> '(none)' and not exists (select from part u where u.by = p.by and u.id is null)
-    order by by, more * ${sign}::integer desc, id collate "C"
+    select f.n, f.group_by as by, usage.shown_id(e.external_id) as id, f.more,
+           case when f.group_by = 'project' then (
+             select n.name from usage.entity_name n where n.entity_id = f.entity_id
+             order by n.last_bucket desc, n.fetch_number desc, n.name limit 1
+           ) end as name
+    from first f join usage.entity e using (entity_id)
+    order by f.n, usage.dimension_position(f.group_by)
   `.execute(db);
-  return rows;
+  const found = Map.groupBy(rows, ({ n }) => n);
+  return asked.map((_, n) => (found.get(n) ?? []).map(({ n: _n, ...part }) => part));
 }
