@@ -30,6 +30,9 @@ export class UsageError extends EtlError {}
 /** A server (Postgres, Redis, the platform) does not answer. Exit code 6. */
 export class UnreachableError extends EtlError {}
 
+/** Somebody ended the command. Exit code 130. */
+export class InterruptedError extends EtlError {}
+
 /** Something did not happen in time. Exit code 3. */
 export class DeadlineError extends EtlError {}
 

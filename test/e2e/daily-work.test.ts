@@ -93,7 +93,7 @@ describe("the commands of a day", () => {
     running.process.kill("SIGINT");
     const ended = await running.ended;
     outputs.push(ended);
-    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("[interrupted]")]);
+    expect([ended.code, ended.stderr]).toEqual([130, expect.stringContaining("[interrupted]")]);
     made.standin.faults.clear();
     expect((await run(["sync", "--inline"], envOf(made))).code).toBe(0);
     expect(differences(await inStore(made), routine(made))).toEqual([]);

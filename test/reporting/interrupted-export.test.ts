@@ -24,10 +24,7 @@ describe("an interrupted export", () => {
     const running = start(["export", "--view", "long"], { DATABASE_URL: url });
     running.process.stdout?.once("data", () => running.process.stdout?.destroy());
     const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^The reader of the output closed it before the end\.\n.*\[export_closed\]\n$/),
-    ]);
+    expect([code, stderr]).toEqual([0, ""]);
   });
 
   test("keeps the previous file after Ctrl-C, and no part of a new one", async () => {
@@ -48,7 +45,7 @@ describe("an interrupted export", () => {
     );
     running.process.kill("SIGINT");
     const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([1, expect.stringContaining("Interrupted.")]);
+    expect([code, stderr]).toEqual([130, expect.stringContaining("Interrupted.")]);
     expect(await readdir(folder)).toEqual(["long.csv"]);
     expect(await readFile(out, "utf8")).toBe("before");
   });

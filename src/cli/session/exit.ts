@@ -1,9 +1,18 @@
 import { CommanderError } from "commander";
-import { DeadlineError, EtlError, PlatformError, UnreachableError, UsageError } from "../../errors.ts";
+import {
+  DeadlineError,
+  EtlError,
+  InterruptedError,
+  PlatformError,
+  UnreachableError,
+  UsageError,
+} from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
 
 /** Exit codes of every command; where several apply, the first of this order. */
 export const EXIT = {
+  /** As a shell says of Ctrl-C. */
+  interrupted: 130,
   usage: 2,
   refused: 5,
   unreachable: 6,
@@ -21,6 +30,7 @@ export function firstExit(exits: readonly number[]): number {
 export function exitCodeOf(given: unknown): number {
   if (given instanceof CommanderError) return given.exitCode === 0 ? EXIT.done : EXIT.usage;
   const error = knownError(given);
+  if (error instanceof InterruptedError) return EXIT.interrupted;
   if (error instanceof UsageError) return EXIT.usage;
   if (error instanceof UnreachableError) return EXIT.unreachable;
   if (error instanceof DeadlineError) return EXIT.partlyFailed;

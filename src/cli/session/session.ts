@@ -2,7 +2,7 @@ import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type Config, readConfig, requireDatabaseUrl } from "../../config/config.ts";
 import { withEnvFile } from "../../config/env-file.ts";
-import { EtlError, UsageError } from "../../errors.ts";
+import { InterruptedError, UsageError } from "../../errors.ts";
 import type { Store, StoreOptions } from "../../store/db/database.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { createOutput, type Output } from "../report/output.ts";
@@ -109,8 +109,8 @@ function watchNpm(stop: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-function interrupted(): EtlError {
-  return new EtlError({
+function interrupted(): InterruptedError {
+  return new InterruptedError({
     code: "interrupted",
     message: "Interrupted.",
     next: "Run it again to continue. What was loaded stays.",

@@ -3,7 +3,7 @@ import { systemClock } from "../../clock.ts";
 import { type Config, requireSources, type SourceConfig } from "../../config/config.ts";
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import type { UsageRequest } from "../../domain/planning/request.ts";
-import { EtlError } from "../../errors.ts";
+import { InterruptedError } from "../../errors.ts";
 import { createLogger } from "../../log.ts";
 import { type RunResult, runInline } from "../../pipeline/extract/run-inline.ts";
 import { asRun } from "../../pipeline/runs.ts";
@@ -114,7 +114,7 @@ export async function eachSource(
     try {
       exits.push(await workOn(sourceDepsOf(config, { ...session, store }), work, kind));
     } catch (error) {
-      const isInterrupted = error instanceof EtlError && error.code === "interrupted";
+      const isInterrupted = error instanceof InterruptedError;
       if (configs.length === 1 || isInterrupted) throw error;
       session.output.error(error, config.slug);
       exits.push(exitCodeOf(error));

@@ -7,7 +7,7 @@ import { parseInstant, withRange } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
 import { keyValuesOf, withMetadata } from "./focus-metadata.ts";
 import { type SelectionOptions, selectionOf, type WhereOption } from "./selection.ts";
-import { openFileTarget, openStdoutTarget, type Target } from "./target.ts";
+import { openFileTarget, openStdoutTarget, ReaderLeftError, type Target } from "./target.ts";
 
 interface ExportOptions extends SelectionOptions {
   readonly format: keyof typeof FORMATS;
@@ -31,6 +31,14 @@ const FORMATS = {
   },
 } satisfies Record<string, Format>;
 
+export const examples = [
+  [
+    "export --view fct_usage_workspace_daily --from 2026-10-01 --to 2026-11-01 --out october.csv",
+    "a month as CSV",
+  ],
+  ["export --view fct_usage_project_daily --format json --workspace Research", "one JSON object a line"],
+] as const;
+
 export function define(command: Command): void {
   withRange(command.requiredOption("--view <view>", "view, such as fct_usage_workspace_daily"))
     .option("--columns <names>", "only these columns, comma-separated, in this order")
@@ -52,6 +60,12 @@ export function define(command: Command): void {
 }
 
 async function run(session: Session, options: ExportOptions): Promise<undefined> {
+  await write(session, options).catch((error) => {
+    if (!(error instanceof ReaderLeftError)) throw error;
+  });
+}
+
+async function write(session: Session, options: ExportOptions): Promise<undefined> {
   const { output, signal } = session;
   refuseRowsAsDocument(options, output.json);
   const store = await session.store();
@@ -70,7 +84,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
       : await withMetadata(await openFileTarget(options.out), options.out, { ...options, ...selection });
   const wanted = { ...selection, store, signal };
   let bytes = 0;
-  const write = async (update: Update) => {
+  const writeAll = async (update: Update) => {
     const writeCounted = async (chunk: Uint8Array) => {
       await target.write(chunk);
       bytes += chunk.length;
@@ -81,7 +95,7 @@ async function run(session: Session, options: ExportOptions): Promise<undefined>
     return written;
   };
   const { name } = selection.view;
-  const rows = await output.progress({ label: name, unit: "MB" }, write).finally(() => target.abandon());
+  const rows = await output.progress({ label: name, unit: "MB" }, writeAll).finally(() => target.abandon());
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(1));
   output.note(`${count(rows)} rows of ${name} in ${seconds} s.`);
   if (rows === 0) output.note(nothingOf(name, options));

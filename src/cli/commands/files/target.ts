@@ -77,13 +77,17 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
   };
 }
 
+/** Its reader has all that it wanted, as `head` does. Whether that was right, the reader's own exit code says. */
+export class ReaderLeftError extends EtlError {}
+
 function closed(cause: Error & { code?: string }): EtlError {
-  return new EtlError({
+  const hasLeft = cause.code === "EPIPE";
+  const Fault = hasLeft ? ReaderLeftError : EtlError;
+  return new Fault({
     code: "export_closed",
-    message:
-      cause.code === "EPIPE"
-        ? "The reader of the output closed it before the end."
-        : `The output cannot be written: ${cause.message}.`,
+    message: hasLeft
+      ? "The reader of the output closed it before the end."
+      : `The output cannot be written: ${cause.message}.`,
     next: "Run it again with a reader that reads to the end, or write to a file with --out.",
     cause,
   });

@@ -46,6 +46,14 @@ interface BackfillOptions extends RangeOptions, SelectionOptions {
   readonly detach?: boolean;
 }
 
+export const examples = [
+  ["backfill --from 2026-01-01 --to 2026-03-01", "load two months and wait"],
+  [
+    "backfill --from 2026-01-01 --to 2026-03-01 --reprocess all --dry-run",
+    "what loading them again would ask",
+  ],
+] as const;
+
 export function define(backfill: Command): void {
   withSelection(withRange(withSource(backfill)))
     .addOption(
@@ -152,7 +160,7 @@ async function start(session: Session, options: BackfillOptions): Promise<number
   for (const { backfillId } of started) {
     const end = await followBackfill(session, backfillId);
     if (end === "ended") ended.push(backfillId);
-    else exits.push(end === "refused" ? EXIT.refused : EXIT.done);
+    else exits.push(end === "refused" ? EXIT.refused : EXIT.interrupted);
   }
   if (ended.length > 0) exits.push(await show(session, ended));
   return firstExit(exits);
