@@ -46,6 +46,11 @@ describe("several sources", () => {
     const more = several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
     const status = await run(["status"], more);
     expect([status.code, status.stderr]).toEqual([3, expect.stringContaining("Source new was never opened")]);
+    const one = await run(["status", "--source", "us", "--json"], more);
+    expect([one.code, document(one)]).toEqual([0, [expect.objectContaining({ source: "us" })]]);
+    expect(await run(["status", "--source", "nobody"], more)).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining("Source nobody is neither stored nor configured.") },
+    });
   });
 
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {

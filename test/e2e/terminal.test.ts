@@ -24,6 +24,17 @@ test("a program on a terminal is typed to, and Ctrl-C ends it", async () => {
   expect(await terminal.ended).toBe(0);
 });
 
+test("status --watch shows it again, and Ctrl-C ends it with 130", async () => {
+  const made = await bench({ workspaces: [0] });
+  await run(["sync", "--inline"], envOf(made));
+  const terminal = onTerminal(["status", "--watch"], envOf(made));
+  await terminal.shows(/^alerts /);
+  await made.sql("UPDATE usage.source SET slug = 'renamed'");
+  await terminal.shows(/renamed/, 30_000);
+  terminal.type("\u0003");
+  expect(await terminal.ended).toBe(130);
+});
+
 const BAR = /^default \[[=>-]{20}\] \d+\/\d+ requests \d+%/;
 
 test("a sync on a terminal shows its progress, and a warning of the log as a sentence above it", async () => {

@@ -1,7 +1,9 @@
+import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
 import type { RedisView } from "../../../jobs/look.ts";
-import { EtlError } from "../../errors.ts";
-import { reportOnSources } from "../../pipeline/advice.ts";
+import type { SourceConfig } from "../../config/config.ts";
+import { EtlError, UsageError } from "../../errors.ts";
+import { reportOnSources, type SourceReport } from "../../pipeline/advice.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import {
   freshnessOf,
@@ -19,12 +21,37 @@ import { describeStatus, exitOfStatus, finalityOf, type ShownStatus } from "../r
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
+export const examples = [
+  ["status", "all sources"],
+  ["status --source emea --watch", "one source, again every five seconds"],
+] as const;
+
 export function define(command: Command): void {
-  command.action(inSession(run));
+  command
+    .option("--source <slug>", "only this source")
+    .option("--watch", "show it again every five seconds, until Ctrl-C")
+    .action(inSession(run));
+}
+
+interface StatusOptions {
+  readonly source?: string;
+  readonly watch?: boolean;
+}
+
+const WATCH_EVERY_MS = 5_000;
+
+async function run(session: Session, { source, watch = false }: StatusOptions): Promise<number> {
+  if (!watch) return show(session, source);
+  while (!session.signal.aborted) {
+    session.output.clear();
+    await show(session, source);
+    await setTimeout(WATCH_EVERY_MS, undefined, { signal: session.signal }).catch(() => {});
+  }
+  return EXIT.interrupted;
 }
 
 /** Reads the tables and Redis, and asks the platform nothing: it shows the same while that is away. */
-async function run(session: Session): Promise<number> {
+async function show(session: Session, only: string | undefined): Promise<number> {
   const { config, output } = session;
   const { db } = await session.migratedStore();
   const now = await storeNow(db);
@@ -36,6 +63,7 @@ async function run(session: Session): Promise<number> {
     detailsOfSources(db, settleAfterMs),
   ]);
   const statuses = reports.flatMap(({ status, trust, progress, budget, ...report }): ShownStatus[] => {
+    if (status.source !== (only ?? status.source)) return [];
     const seen = view?.sources.get(status.source);
     const detail = details.get(status.source);
     // Opened for the first time between the two: the next look shows it.
@@ -56,12 +84,20 @@ async function run(session: Session): Promise<number> {
     };
     return [shown];
   });
+  if (only !== undefined && statuses.length === 0 && !config.sources.some(({ slug }) => slug === only)) {
+    throw new UsageError({
+      code: "source_unknown",
+      message: `Source ${only} is neither stored nor configured.`,
+      next: "Choose one of those that `usage-etl source list` shows.",
+    });
+  }
   output.data(statuses, (all) =>
     all.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
       : all.map((one) => describeStatus(one, now, settleAfterMs)).join("\n\n"),
   );
-  const unopened = neverOpened(session, statuses);
+  const isMeant = ({ slug }: { slug: string }) => slug === (only ?? slug);
+  const unopened = neverOpened(session, reports, config.sources.filter(isMeant));
   return firstExit([...statuses.map(exitOfStatus), ...(unopened > 0 ? [EXIT.partlyFailed] : [])]);
 }
 
@@ -91,9 +127,13 @@ async function detailsOf(db: Database, { source, sourceId }: ListedSource, settl
 }
 
 /** Says which sources were added to a database that has others, and were not contacted yet. Returns how many there are. */
-function neverOpened({ config, output }: Session, statuses: readonly ShownStatus[]): number {
-  if (statuses.length === 0) return 0;
-  const added = config.sources.filter(({ slug }) => !statuses.some(({ source }) => source === slug));
+function neverOpened(
+  { output }: Session,
+  reports: readonly SourceReport[],
+  configured: readonly SourceConfig[],
+): number {
+  if (reports.length === 0) return 0;
+  const added = configured.filter(({ slug }) => !reports.some(({ status }) => status.source === slug));
   for (const { slug } of added) {
     output.note(
       `Source ${slug} was never opened, so nothing of it is loaded. Run \`usage-etl sync --inline\`, or look at the log of the service.`,

@@ -11,6 +11,8 @@ export interface Output {
   readonly json: boolean;
   /** Writes one JSON document, or the text that `text` returns. */
   data<T>(value: T, text: (value: T) => string): undefined;
+  /** Empties the terminal, if stdout is one. */
+  clear(): void;
   /** Writes a line for the person. It is never part of the data; with `--json` it is `{"note": ...}`. */
   note(line: string): void;
   /** Writes what ended the command, or its work on one of several sources; with `--json` as an object. */
@@ -31,6 +33,7 @@ export function createOutput({ json }: { json: boolean }): Output {
     json,
     data: (value, text) =>
       void process.stdout.write(`${json ? toDocument(value) : printable(text(value))}\n`),
+    clear: () => void (process.stdout.isTTY && !json && process.stdout.write("\u001b[2J\u001b[3J\u001b[H")),
     note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
     error: (error, source) => {
       const facts = factsOf(error);
