@@ -3,124 +3,141 @@ import { releaseOf } from "../root.ts";
 import { createOutput } from "./report/output.ts";
 import { exitCodeOf } from "./session/exit.ts";
 
-/** Adds options, arguments, subcommands and the action to a command. Every file in commands/ has one. */
+/** Every file in commands/ has one. */
 interface Definition {
+  /** Adds options, arguments, subcommands and the action to a command. */
   define(command: Command): void;
+  /** What is typed after `usage-etl`, and what that does. */
+  readonly examples: readonly (readonly [line: string, does: string])[];
 }
+
+type Entry = readonly [about: string, load: () => Promise<Definition>];
 
 const JSON_OPTION = ["--json", "print data as JSON on stdout"] as const;
 
-/** What each command does, and where it is defined. Only the named one is loaded: all of them take most of a second. */
-const COMMANDS: Readonly<Record<string, [about: string, load: () => Promise<Definition>]>> = {
-  demo: [
-    "run everything on this machine: stand-in, database, queue, sync, reconciliation",
-    () => import("./commands/demo.ts"),
-  ],
-  standin: [
-    "run a local platform with seeded usage, control plane, runs and A2A",
-    () => import("./commands/standin.ts"),
-  ],
-  init: [
-    "set up: ask for the platform, Postgres and Redis, try each, write the settings to a file",
-    () => import("./commands/init.ts"),
-  ],
-  migrate: [
-    "update schema and views; safe if started several times at once",
-    () => import("./commands/migrate.ts"),
-  ],
-  plan: [
-    "show the windows and requests of a range without sending any",
-    () => import("./commands/load/plan.ts"),
-  ],
-  sync: ["fetch whatever is missing or not final", () => import("./commands/load/sync.ts")],
-  backfill: [
-    "load a range, by default through the queue until it is done",
-    () => import("./commands/load/backfill.ts"),
-  ],
-  reconcile: [
-    "compare final buckets in Postgres with the platform's CSV export",
-    () => import("./commands/proof/reconcile.ts"),
-  ],
-  totals: [
-    "check final days against totals of weeks, months and years, and dimensions against workspaces",
-    () => import("./commands/proof/totals.ts"),
-  ],
-  close: [
-    "close a month such as 2026-03: record its totals once every day is final and reconciled",
-    () => import("./commands/proof/close.ts"),
-  ],
-  bill: [
-    "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
-    () => import("./commands/files/bill.ts"),
-  ],
-  coverage: [
-    "show which days are loaded and final, by dimension and stride",
-    () => import("./commands/load/coverage.ts"),
-  ],
-  status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
-  runs: [
-    "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
-    () => import("./commands/load/runs.ts"),
-  ],
-  config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
-  doctor: [
-    "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
-    () => import("./commands/doctor.ts"),
-  ],
-  "data-start": [
-    "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
-    () => import("./commands/data-start.ts"),
-  ],
-  workspace: [
-    "list the known workspaces, make one known, or forget one",
-    () => import("./commands/workspace.ts"),
-  ],
-  source: ["list the stored sources, or forget one", () => import("./commands/source.ts")],
-  serve: [
-    "run the service: scheduled syncs, backfills, health and metrics",
-    () => import("./commands/serve.ts"),
-  ],
-  export: [
-    "write the rows of a reporting view to a file, in constant memory",
-    () => import("./commands/files/export.ts"),
-  ],
-  files: [
-    "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
-    () => import("./commands/files/files.ts"),
-  ],
-  dbt: [
-    "print a file for a dbt project, made from the views in this database",
-    () => import("./commands/files/dbt.ts"),
-  ],
-  prices: [
-    "manage the unit prices that costs are estimated from",
-    () => import("./commands/files/prices.ts"),
-  ],
-  owners: [
-    "manage who pays: rules from projects, tags and workspaces to owners and cost centres",
-    () => import("./commands/files/owners.ts"),
-  ],
-  prune: [
-    "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
-    () => import("./commands/prune.ts"),
-  ],
-  probe: [
-    "send a few known traces and check that exactly those are billed; they cost money",
-    () => import("./commands/proof/probe.ts"),
-  ],
-  platform: [
-    "manage templates and deployments, run assistants, send agent-to-agent messages",
-    () => import("./commands/platform.ts"),
-  ],
+/** What each command does, by what it is for, and where it is defined. Only the named one is loaded: all take most of a second. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
+  "Set up": {
+    demo: [
+      "run everything on this machine: stand-in, database, queue, sync, reconciliation",
+      () => import("./commands/demo.ts"),
+    ],
+    standin: [
+      "run a local platform with seeded usage, control plane, runs and A2A",
+      () => import("./commands/standin.ts"),
+    ],
+    init: [
+      "set up: ask for the platform, Postgres and Redis, try each, write the settings to a file",
+      () => import("./commands/init.ts"),
+    ],
+    migrate: [
+      "update schema and views; safe if started several times at once",
+      () => import("./commands/migrate.ts"),
+    ],
+    serve: [
+      "run the service: scheduled syncs, backfills, health and metrics",
+      () => import("./commands/serve.ts"),
+    ],
+  },
+  Load: {
+    sync: ["fetch whatever is missing or not final", () => import("./commands/load/sync.ts")],
+    backfill: [
+      "load a range, by default through the queue until it is done",
+      () => import("./commands/load/backfill.ts"),
+    ],
+    plan: [
+      "show the windows and requests of a range without sending any",
+      () => import("./commands/load/plan.ts"),
+    ],
+    "data-start": [
+      "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
+      () => import("./commands/data-start.ts"),
+    ],
+    workspace: [
+      "list the known workspaces, make one known, or forget one",
+      () => import("./commands/workspace.ts"),
+    ],
+    source: ["list the stored sources, or forget one", () => import("./commands/source.ts")],
+    prune: [
+      "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
+      () => import("./commands/prune.ts"),
+    ],
+  },
+  Prove: {
+    reconcile: [
+      "compare final buckets in Postgres with the platform's CSV export",
+      () => import("./commands/proof/reconcile.ts"),
+    ],
+    totals: [
+      "check final days against totals of weeks, months and years, and dimensions against workspaces",
+      () => import("./commands/proof/totals.ts"),
+    ],
+    close: [
+      "close a month such as 2026-03: record its totals once every day is final and reconciled",
+      () => import("./commands/proof/close.ts"),
+    ],
+    probe: [
+      "send a few known traces and check that exactly those are billed; they cost money",
+      () => import("./commands/proof/probe.ts"),
+    ],
+  },
+  Read: {
+    bill: [
+      "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
+      () => import("./commands/files/bill.ts"),
+    ],
+    export: [
+      "write the rows of a reporting view to a file, in constant memory",
+      () => import("./commands/files/export.ts"),
+    ],
+    files: [
+      "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
+      () => import("./commands/files/files.ts"),
+    ],
+    dbt: [
+      "print a file for a dbt project, made from the views in this database",
+      () => import("./commands/files/dbt.ts"),
+    ],
+  },
+  "Prices and owners": {
+    prices: [
+      "manage the unit prices that costs are estimated from",
+      () => import("./commands/files/prices.ts"),
+    ],
+    owners: [
+      "manage who pays: rules from projects, tags and workspaces to owners and cost centres",
+      () => import("./commands/files/owners.ts"),
+    ],
+  },
+  Operate: {
+    status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
+    coverage: [
+      "show which days are loaded and final, by dimension and stride",
+      () => import("./commands/load/coverage.ts"),
+    ],
+    runs: [
+      "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
+      () => import("./commands/load/runs.ts"),
+    ],
+    doctor: [
+      "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
+      () => import("./commands/doctor.ts"),
+    ],
+    config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
+  },
+  "Agents and deployments": {
+    platform: [
+      "manage templates and deployments, run assistants, send agent-to-agent messages",
+      () => import("./commands/platform.ts"),
+    ],
+  },
 };
 
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const json = process.argv.includes("--json");
   const program = new Command("usage-etl")
-    .description(
-      "Load billable trace counts of an agent platform into Postgres and reconcile them with its CSV export.",
-    )
+    .description("Load the billable usage of an agent platform into Postgres, and prove it.")
     .option(...JSON_OPTION)
     .version(releaseOf(), "--version", "print the version")
     .exitOverride()
@@ -128,10 +145,21 @@ export async function main(): Promise<void> {
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const [asks, named] = namedCommands();
   try {
-    for (const [name, [about, load]] of Object.entries(COMMANDS)) {
-      const command = program.command(name).description(about);
-      if (name === named) (await load()).define(command);
+    for (const [group, commands] of Object.entries(COMMANDS)) {
+      program.commandsGroup(`${group}:`);
+      for (const [name, [about, load]] of Object.entries(commands)) {
+        const command = program.command(name).description(about);
+        if (name !== named) continue;
+        const { define, examples } = await load();
+        define(command);
+        command.addHelpText("after", describeExamples(examples));
+      }
     }
+    program.commandsGroup("Other:").helpCommand("help [command]", "show the options of a command");
+    program
+      .command("version")
+      .description("print the version")
+      .action(() => createOutput({ json }).data({ version: releaseOf() }, ({ version }) => version));
     const isCompletion = asks === "completion" || asks === "complete";
     if (isCompletion) await addCompletion(program);
     else program.command("completion").description("print a completion script for bash, zsh or fish");
@@ -146,6 +174,11 @@ export async function main(): Promise<void> {
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
     if (!isHelp || (json && process.exitCode !== 0)) createOutput({ json }).error(error);
   }
+}
+
+function describeExamples(examples: Definition["examples"]): string {
+  const lines = examples.map(([line, does]) => `  usage-etl ${line}\n      ${does}`);
+  return `\nExamples:\n${lines.join("\n")}`;
 }
 
 /**

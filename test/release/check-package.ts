@@ -50,7 +50,7 @@ function checkOn(version: string, tarball: string): void {
   execFileSync("npm", ["install", "--global", tarball], options);
   const runs: readonly (readonly [exit: number, says: RegExp, ...args: string[]])[] = [
     [0, /^\d+\.\d+\.\d+\n$/, "--version"],
-    [0, /Commands:\n {2}demo /, "--help"],
+    [0, /Set up:\n {2}demo /, "--help"],
     [0, /usage-etl/, "completion", "bash"],
     [2, /DATABASE_URL is not set.*Run `usage-etl init`/s, "doctor"],
     [0, /^day: .* 0 differences left$/m, "demo", "--once"],

@@ -29,6 +29,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
         ["? Redis", "{redis}\r"],
       ],
     },
+    { run: "version" },
     { run: "migrate" },
     { run: "doctor" },
     { run: "config", lines: 24 },

@@ -69,8 +69,8 @@ test("docs/cli.md names every command and option", async () => {
 test("docs/cli-output.md shows what each command prints (`npm run docs:cli`)", async () => {
   const [, outputs = ""] = read("docs/cli-output.md").split("<!-- outputs: npm run docs:cli -->");
   const blocks = outputs.split(/^\$ usage-etl /m).slice(1);
-  const leaves = (await helpOfAll([])).filter(({ said }) => !/^Commands:$/m.test(said));
-  const names = leaves.map(({ path }) => path.join(" "));
+  const all = (await helpOfAll([])).map(({ path }) => path.join(" "));
+  const names = all.filter((name) => name !== "" && !all.some((one) => one.startsWith(`${name} `)));
   expect(names).toContain("backfill show");
   const isShown = (name: string) =>
     blocks.some(
@@ -102,8 +102,10 @@ function anchorsOf(page: string): string[] {
 /** What `--help` prints for a command and for all beneath it. */
 async function helpOfAll(path: readonly string[]): Promise<{ path: readonly string[]; said: string }[]> {
   const said = await helpOf(path);
-  const [, listed = ""] = said.split(/^Commands:$/m);
-  const names = [...listed.matchAll(/^ {2}([a-z][a-z0-9-]*)/gm)].map(([, name = ""]) => name);
+  const sections = said.split(/^(?=[A-Z].*:$)/m).filter((one) => !/^(Arguments|Options|Examples):/.test(one));
+  const names = sections.flatMap((one) =>
+    [...one.matchAll(/^ {2}([a-z][a-z0-9-]*)/gm)].map(([, name = ""]) => name),
+  );
   const beneath = [];
   for (const name of names.filter((one) => one !== "help"))
     beneath.push(...(await helpOfAll([...path, name])));

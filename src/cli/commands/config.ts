@@ -10,6 +10,8 @@ import { describeRedis, redisServerOf } from "../../redis-server.ts";
 import { createOutput, table } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
+export const examples = [["config", "what is set, and what is a default"]] as const;
+
 export function define(command: Command): void {
   command.action((_: object, self: Command) =>
     show(createOutput({ json: self.optsWithGlobals().json ?? false })),

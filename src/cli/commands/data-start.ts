@@ -9,6 +9,11 @@ import { linesOf, tableOf } from "../report/output.ts";
 import { commandActor, inSession, type Session } from "../session/session.ts";
 import { storedSource, storedSources } from "./source.ts";
 
+export const examples = [
+  ["data-start", "the first day of each source"],
+  ["data-start 2026-03-01 --source emea", "load nothing before March"],
+] as const;
+
 export function define(command: Command): void {
   command
     .argument("[day]", "the new data start, such as 2026-03-01", parseDay)

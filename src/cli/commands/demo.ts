@@ -47,6 +47,11 @@ interface DemoOptions {
   readonly port: number;
 }
 
+export const examples = [
+  ["demo", "everything, until Ctrl-C"],
+  ["demo --once --inline", "one sync without Redis, then stop"],
+] as const;
+
 export function define(command: Command): void {
   command
     .option("--once", "stop after the first sync instead of on Ctrl-C")

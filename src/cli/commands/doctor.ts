@@ -41,6 +41,11 @@ import {
 import { EXIT } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
+export const examples = [
+  ["doctor", "before the first sync, and when something is odd"],
+  ["doctor --state", "check also what is stored of each day; takes minutes"],
+] as const;
+
 export function define(command: Command): void {
   command
     .option(

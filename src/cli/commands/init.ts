@@ -29,6 +29,14 @@ interface InitOptions {
   readonly overwrite?: boolean;
 }
 
+export const examples = [
+  ["init", "ask for each setting and try it"],
+  [
+    "init --api-key-file key.txt --secrets secrets --set USAGE_DATA_START=2026-01-01",
+    "secrets go to files of their own",
+  ],
+] as const;
+
 export function define(command: Command): void {
   command
     .option("--base-url <url>", "billing host of the platform; default USAGE_BASE_URL")

@@ -3,6 +3,8 @@ import { refuseReader } from "../../store/activity/readers.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { inSession, type Session } from "../session/session.ts";
 
+export const examples = [["migrate", "before each release that brings migrations"]] as const;
+
 export function define(command: Command): void {
   command.action(inSession(run));
 }

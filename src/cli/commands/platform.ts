@@ -49,6 +49,11 @@ interface AssistantOptions extends WaitOptions {
   readonly task?: string;
 }
 
+export const examples = [
+  ["platform deployment get 5c91043c-b824-44e0-cff1-b9acdbf3443f", "its state, and its newest revision"],
+  ['platform run "Which day is it?"', "ask an assistant; this costs a trace"],
+] as const;
+
 export function define(platform: Command): void {
   const template = platform.command("template").description("show and rename sandbox templates");
   withSource(template.command("get <name>"))

@@ -7,6 +7,8 @@ import { inSession, type Session } from "../session/session.ts";
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
+export const examples = [["prune", "what the nightly job does"]] as const;
+
 export function define(command: Command): void {
   command.action(inSession(run));
 }

@@ -12,6 +12,11 @@ import { endInTime, inSession, requireSchema, type Session } from "../session/se
 
 const LOOK_AGAIN_MS = 2_000;
 
+export const examples = [
+  ["serve", "everything in one process"],
+  ["serve --role worker", "only work through jobs; start as many as you like"],
+] as const;
+
 export function define(command: Command): void {
   command
     .addOption(

@@ -10,6 +10,11 @@ export interface ForgetOptions {
   readonly dryRun?: boolean;
 }
 
+export const examples = [
+  ["source list", "what is stored of each"],
+  ["source forget emea --dry-run", "what would go"],
+] as const;
+
 export function define(source: Command): void {
   source
     .command("list")

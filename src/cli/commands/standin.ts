@@ -16,6 +16,11 @@ type ChosenSetting = {
   [S in keyof Settings]: (typeof settingsSchema.shape)[S] extends { options: string[] } ? S : never;
 }[keyof Settings];
 
+export const examples = [
+  ["standin --port 8080 --seed 7", "another organization with its own history"],
+  ["standin --organization-scoped --no-listing", "a server that lists no workspaces"],
+] as const;
+
 export function define(command: Command): void {
   command
     .option("--port <n>", "port", wholeNumber(65_535), 8080)

@@ -14,6 +14,11 @@ interface SourceOption {
 
 const OF_SOURCE = ["--source <slug>", "of this source; needed if several are meant"] as const;
 
+export const examples = [
+  ["workspace list", "all that are known, and since when"],
+  ["workspace add 5c91043c-b824-44e0-cff1-b9acdbf3443f", "one that the platform does not list"],
+] as const;
+
 export function define(workspace: Command): void {
   workspace
     .command("list")

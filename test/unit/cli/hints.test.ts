@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { expect, test } from "vitest";
 
-/** Every command that a message of the sources names is one that the command line takes, with its flags and values. */
+/** Every command that a message, a document or the help shows is one that the command line takes, with its flags and values. */
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const FILES = globSync(["src/**/*.ts", "jobs/*.ts"], { cwd: ROOT }).sort();
@@ -52,6 +52,18 @@ test("the documents show many commands", () => {
 });
 
 test.each([...new Set(LINES)].sort())("documents: usage-etl %s", async (line) => {
+  await parsed([...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word));
+});
+
+const EXAMPLES = (
+  await Promise.all(
+    globSync("src/cli/commands/**/*.ts", { cwd: ROOT }).map(
+      async (file) => (await import(join(ROOT, file))).examples ?? [],
+    ),
+  )
+).flat() as [line: string, does: string][];
+
+test.each(EXAMPLES.map(([line]) => line.replace(/ > .*/, "")).sort())("help: usage-etl %s", async (line) => {
   await parsed([...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word));
 });
 

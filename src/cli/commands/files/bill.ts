@@ -27,6 +27,11 @@ interface SourceBill {
   readonly lines: readonly BillLine[];
 }
 
+export const examples = [
+  ["bill 2026-10", "October, line by line"],
+  ["bill 2026-10 --csv > bill.csv", "the same for a spreadsheet"],
+] as const;
+
 export function define(command: Command): void {
   withSource(command)
     .argument("[month]", "such as 2026-10; default: the last one that is over")

@@ -10,6 +10,11 @@ import { inSession, type Session } from "../../session/session.ts";
 
 const FILES = { sources: dbtSources, keys: dbtKeyTest };
 
+export const examples = [
+  ["dbt sources > models/sources.yml", "the views, as sources"],
+  ["dbt keys > tests/usage_keys_are_unique.sql", "a test of their keys"],
+] as const;
+
 export function define(command: Command): void {
   command
     .addArgument(

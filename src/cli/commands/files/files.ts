@@ -25,6 +25,11 @@ interface FilesOptions {
 /** More are counted only. */
 const MOST_LISTED = 20;
 
+export const examples = [
+  ["files write --to s3://bucket/usage", "Parquet files of every day that changed"],
+  ["files check", "compare them with the database"],
+] as const;
+
 export function define(files: Command): void {
   withPlace(files.command("write"))
     .description("write what changed since the last time, then the manifest")

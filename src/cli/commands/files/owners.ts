@@ -24,6 +24,12 @@ const SUGGESTED = 20;
 /** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
 
+export const examples = [
+  ["owners plan owners.yaml", "what the file would change, in traces and money"],
+  ["owners apply owners.yaml", "store it, all or nothing"],
+  ["owners suggest", "what has usage and no owner"],
+] as const;
+
 export function define(owners: Command): void {
   owners
     .command("plan")

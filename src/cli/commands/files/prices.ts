@@ -26,6 +26,12 @@ import { tableOf } from "../../report/output.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
 import { readPriceFile } from "./price-file.ts";
 
+export const examples = [
+  ["prices import prices.csv", "add and change prices"],
+  ["prices import prices.csv --replace", "and remove those that the file does not hold"],
+  ["prices list", "what is stored"],
+] as const;
+
 export function define(prices: Command): void {
   prices
     .command("import <file>")

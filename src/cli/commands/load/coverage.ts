@@ -18,6 +18,11 @@ import { storedSources } from "../source.ts";
 /** Days that lack a figure which can be trusted. */
 const GAPS = ["failed", "missing", "unverified"];
 
+export const examples = [
+  ["coverage --from 2026-10-01 --to 2026-11-01", "how much of October is loaded"],
+  ["coverage --days --fail-on-gaps", "each day; a script sees gaps by exit code 4"],
+] as const;
+
 export function define(command: Command): void {
   withMeter(withRange(command))
     .option("--source <slug>", "only this source")

@@ -36,6 +36,11 @@ import {
 } from "../../session/options.ts";
 import { inSessionOfSource, type Session } from "../../session/session.ts";
 
+export const examples = [
+  ["plan", "what the next sync would ask"],
+  ["plan --from 2026-01-01 --to 2026-03-01 --group-by project", "what a backfill would ask"],
+] as const;
+
 export function define(command: Command): void {
   withSelection(withRange(withSource(command))).action(inSessionOfSource(showPreview));
 }

@@ -15,6 +15,11 @@ interface ListOptions {
   readonly limit: number;
 }
 
+export const examples = [
+  ["runs list", "the newest twenty"],
+  ["runs list --kind reconcile --limit 100", "only reconciliations"],
+] as const;
+
 export function define(runs: Command): void {
   runs
     .command("list", { isDefault: true })

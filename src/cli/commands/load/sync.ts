@@ -14,6 +14,11 @@ import { addJob, askRedis, openSessionQueue } from "../../session/queue.ts";
 import { commandActor, inSessionOfSource, type Session } from "../../session/session.ts";
 import { loadInline } from "../../session/sources.ts";
 
+export const examples = [
+  ["sync", "through the queue of the running service"],
+  ["sync --inline --source emea", "load one source in this process"],
+] as const;
+
 export function define(command: Command): void {
   withSource(command).option("--inline", "run in this process, without Redis").action(inSessionOfSource(run));
 }

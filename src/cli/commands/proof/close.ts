@@ -35,6 +35,11 @@ interface CloseOptions {
   readonly period?: string;
 }
 
+export const examples = [
+  ["close 2026-10", "close October 2026 with its costs"],
+  ["close 2026-10 --without-costs", "where no prices are stored"],
+] as const;
+
 export function define(command: Command): void {
   withSource(command)
     .argument("[month]")

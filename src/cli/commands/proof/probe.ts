@@ -22,6 +22,11 @@ interface ProbeOptions {
   readonly within?: number;
 }
 
+export const examples = [
+  ["probe --project agent-server", "asks before it sends anything"],
+  ["probe --yes --within PT2H", "without a question, and with a longer wait"],
+] as const;
+
 export function define(command: Command): void {
   command
     .option("--yes", "do not ask first")

@@ -34,6 +34,11 @@ interface ReconcileOptions extends RangeOptions, Partial<MeterOptions> {
   readonly repair?: boolean;
 }
 
+export const examples = [
+  ["reconcile", "what is final and was not compared for long"],
+  ["reconcile --from 2026-10-01 --to 2026-11-01 --repair", "October; load again what differs"],
+] as const;
+
 export function define(command: Command): void {
   withMeter(withGrouping(withRange(withSource(command))), {})
     .addOption(

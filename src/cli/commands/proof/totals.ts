@@ -17,6 +17,11 @@ import { reportPerSource } from "../../session/sources.ts";
 
 const SHOWN = 50;
 
+export const examples = [
+  ["totals --reach quarter", "three months against totals of the platform"],
+  ["totals --provider", "against totals of the billing provider"],
+] as const;
+
 export function define(command: Command): void {
   withSource(command)
     .addOption(
