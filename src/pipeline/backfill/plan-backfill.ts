@@ -17,6 +17,7 @@ import {
 } from "../../store/activity/plan-facts.ts";
 import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
+import { timeWithoutTraces } from "../../store/load/by-workspace.ts";
 import { tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/rate-limit.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
@@ -38,6 +39,8 @@ export interface BackfillPreview extends BackfillPlan {
   readonly leftOut: readonly LeftOut[];
   /** Requests that are entered and dropped unsent: the server does not answer in their stride. */
   readonly notSent: number;
+  /** Of the others, those of time in which the workspace had no traces so far: they are sent only where it has some by then. */
+  readonly withoutTraces: number;
   /** Requests whose whole time a sync or another backfill is loading too. Whoever comes first sends it. */
   readonly inFlight: number;
   /** Undefined before the first contact, and without a database. */
@@ -112,6 +115,7 @@ export async function previewBackfill(
       ),
     ],
     notSent: refused.length,
+    withoutTraces: stored === undefined ? 0 : await countWithoutTraces(stored, wish, tasks.filter(isSent)),
     inFlight: stored === undefined ? 0 : await countInFlight(stored, tasks),
     facts:
       stored &&
@@ -138,6 +142,29 @@ function finalParts(
   );
 }
 
+/** A backfill that fetches everything again believes nothing that is stored. */
+async function countWithoutTraces(
+  { db, source }: NonNullable<PreviewedSource["stored"]>,
+  { meter, reprocess }: Wish,
+  tasks: readonly UsageRequest[],
+): Promise<number> {
+  if (meter !== "traces" || reprocess === "all") return 0;
+  const quiet = await timeWithoutTraces(db, source.sourceId);
+  const { byWorkspace = [], others = [] } = Object.groupBy(tasks, ({ groupBy }) =>
+    groupBy === "workspace" ? "byWorkspace" : "others",
+  );
+  const keysOf = (task: UsageRequest) => workspaceIdsOf(task).map((id) => `${id} ${task.window.stride}`);
+  // Only an answer of the same plan is believed.
+  const asked = windowsBy(byWorkspace, keysOf);
+  return others.filter((task) =>
+    keysOf(task).every((key) => [asked, quiet].every((known) => isWithin(task.window, known.get(key) ?? []))),
+  ).length;
+}
+
+function isWithin({ start, end }: Interval, parts: readonly Interval[]): boolean {
+  return parts.some((part) => part.start <= start && end <= part.end);
+}
+
 async function countInFlight(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
   tasks: readonly UsageRequest[],
@@ -146,9 +173,7 @@ async function countInFlight(
   if (parts.size === 0) return 0;
   const covered = new Map([...parts].map(([scopeId, some]) => [scopeId, normalize(some)]));
   return tasks.filter((task) =>
-    scopeIdsOf(task).every((scopeId) =>
-      covered.get(scopeId)?.some(({ start, end }) => start <= task.window.start && task.window.end <= end),
-    ),
+    scopeIdsOf(task).every((scopeId) => isWithin(task.window, covered.get(scopeId) ?? [])),
   ).length;
 }
 

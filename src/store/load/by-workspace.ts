@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import type { Window } from "../../domain/time/window.ts";
+import type { Stride } from "../../domain/time/stride.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
 
@@ -98,6 +100,24 @@ export async function addsUp(
     limit 1
   `.execute(db);
   return different.length === 0;
+}
+
+/** By workspace (the platform's id) and stride: the time that is loaded by workspace without traces. None where answers by workspace are not believed. */
+export async function timeWithoutTraces(
+  db: Database,
+  sourceId: number,
+): Promise<ReadonlyMap<string, readonly Interval[]>> {
+  const { rows } = await sql<{ id: string; stride: Stride; parts: JsonParts | null }>`
+    select e.external_id as id, t.stride, ${partsAsJson(sql`t.time`)} as parts
+    from (
+      select s.workspace_id, s.stride, range_agg(tstzrange(v.period_start, v.period_end)) - range_agg(v.traced) as time
+      from usage.trace_scope s join usage.coverage v using (scope_id)
+      where s.source_id = ${sourceId} and s.group_by = 'workspace' and not ${exceeds(sql`${sourceId}`)}
+      group by s.workspace_id, s.stride
+    ) t
+    join usage.entity e on e.entity_id = t.workspace_id
+  `.execute(db);
+  return new Map(rows.map(({ id, stride, parts }) => [`${id} ${stride}`, toIntervals(parts ?? [])]));
 }
 
 function rangeOf({ start, end }: Window) {

@@ -37,8 +37,8 @@ import {
 import { inSessionOfSource, type Session } from "../../session/session.ts";
 
 export const examples = [
-  ["plan", "what the next sync would ask"],
-  ["plan --from 2026-01-01 --to 2026-03-01 --group-by project", "what a backfill would ask"],
+  ["plan --from 2026-01-01 --to 2026-03-01", "what a backfill of two months would ask"],
+  ["plan --from 2026-01-01 --to 2026-03-01 --group-by project", "only by project"],
 ] as const;
 
 export function define(command: Command): void {
@@ -125,7 +125,7 @@ interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
 /** What `--json` shows of a source. Instants are ISO texts in UTC. */
 function planToData(planned: PlannedSource) {
   const { source, range, loaded, tasks, askedEnd, hasDatabase, rateLimit, groupings } = planned;
-  const { leftOut, facts, budget, notSent, inFlight, digest } = planned;
+  const { leftOut, facts, budget, notSent, withoutTraces, inFlight, digest } = planned;
   const iso = (at: number) => new Date(at).toISOString();
   return {
     source: source.slug,
@@ -148,10 +148,11 @@ function planToData(planned: PlannedSource) {
       return { reason, from: iso(first), to: iso(end), buckets };
     }),
     notSent,
+    withoutTraces,
     inFlight,
     recordsReplaced: facts?.records ?? null,
     closedMonths: facts?.closedMonths ?? null,
-    minutes: budget === undefined ? null : minutesOf(tasks.length - notSent, budget),
+    minutes: budget === undefined ? null : minutesOf(tasks.length - notSent - withoutTraces, budget),
     requestsPerMinute: budget === undefined ? null : Math.floor(budget.leftPerMinute),
     tasksWaiting: facts === undefined ? null : facts.routineTasks + facts.backfillTasks,
     digest,
@@ -207,7 +208,16 @@ function loadedText({ source, loaded, hasDatabase }: PlannedSource): string {
 }
 
 /** What somebody should know before the plan is run, beside its requests. */
-function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: PlannedSource): string[] {
+function factsOf({
+  tasks,
+  leftOut,
+  notSent,
+  withoutTraces,
+  inFlight,
+  facts,
+  budget,
+  beside,
+}: PlannedSource): string[] {
   const areOf = (number: number) => (number === 1 ? "is" : "are");
   const sent = tasks.length - notSent;
   const lines = leftOut.map(
@@ -223,6 +233,11 @@ function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: P
       `${counted(inFlight, "request")} ${areOf(inFlight)} under way already for a sync or another backfill. Nothing is fetched twice.`,
     );
   }
+  if (withoutTraces > 0) {
+    lines.push(
+      `${counted(withoutTraces, "request")} ${areOf(withoutTraces)} for time in which the workspace had no traces so far: not sent where the answer by workspace still has none.`,
+    );
+  }
   if (sent === 0) return lines;
   if (facts !== undefined) {
     const { records, closedMonths } = facts;
@@ -236,7 +251,7 @@ function factsOf({ tasks, leftOut, notSent, inFlight, facts, budget, beside }: P
     if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
   }
   if (budget !== undefined) {
-    const minutes = minutesOf(sent, budget);
+    const minutes = minutesOf(sent - withoutTraces, budget);
     const left = count(Math.floor(budget.leftPerMinute));
     lines.push(
       minutes === null

@@ -36,6 +36,26 @@ async function previewOf(bench: Bench, wish: Partial<Wish> = {}) {
   return { source, wish: whole, now, preview };
 }
 
+test("a preview says how many requests are not sent since the workspace has no traces, and the backfill sends the others", async () => {
+  const bench = await setup({ workspaces: [0, 1, 2, 3, 4] });
+  const range = { start: bench.dataStart, end: bench.today + DAY_MS };
+  await bench.fetch({ wanted: [{ stride: "day", range }], groupings: ["workspace"], reprocess: "missing" });
+  const notFinal = { start: bench.today - DAY_MS, end: range.end };
+  const groupings = ["workspace", "project"] as const;
+  const { source, wish, preview } = await previewOf(bench, { groupings, range: notFinal });
+  const silent = preview.tasks.filter(({ groupBy }) => groupBy === "project").length - 4;
+  expect(silent).toBeGreaterThan(0);
+  expect(preview.withoutTraces).toBe(silent);
+  const again = await previewBackfill(source, { ...wish, reprocess: "all" }, { now: bench.now });
+  expect(again.withoutTraces).toBe(0);
+  // Final by workspace, so it is asked for by project alone, and no new answer says that there is nothing.
+  const whole = await previewBackfill(source, { ...wish, range }, { now: bench.now });
+  expect(whole.withoutTraces).toBe(0);
+  const run = await runInline(await bench.open(), preview.tasks);
+  const sent = run.counts.reduce((sum, { requests }) => sum + requests, 0);
+  expect(sent).toBe(preview.tasks.length - preview.withoutTraces);
+});
+
 const days = (bench: Bench, from: number, to: number) => ({
   range: { start: bench.dataStart + from * DAY_MS, end: bench.dataStart + to * DAY_MS },
 });
