@@ -24,6 +24,7 @@ interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { disable?: boolean; test?: string[] };
+  logging?: { driver: string; options: Record<string, string> };
   ports?: string[];
   volumes?: string[];
   restart: string;
@@ -126,6 +127,15 @@ describe("docker-compose.yml", () => {
     });
     expect(ended).toEqual({ exit, said: killed });
     expect(asked.filter((url) => url === "/livez").length).toBe(killed === "" ? 1 : 3);
+  });
+
+  test("logs of every service are bounded", () => {
+    for (const [name, { logging }] of services) {
+      expect(logging, name).toEqual({
+        driver: "json-file",
+        options: { "max-size": expect.stringMatching(/^\d+m$/), "max-file": expect.stringMatching(/^\d+$/) },
+      });
+    }
   });
 
   test("every mounted file and volume exists", () => {
