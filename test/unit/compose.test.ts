@@ -24,6 +24,9 @@ interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { disable?: boolean; test?: string[] };
+  mem_limit?: string;
+  shm_size?: string;
+  tmpfs?: string[];
   logging?: { driver: string; options: Record<string, string> };
   ports?: string[];
   volumes?: string[];
@@ -53,6 +56,12 @@ function environmentOf(name: string, given: Record<string, string> = {}): Record
   return Object.fromEntries(
     Object.entries(environment).map(([key, text]) => [key, interpolate(text, given)]),
   );
+}
+
+/** MiB of a size such as `512m`, `128mb` or `1g`. */
+function mebibytes(size = ""): number {
+  const [, count, unit] = /^(\d+)([mg])b?$/.exec(size) ?? [];
+  return Number(count) * (unit === "g" ? 1024 : 1);
 }
 
 describe("docker-compose.yml", () => {
@@ -136,6 +145,21 @@ describe("docker-compose.yml", () => {
         options: { "max-size": expect.stringMatching(/^\d+m$/), "max-file": expect.stringMatching(/^\d+$/) },
       });
     }
+  });
+
+  test("memory of every service is bounded, and what it may hold fits", () => {
+    for (const [name, { mem_limit }] of services) expect(mebibytes(mem_limit), name).toBeGreaterThan(0);
+    for (const [name, { mem_limit, tmpfs = [] }] of ours) {
+      // As Node 24 does in a container.
+      const heap = Math.max(256, mebibytes(mem_limit) / 2);
+      const [, size] = /^\/tmp:size=(\w+)$/.exec(tmpfs.join()) ?? [];
+      expect(heap + mebibytes(size), name).toBeLessThan(mebibytes(mem_limit) - 100);
+    }
+    const { postgres, redis } = compose.services;
+    expect(mebibytes(postgres?.shm_size)).toBeLessThan(mebibytes(postgres?.mem_limit) / 4);
+    const [, most] =
+      / --maxmemory (\w+) --maxmemory-policy noeviction/.exec(redis?.command?.join(" ") ?? "") ?? [];
+    expect(2 * mebibytes(most)).toBeLessThan(mebibytes(redis?.mem_limit));
   });
 
   test("every mounted file and volume exists", () => {
