@@ -1,4 +1,5 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,6 +11,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
 import { isSecret, SETTINGS } from "../../src/config/settings.ts";
 import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
+import { poll } from "../support/poll.ts";
 
 /** The files for containers fit the program; no container engine and no cluster is needed. */
 
@@ -64,6 +66,15 @@ function mebibytes(size = ""): number {
   return Number(count) * (unit === "g" ? 1024 : 1);
 }
 
+function writeProgram(folder: string, name: string, script: string): void {
+  writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(folder, name), 0o755);
+}
+
+function isThere(program: string): boolean {
+  return spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+}
+
 describe("docker-compose.yml", () => {
   test.each(["scheduler", "worker"])("%s has an environment that the program accepts", (name) => {
     const config = readConfig(environmentOf(name));
@@ -74,12 +85,14 @@ describe("docker-compose.yml", () => {
       sources: [{ baseUrl: "https://platform.test" }],
       syncEveryMs: 300_000,
     });
+    const { redis } = readConfig(environmentOf(name, { REDIS_PASSWORD: "sesame" }));
+    expect(redis?.access()).toMatchObject({ password: "sesame" });
   });
 
   test("every setting can be set from outside, except files, which must be mounted too", () => {
     const settable = Object.keys(environmentOf("worker"));
-    // Its Redis is its own: one server without a password.
-    const isOfRedis = (name: string) => name.startsWith("REDIS_") && name !== "REDIS_URL";
+    // Its Redis is its own: one server with a password.
+    const isOfRedis = (name: string) => name.startsWith("REDIS_") && !/^REDIS_(URL|PASSWORD)$/.test(name);
     const names = NAMES.filter((name) => !isOfRedis(name));
     expect(names.filter((name) => !settable.includes(name))).toEqual([
       "USAGE_SOURCES_FILE",
@@ -156,9 +169,9 @@ describe("docker-compose.yml", () => {
       expect(heap + mebibytes(size), name).toBeLessThan(mebibytes(mem_limit) - 100);
     }
     const { postgres, redis } = compose.services;
+    const started = redis?.command?.join(" ").replaceAll(/\s+/g, " ") ?? "";
     expect(mebibytes(postgres?.shm_size)).toBeLessThan(mebibytes(postgres?.mem_limit) / 4);
-    const [, most] =
-      / --maxmemory (\w+) --maxmemory-policy noeviction/.exec(redis?.command?.join(" ") ?? "") ?? [];
+    const [, most] = / --maxmemory (\w+) --maxmemory-policy noeviction/.exec(started) ?? [];
     expect(2 * mebibytes(most)).toBeLessThan(mebibytes(redis?.mem_limit));
   });
 
@@ -178,6 +191,44 @@ describe("docker-compose.yml", () => {
     }
   });
 
+  test.skipIf(!isThere("redis-server"))(
+    "Redis wants the password, and no command line shows it",
+    async () => {
+      const { command = [], healthcheck } = compose.services.redis as Service;
+      const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-"));
+      onTestFinished(() => rmSync(dir, { recursive: true }));
+      const other = createServer();
+      await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
+      const { port } = other.address() as AddressInfo;
+      await new Promise((closed) => other.close(closed));
+      // That of the image leaves root where it starts `redis-server`.
+      const entrypoint = `echo "$@" > ${dir}/line; [ "$1" = redis-server ] && exec "$@" --port ${port} --dir ${dir}`;
+      writeProgram(dir, "docker-entrypoint.sh", entrypoint);
+      writeProgram(dir, "redis-cli", `PATH="\${PATH#*:}"; exec redis-cli -p ${port} "$@"`);
+      const PATH = `${dir}:${process.env.PATH}`;
+      const [file = "", ...args] = command.map((part) => interpolate(part));
+      const server = spawn(file, args, {
+        env: { PATH, ...environmentOf("redis", { REDIS_PASSWORD: "sesame" }) },
+        stdio: "ignore",
+      });
+      const ended = once(server, "exit");
+      onTestFinished(async () => {
+        server.kill();
+        await ended;
+      });
+      const isHealthy = (password: string) => {
+        const [, program = "", ...rest] = healthcheck?.test ?? [];
+        const env = { PATH, ...environmentOf("redis", { REDIS_PASSWORD: password }) };
+        return spawnSync(program, rest, { env }).status === 0;
+      };
+      await poll(() => isHealthy("sesame"));
+      expect(["usage", "other"].map(isHealthy)).toEqual([false, false]);
+      const line = readFileSync(join(dir, "line"), "utf8");
+      expect(line).toContain("--maxmemory 128mb");
+      expect(line).not.toContain("sesame");
+    },
+  );
+
   describe("the check of settings", () => {
     /** Runs it as the container does, with a name service that finds the stand-in or does not. */
     async function check(given: { USAGE_BASE_URL?: string; USAGE_API_KEY?: string; standin: boolean }) {
@@ -188,8 +239,7 @@ describe("docker-compose.yml", () => {
         ["getent", standin ? 0 : 2],
         ["sleep", 0],
       ] as const) {
-        writeFileSync(join(bin, name), `#!/bin/sh\nexit ${code}\n`);
-        chmodSync(join(bin, name), 0o755);
+        writeProgram(bin, name, `exit ${code}`);
       }
       const script = interpolate(compose.services.settings?.command?.[0] ?? "");
       return new Promise<{ code: number; said: string }>((resolve) => {
@@ -325,17 +375,8 @@ describe("Kubernetes", () => {
   });
 });
 
-function hasPromtool(): boolean {
-  try {
-    execFileSync("promtool", ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 // Debian's package `prometheus` has it; without it the test is skipped.
-test.skipIf(!hasPromtool())(
+test.skipIf(!isThere("promtool"))(
   "promtool accepts the configuration, and the alerts fire when they should",
   () => {
     const promtool = (...args: string[]) =>
