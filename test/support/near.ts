@@ -20,6 +20,7 @@ const READERS: readonly (readonly [folder: string, by: string])[] = [
   ["docs/", "test/unit/docs.test.ts"],
   ["README.md", "test/unit/docs.test.ts"],
   ["docker-compose.yml", "test/unit/compose.test.ts"],
+  ["docs/deploy/compose-secrets.yml", "test/unit/compose.test.ts"],
 ];
 
 process.chdir(ROOT);

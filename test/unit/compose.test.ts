@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
+import { withEnvFile } from "../../src/config/env-file.ts";
 import { isSecret, SETTINGS } from "../../src/config/settings.ts";
 import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
 import { poll } from "../support/poll.ts";
@@ -25,6 +26,7 @@ interface Service {
   command?: string[];
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
+  entrypoint?: string[];
   healthcheck?: { disable?: boolean; test?: string[] };
   mem_limit?: string;
   shm_size?: string;
@@ -33,6 +35,7 @@ interface Service {
   ports?: string[];
   volumes?: string[];
   restart: string;
+  secrets?: string[];
   stop_grace_period?: string;
 }
 
@@ -41,6 +44,10 @@ const compose = parse(read("docker-compose.yml"), { merge: true }) as {
   volumes: Record<string, unknown>;
 };
 const services = Object.entries(compose.services);
+const withFiles = parse(read("docs/deploy/compose-secrets.yml"), { merge: true }) as {
+  services: Record<string, Partial<Service>>;
+  secrets: Record<string, { file: string }>;
+};
 const ours = services.filter(([, service]) => service.build !== undefined);
 
 const NAMES = Object.keys(SETTINGS);
@@ -53,8 +60,24 @@ function interpolate(text: string, given: Record<string, string> = {}): string {
   );
 }
 
-function environmentOf(name: string, given: Record<string, string> = {}): Record<string, string> {
-  const { environment = {} } = compose.services[name] as Service;
+/** A service of docker-compose.yml, or as the second file changes it. */
+function serviceOf(name: string, files: "docker-compose.yml" | "compose-secrets.yml"): Service {
+  const service = compose.services[name] as Service;
+  const own = files === "docker-compose.yml" ? {} : withFiles.services[name];
+  return {
+    ...service,
+    ...own,
+    environment: { ...service.environment, ...own?.environment },
+    healthcheck: { ...service.healthcheck, ...own?.healthcheck },
+  };
+}
+
+function environmentOf(
+  name: string,
+  given: Record<string, string> = {},
+  files: Parameters<typeof serviceOf>[1] = "docker-compose.yml",
+): Record<string, string> {
+  const { environment = {} } = serviceOf(name, files);
   return Object.fromEntries(
     Object.entries(environment).map(([key, text]) => [key, interpolate(text, given)]),
   );
@@ -191,10 +214,10 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  test.skipIf(!isThere("redis-server"))(
-    "Redis wants the password, and no command line shows it",
-    async () => {
-      const { command = [], healthcheck } = compose.services.redis as Service;
+  test.skipIf(!isThere("redis-server")).each(["docker-compose.yml", "compose-secrets.yml"] as const)(
+    "Redis of %s wants the password, and no command line shows it",
+    async (files) => {
+      const { entrypoint = ["docker-entrypoint.sh"], command = [], healthcheck } = serviceOf("redis", files);
       const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-"));
       onTestFinished(() => rmSync(dir, { recursive: true }));
       const other = createServer();
@@ -202,29 +225,31 @@ describe("docker-compose.yml", () => {
       const { port } = other.address() as AddressInfo;
       await new Promise((closed) => other.close(closed));
       // That of the image leaves root where it starts `redis-server`.
-      const entrypoint = `echo "$@" > ${dir}/line; [ "$1" = redis-server ] && exec "$@" --port ${port} --dir ${dir}`;
-      writeProgram(dir, "docker-entrypoint.sh", entrypoint);
+      const start = `echo "$@" > ${dir}/line; exec "$@" --port ${port} --dir ${dir}`;
+      writeProgram(dir, "docker-entrypoint.sh", `[ "$1" = redis-server ] || exec "$@"; ${start}`);
       writeProgram(dir, "redis-cli", `PATH="\${PATH#*:}"; exec redis-cli -p ${port} "$@"`);
-      const PATH = `${dir}:${process.env.PATH}`;
-      const [file = "", ...args] = command.map((part) => interpolate(part));
-      const server = spawn(file, args, {
-        env: { PATH, ...environmentOf("redis", { REDIS_PASSWORD: "sesame" }) },
-        stdio: "ignore",
-      });
+      const run = (parts: readonly string[], password: string) => {
+        writeFileSync(join(dir, "REDIS_PASSWORD"), `${password}\n`);
+        const [program = "", ...args] = parts.map((part) => interpolate(part).replace("/run/secrets", dir));
+        const given = files === "docker-compose.yml" ? { REDIS_PASSWORD: password } : {};
+        const env = { PATH: `${dir}:${process.env.PATH}`, ...environmentOf("redis", given, files) };
+        return spawn(program, args, { env, stdio: "ignore" });
+      };
+      const server = run([...entrypoint, ...command], "sesame");
       const ended = once(server, "exit");
       onTestFinished(async () => {
         server.kill();
         await ended;
       });
-      const isHealthy = (password: string) => {
-        const [, program = "", ...rest] = healthcheck?.test ?? [];
-        const env = { PATH, ...environmentOf("redis", { REDIS_PASSWORD: password }) };
-        return spawnSync(program, rest, { env }).status === 0;
-      };
+      const [kind, ...check] = healthcheck?.test ?? [];
+      const health = kind === "CMD-SHELL" ? ["sh", "-c", ...check] : check;
+      const isHealthy = async (password: string) => (await once(run(health, password), "exit"))[0] === 0;
+      // It reads its file once, at its start.
+      await poll(() => existsSync(join(dir, "line")));
       await poll(() => isHealthy("sesame"));
-      expect(["usage", "other"].map(isHealthy)).toEqual([false, false]);
+      expect(await isHealthy("usage")).toBe(false);
       const line = readFileSync(join(dir, "line"), "utf8");
-      expect(line).toContain("--maxmemory 128mb");
+      expect(line).toMatch(/^redis-server - .*--maxmemory 128mb/);
       expect(line).not.toContain("sesame");
     },
   );
@@ -268,6 +293,45 @@ describe("docker-compose.yml", () => {
       expect(said.match(/\w+ is not set/g)).toEqual(missing);
       expect(said).toContain("--profile demo up");
     });
+  });
+});
+
+describe("docs/deploy/compose-secrets.yml", () => {
+  const given = { POSTGRES_PASSWORD: "sesame", REDIS_PASSWORD: "sesame", USAGE_API_KEY: "sesame" };
+
+  test("no environment holds a password or key, and every mounted secret is a file of the folder", () => {
+    for (const name of Object.keys(withFiles.services)) {
+      const texts = Object.values(environmentOf(name, given, "compose-secrets.yml"));
+      expect(
+        texts.filter((text) => text.includes("sesame")),
+        name,
+      ).toEqual([]);
+      const mounted = JSON.stringify(serviceOf(name, "compose-secrets.yml")).matchAll(
+        /\/run\/secrets\/(\w+)/g,
+      );
+      const secrets = new Set([...mounted].map(([, secret]) => secret));
+      expect(secrets, name).toEqual(new Set(withFiles.services[name]?.secrets));
+    }
+    for (const [name, { file }] of Object.entries(withFiles.secrets)) expect(file).toBe(`./secrets/${name}`);
+    const used = Object.values(withFiles.services).flatMap(({ secrets = [] }) => secrets);
+    expect(new Set(used)).toEqual(new Set(Object.keys(withFiles.secrets)));
+  });
+
+  test.each(["migrate", "scheduler", "worker"])("%s reads every secret setting from a file", (name) => {
+    const { CREDENTIALS_DIRECTORY, ...environment } = environmentOf(name, given, "compose-secrets.yml");
+    const { volumes } = serviceOf(name, "compose-secrets.yml");
+    expect(volumes).toEqual([`./secrets:${CREDENTIALS_DIRECTORY}:ro`]);
+    const folder = mkdtempSync(join(tmpdir(), "usage-etl-secrets-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const read = () => withEnvFile({ ...environment, CREDENTIALS_DIRECTORY: folder });
+    // Without files nothing stands in for them.
+    const { databaseUrl, sources, redis } = readConfig(read());
+    expect([databaseUrl, sources, redis?.access().password]).toEqual([undefined, [], undefined]);
+    for (const secret of NAMES.filter(isSecret)) {
+      writeFileSync(join(folder, secret), "sesame\n");
+      expect(read()).toMatchObject({ [`${secret}_FILE`]: join(folder, secret) });
+      expect(read()).not.toHaveProperty(secret);
+    }
   });
 });
 
