@@ -1,9 +1,9 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { main } from "../../src/cli/program.ts";
+import { expect, test } from "vitest";
 import { SETTINGS } from "../../src/config/settings.ts";
+import { helpOfAll, optionsOf } from "../support/help.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGES = ["*.md", "{docs,sql}/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
@@ -58,10 +58,10 @@ test("docs/errors.md explains every error code", () => {
 test("docs/cli.md names every command and option", async () => {
   const text = read("docs/cli.md");
   const named = new Set(text.match(/--[a-z][a-z0-9-]*|[a-z][a-z0-9-]*/g));
-  const help = await helpOfAll([]);
+  const help = await helpOfAll();
   expect(help.length).toBeGreaterThan(30);
   const commands = help.flatMap(({ path }) => path);
-  const options = help.flatMap(({ said }) => said.match(/(?<=^ +)--[a-z][a-z0-9-]*/gm) ?? []);
+  const options = help.flatMap(({ said }) => optionsOf(said));
   expect(options).toContain("--dry-run");
   expect([...new Set([...commands, ...options])].filter((name) => !named.has(name))).toEqual([]);
 });
@@ -69,7 +69,7 @@ test("docs/cli.md names every command and option", async () => {
 test("docs/cli-output.md shows what each command prints (`npm run docs:cli`)", async () => {
   const [, outputs = ""] = read("docs/cli-output.md").split("<!-- outputs: npm run docs:cli -->");
   const blocks = outputs.split(/^\$ usage-etl /m).slice(1);
-  const all = (await helpOfAll([])).map(({ path }) => path.join(" "));
+  const all = (await helpOfAll()).map(({ path }) => path.join(" "));
   const names = all.filter((name) => name !== "" && !all.some((one) => one.startsWith(`${name} `)));
   expect(names).toContain("backfill show");
   const isShown = (name: string) =>
@@ -97,32 +97,4 @@ function anchorsOf(page: string): string[] {
       .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
       .replaceAll(" ", "-"),
   );
-}
-
-/** What `--help` prints for a command and for all beneath it. */
-async function helpOfAll(path: readonly string[]): Promise<{ path: readonly string[]; said: string }[]> {
-  const said = await helpOf(path);
-  const sections = said.split(/^(?=[A-Z].*:$)/m).filter((one) => !/^(Arguments|Options|Examples):/.test(one));
-  const names = sections.flatMap((one) =>
-    [...one.matchAll(/^ {2}([a-z][a-z0-9-]*)/gm)].map(([, name = ""]) => name),
-  );
-  const beneath = [];
-  for (const name of names.filter((one) => one !== "help"))
-    beneath.push(...(await helpOfAll([...path, name])));
-  return [{ path, said }, ...beneath];
-}
-
-async function helpOf(path: readonly string[]): Promise<string> {
-  const { argv, exitCode } = process;
-  const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  onTestFinished(() => written.mockRestore());
-  process.argv = [argv[0] ?? "", "usage-etl", ...path, "--help"];
-  try {
-    await main();
-    return written.mock.calls.map(([chunk]) => String(chunk)).join("");
-  } finally {
-    process.argv = argv;
-    process.exitCode = exitCode;
-    written.mockRestore();
-  }
 }

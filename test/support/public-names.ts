@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { EXIT } from "../../src/cli/session/exit.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
+import { createMetrics } from "../../src/service/http/metrics.ts";
+import { helpOfAll, optionsOf } from "./help.ts";
+
+/** The public names of docs/upgrading/README.md but the keys of `--json`: lines of a kind and a name, such as `command sync`. */
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+export const LIST = join(ROOT, "docs/upgrading/names.txt");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const firsts = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, first = ""]) => first);
+
+export async function publicNames(): Promise<string[]> {
+  const help = await helpOfAll();
+  const names = {
+    setting: Object.keys(SETTINGS),
+    command: help.map(({ path }) => path.join(" ")).filter((name) => name !== ""),
+    option: help.flatMap(({ path, said }) => optionsOf(said).map((name) => [...path, name].join(" "))),
+    exit: Object.values(EXIT).map(String),
+    error: errorCodes(),
+    metric: await metrics(),
+    view: firsts(read("sql/schema.sql"), /^-- VIEW (reporting\w*\.\w+)/gm),
+    function: firsts(read("sql/schema.sql"), /^-- FUNCTION (reporting\w*\.\w+)/gm),
+    columns: [...columnsByView()].map(([view, columns]) => describeColumns(view, columns)),
+  };
+  const lines = Object.entries(names).flatMap(([kind, all]) => all.map((name) => `${kind} ${name}`));
+  return [...new Set(lines)].sort();
+}
+
+/** The names of a list that the product does not have any more. Columns may be appended. */
+export function missingNames(list: readonly string[], now: readonly string[]): string[] {
+  const present = new Set(now);
+  const columns = columnsByView();
+  return list.filter((line) => {
+    const [, view = "", count] = line.match(/^columns (\w+) (\d+) /) ?? [];
+    return count === undefined
+      ? !present.has(line)
+      : line !== `columns ${describeColumns(view, (columns.get(view) ?? []).slice(0, Number(count)))}`;
+  });
+}
+
+/** Of missing names those that the changelog does not name. What was under a command goes with it. */
+export function unsaidNames(missing: readonly string[], named: readonly string[]): string[] {
+  const isSaid = (line: string) => {
+    const [kind = "", first = "", ...more] = line.split(" ");
+    if (kind === "columns") return named.some((one) => one === first || one.startsWith(`${first}.`));
+    const name = [first, ...more].join(" ");
+    const commands = named.filter((one) => missing.includes(`command ${one}`));
+    return named.includes(name) || commands.some((one) => name.startsWith(`${one} `));
+  };
+  return missing.filter((line) => !isSaid(line));
+}
+
+/**
+ * Of the changelog's newest section: whether it has a day, whether it is the only one, and what stands in `code` under "Upgrade" and
+ * "Removed".
+ */
+export function newestSection(changelog = read("CHANGELOG.md")) {
+  const [, newest = "", ...older] = changelog.split(/^(?=## \[)/m);
+  const parts = newest.split(/^(?=### )/m).filter((part) => /^### (?:Upgrade|Removed)$/m.test(part));
+  const named = parts.flatMap((part) => firsts(part, /`(?:usage-etl )?([^`]+)`/g));
+  return { isReleased: /^## .* - \d{4}-\d\d-\d\d$/m.test(newest), isFirst: older.length === 0, named };
+}
+
+/** The codes that docs/errors.md explains, which a test holds complete, and that the program still has. */
+function errorCodes(): string[] {
+  const files = ["src/**/*.ts", "src/cli.cjs", "jobs/*.ts"].flatMap((path) => globSync(path, { cwd: ROOT }));
+  const words = new Set(files.flatMap((file) => read(file).match(/[a-z]+(?:_[a-z]+)*|_[a-z_]+/g) ?? []));
+  const cells = read("docs/errors.md").match(/(?<=^\| )`.*?(?= \|)/gm) ?? [];
+  const codes = cells.flatMap((cell) => firsts(cell, /`([a-z_]+)`/g));
+  // Some begin with the name of a server, which is put in.
+  return codes.filter((code) => words.has(code) || words.has(code.replace(/^[a-z]+/, "")));
+}
+
+/** Node's own have the names that prom-client gives them. */
+async function metrics(): Promise<string[]> {
+  const replica = {
+    read: Promise.reject.bind(Promise),
+    seen: () => ({ lagMs: undefined, isReplica: false }),
+  };
+  const none = async () => [];
+  const text = await createMetrics(undefined as never, none, none, replica as never).text();
+  return firsts(text, /^# TYPE (usage_etl_(?!process_|nodejs_)\w+)/gm);
+}
+
+/** Of test/reporting/columns.txt, which a test compares with the database. */
+export function columnsByView(): Map<string, string[]> {
+  const lines = read("test/reporting/columns.txt").trim().split("\n");
+  return Map.groupBy(lines, (line) => line.split(".")[0] ?? "");
+}
+
+/** A view, how many columns it has, and a digest of their names and types, so that the list does not repeat them. */
+export function describeColumns(view: string, columns: readonly string[]): string {
+  const digest = createHash("sha256").update(columns.join("\n")).digest("hex").slice(0, 12);
+  return `${view} ${columns.length} ${digest}`;
+}
