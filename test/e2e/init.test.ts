@@ -65,7 +65,7 @@ test("Ctrl-C at a question ends init, and nothing is written", async () => {
   const terminal = onTerminal(["init", "--file", file]);
   await terminal.shows("? Billing host of the platform");
   terminal.type("\u0003");
-  expect(await terminal.ended).toBe(1);
+  expect(await terminal.ended).toBe(130);
   await terminal.shows("[interrupted]");
   expect(readdirSync(join(file, ".."))).toEqual([]);
 });

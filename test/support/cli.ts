@@ -1,9 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { on, once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { clockVariables } from "../../src/local/servers/watchdog.ts";
+import { type CommandTask, END } from "./command-process.ts";
 
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -89,11 +92,65 @@ export function environment(): Record<string, string> {
   return { PATH, HOME, NODE_COMPILE_CACHE, USAGE_ENV_FILE: "/dev/null", ...clockVariables() };
 }
 
-/** Runs `usage-etl` to its end. */
-export function usageEtl(
+/** What a command reads of its environment. What Node or the system read must be there when a process starts. */
+const READ_LATER = /^(?:USAGE|DATABASE|REDIS|AWS)_/;
+let commands: { readonly child: ChildProcess; isBusy: boolean } | undefined;
+
+/**
+ * Runs `usage-etl` to its end. Commands that differ in settings alone run one after another in one process, which takes a third of the
+ * time; one that begins while another runs has a process of its own.
+ */
+export async function usageEtl(
   args: readonly string[],
-  env?: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
   where?: Where,
 ): Promise<Ended> {
-  return start(args, env, where).ended;
+  const isOrdinary = where === undefined && Object.keys(env).every((name) => READ_LATER.test(name));
+  if (!isOrdinary || commands?.isBusy === true) return start(args, env, where).ended;
+  commands ??= { child: forkCommands(), isBusy: false };
+  const used = commands;
+  used.isBusy = true;
+  try {
+    return await inProcess(used.child, { args, env: { ...environment(), ...env } });
+  } catch (error) {
+    commands = undefined;
+    throw error;
+  } finally {
+    used.isBusy = false;
+  }
+}
+
+function forkCommands(): ChildProcess {
+  const path = fileURLToPath(new URL("command-process.ts", import.meta.url));
+  const child = fork(path, { env: environment(), execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  for (const one of [child, child.channel, child.stdout, child.stderr] as { unref?(): void }[]) one.unref?.();
+  return child;
+}
+
+async function inProcess(child: ChildProcess, task: CommandTask): Promise<Ended> {
+  const listening = new AbortController();
+  const { signal } = listening;
+  const whole = async (stream: Readable) => {
+    let said = "";
+    for await (const [piece] of on(stream, "data", { signal })) {
+      said += piece;
+      if (said.endsWith(END)) break;
+    }
+    return said.slice(0, -END.length);
+  };
+  const gone = async () => {
+    const [code] = await once(child, "exit", { signal });
+    throw new Error(`the process of the commands ended with ${code}: ${task.args.join(" ")}`);
+  };
+  const ended = async (): Promise<Ended> => {
+    const [[code], stdout, stderr] = await Promise.all([
+      once(child, "message", { signal }),
+      whole(child.stdout as Readable),
+      whole(child.stderr as Readable),
+    ]);
+    return { code, stdout, stderr };
+  };
+  const first = Promise.race([ended(), gone()]);
+  child.send(task);
+  return first.finally(() => listening.abort());
 }
