@@ -63,7 +63,7 @@ export async function runCommand(environment: Environment, args: readonly string
   return {
     ms: performance.now() - startedAt,
     exit: child.exitCode,
-    bytes: out.length,
+    out,
     ...(JSON.parse(used) as Used),
   };
 }

@@ -157,14 +157,14 @@ try {
   const lines: (string | number)[][] = [];
   for (const args of commands) {
     output.note(args.join(" "));
-    const { ms, cpuMs, peakMb, exit, bytes } = await runCommand(environment, args);
+    const { ms, cpuMs, peakMb, exit, out } = await runCommand(environment, args);
     lines.push([
       args.join(" "),
       exit ?? "",
       (ms / 1000).toFixed(1),
       (cpuMs / 1000).toFixed(1),
       Math.round(peakMb),
-      bytes,
+      out.length,
     ]);
   }
   say("Commands", ["command", "exit", "s", "CPU s of Node", "peak MB", "bytes"], lines);

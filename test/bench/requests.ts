@@ -1,0 +1,84 @@
+import { Command } from "commander";
+import { createOutput, table } from "../../src/cli/report/output.ts";
+import { openDatabases, startChild, value, whole } from "./harness.ts";
+import { type Environment, runCommand } from "./processes.ts";
+import type { Company } from "./requests-server.ts";
+
+/**
+ * `npm run bench:requests`: how many requests a first load and the syncs after it send, and how many they plan. Real commands on a real
+ * Postgres; the platform counts what it is asked. Between two syncs some of the workspaces have new traces.
+ */
+
+interface Options {
+  readonly workspaces: number;
+  readonly used: number;
+  readonly active: number[];
+  readonly days: number;
+  readonly hours: number;
+}
+
+const options = new Command("bench:requests")
+  .description("requests that are planned, and sent")
+  .option("--workspaces <n>", "workspaces", whole, 1000)
+  .option("--used <n>", "of them, so many ever had traces", whole, 300)
+  .option("--active <n...>", "so many have new traces before a sync", (text, all: number[] = []) => [
+    ...all,
+    Number(text),
+  ])
+  .option("--days <n>", "days of history", whole, 5)
+  .option("--hours <n>", "days of which hours are kept", whole, 3)
+  .parse()
+  .opts<Options>();
+const { workspaces, used, days, hours, active = [0, 50, 300] } = options;
+
+const output = createOutput({ json: false });
+const company: Company = { workspaces, used };
+const platform = await startChild<{ url: string }>("./requests-server.ts", company);
+const ask = async <T>(path: string) => (await (await fetch(`${platform.answer.url}${path}`)).json()) as T;
+const databases = await openDatabases();
+const url = await databases.create();
+const environment: Environment = {
+  DATABASE_URL: url,
+  USAGE_BASE_URL: platform.answer.url,
+  USAGE_API_KEY: "bench-key",
+  USAGE_DATA_START: new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
+  USAGE_HOURLY_FOR: `P${hours}D`,
+  USAGE_TIERS: "all",
+  USAGE_KINDS: "traces",
+  USAGE_RATE_LIMIT: "1000000",
+};
+
+try {
+  const lines: (string | number)[][] = [];
+  const sync = async (what: string, changed: number) => {
+    output.note(what);
+    await ask(`/bench/change?workspaces=${changed}`);
+    const { exit, ms, out } = await runCommand(environment, ["sync", "--inline", "--json"]);
+    if (exit !== 0) throw new Error(`sync ended with ${exit}`);
+    const sent = await ask<Record<string, number>>("/bench/requests");
+    // Whatever was not asked for is in the tables all the same.
+    const [stored, truth] = [await storedTraces(), await ask("/bench/traces")];
+    if (stored.some((one) => one !== truth)) throw new Error(`stored ${stored.join(", ")}, not ${truth}`);
+    const of = ["workspace", "project", "user", "api_key"].map((by) => sent[by] ?? 0);
+    const [{ counts }] = JSON.parse(out) as [{ counts: { planned: number }[] }];
+    const planned = counts.reduce((sum, one) => sum + one.planned, 0);
+    lines.push([what, planned, ...of, of.reduce((sum, one) => sum + one, 0), (ms / 1000).toFixed(0)]);
+  };
+  await sync("first load", 0);
+  for (const n of active) await sync(`sync, ${n} workspaces with new traces`, n);
+  process.stdout.write(
+    `Requests planned, and sent by dimension\n${table(["", "planned", "workspace", "project", "user", "API key", "sent", "s"], lines)}\n\n${workspaces} workspaces, of which ${used} ever had traces; ${days} days, hours of ${hours} days. ${databases.version} (${databases.settings}), Node ${process.version}.\n`,
+  );
+} finally {
+  await platform.close();
+  await databases.drop(url);
+  await databases.close();
+}
+
+/** Of all days, by each dimension. */
+async function storedTraces(): Promise<number[]> {
+  const sums = ["workspace", "project", "user", "api_key"].map((by) =>
+    value(url, `SELECT coalesce(sum(traces), 0) FROM reporting.fct_usage_${by}_daily`),
+  );
+  return Promise.all(sums);
+}
