@@ -173,7 +173,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   expect(listed(without.text)).toEqual(["project: the platform's totals differ: 1"]);
   const both = `source=default&without=${left}&accept=yes`;
   const ready = await pages.get(`${path}?${both}`);
-  expect(textOf(ready.text)).toContain("but for 1 that are accepted");
+  expect(textOf(ready.text)).toContain("but for 1 daily figure that is accepted");
   const confirm = `${path}/close?${both}`;
   const command = `close ${month.name} --without-costs --accept-disagreements --without ${left}`;
   expect(textOf((await pages.get(confirm)).text)).toContain(command);

@@ -126,8 +126,13 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
 
   // What an owner has, and which line says so.
   const search = await pages.get(`${address}&owner=search`);
-  const owned = rowsOf(search.text, "What it is made of");
+  const listed = rowsOf(search.text, "What it is made of");
+  const [owned, whole] = [listed.slice(0, -1), listed.at(-1) ?? []];
   expect(owned.map((row) => row.at(-1)).sort()).toEqual(["2", "3"]);
+  expect(numberOf(whole[1])).toBeCloseTo(
+    owned.reduce((sum, row) => sum + numberOf(row[2]), 0),
+    4,
+  );
   expect(owned.reduce((sum, row) => sum + numberOf(row[2]), 0)).toBeCloseTo(
     numberOf(rows.find(([owner]) => owner === "search")?.[2]),
     6,

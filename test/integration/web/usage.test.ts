@@ -118,6 +118,30 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   expect((await pages.get(`/usage?${address}&sort=name`)).status).toBe(400);
 });
 
+test("a range with today is compared without it: half a day is no fall", async () => {
+  const bench = await setup({ days: DAYS, workspaces: [0, 1] });
+  await bench.sync();
+  const pages = await setupPages(bench);
+  const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
+  const { text } = await pages.get(
+    `/usage?by=workspace&from=${day(2)}&to=${day(-1)}&per=day&against=${day(4)}`,
+  );
+  const rows = await bench.sql<{ id: string; now: number; before: number }>(
+    `SELECT workspace_name AS id, sum(traces) FILTER (WHERE usage_date >= $1::date)::float8 AS now,
+            sum(traces) FILTER (WHERE usage_date < $1::date)::float8 AS before
+     FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $2::date AND usage_date < $3::date GROUP BY 1`,
+    [day(2), day(4), day(0)],
+  );
+  const shown = rowsOf(text).slice(1, -1);
+  expect(shown.length).toBe(rows.length);
+  for (const { id, now, before } of rows) {
+    const change = shown.find(([title = ""]) => title.startsWith(id))?.at(-2);
+    expect(change).toContain(`${now < before ? "−" : "+"}${Math.abs(now - before).toLocaleString("en-US")} `);
+  }
+  expect(textOf(text)).toMatch(/% without today, against/);
+  expect(textOf(text)).toContain("Changes are those of the days before it.");
+});
+
 test("each day of two weeks or more stands before the same weekday of the earlier range", async () => {
   const bench = await setupUsage({ days: 31, gapAgo: 1 });
   const pages = await setupPages(bench);

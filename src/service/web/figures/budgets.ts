@@ -15,8 +15,8 @@ export function budgetTable(
     ${table({
       label: "Budgets",
       caption: isOver
-        ? `What was spent of each budget in ${monthTitle(month)}. A budget counts every source, unless it names one.`
-        : `What is spent of each budget in ${monthTitle(month)}, of which ${first?.percentOfTime} % is over. A budget counts every source, unless it names one. Forecast: ${lowered(FORECAST_METHOD)}`,
+        ? `What was spent of each budget in ${monthTitle(month)}.`
+        : `What is spent of each budget in ${monthTitle(month)}; ${first?.percentOfTime} % of the month has passed. Forecast: ${lowered(FORECAST_METHOD)}`,
       heads: [
         "Budget of",
         numberHead("Budget"),
@@ -27,11 +27,11 @@ export function budgetTable(
       ],
       rows: budgets.map((one) => {
         const shown = (amount: Amount) => amountIn(one, amount);
-        const of = capital(describeBudgeted(one));
+        const of = `${capital(describeBudgeted(one))}${one.source === null ? ", all sources" : ""}`;
         return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}</td>
           <td class="number">${leastOf(one)}${shown(one.spent)}</td>
           ${isOver ? "" : html`<td class="number">${shown(one.spent - one.final)}</td><td class="number">${one.forecast === null ? "–" : forecastIn(one)}</td>`}
-          <td class="used"><meter min="0" max="100" high="99.9" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
+          <td class="used"><meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
           <td>${stateOf(one, isOver)}</td></tr>`;
       }),
     })}`;

@@ -1,7 +1,7 @@
 import { type OwnedDimension, ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
 import { daysText } from "../../../domain/months/month.ts";
 import type { Days } from "../../../domain/time/days.ts";
-import { amountCut, amountShown } from "../../../domain/usage/amount.ts";
+import { type Amount, amountCut, amountShown } from "../../../domain/usage/amount.ts";
 import { type OwnedPart, ownedParts } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";
@@ -48,7 +48,7 @@ export async function partsTable(
       "What",
       ...(hasTraces ? [numberHead("Traces")] : []),
       ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
-      isNobody ? "A rule that would give it to a team" : "Given by the rule on line",
+      isNobody ? "A rule that would give it to a team" : "Given by the rule on line … of the owner file",
     ],
     rows: parts.map(
       (
@@ -58,9 +58,20 @@ export async function partsTable(
         ${currencies.map((currency) => html`<td class="number">${money(amountCut(one.costs[currency]))}</td>`)}
         <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
     ),
+    ...(isCut
+      ? {}
+      : {
+          foot: html`<tr><th scope="row" colspan="2">Total</th>
+        ${hasTraces ? html`<td class="number">${amountShown(sumOf(parts.map(({ traces }) => traces)))}</td>` : ""}
+        ${currencies.map((currency) => html`<td class="number">${money(sumOf(parts.map(({ costs }) => costs[currency])))}</td>`)}<td></td></tr>`,
+        }),
   });
   if (!isCut || !isNobody) return listed;
   return html`${listed}${twin(`usage-etl owners suggest --from ${range.from} --to ${range.to} --json`)}`;
+}
+
+function sumOf(amounts: readonly (string | null | undefined)[]): Amount {
+  return amounts.reduce((sum, one) => sum + amountCut(one), 0n);
 }
 
 function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked: boolean }): Html {

@@ -122,7 +122,10 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
     return { title: "Owners", body: html`${form}<p>No day of ${monthTitle(asked.month)} is loaded.</p>` };
   const { range, before } = asked;
   const state = await ownedState(db, { source: asked.source.slug, range, before });
-  const said = stateOf(state, { range, by: DIMENSIONS[applied?.divideBy ?? "project"].title });
+  const said = stateOf(state, {
+    ...{ range, by: DIMENSIONS[applied?.divideBy ?? "project"].title },
+    month: address(`/months/${asked.month.name}`, { source: asked.source.slug }),
+  });
   if (query.owner !== undefined) {
     const title = `${query.owner === UNALLOCATED ? "Without an owner" : plainName(query.owner)}, ${monthTitle(asked.month)}`;
     return { title, body: html`${form}${await oneOwner(db, asked, { owner: query.owner, said, masked })}` };
@@ -197,21 +200,17 @@ async function allOwners(
     ${course(asked, { owners, days, state, currency })}
     ${table({
       label: "Owners",
-      caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.${hasBefore ? ` The change is that of ${daysText(ended)} against ${daysText(before)}.` : ""}`,
+      caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}, but for rounding to cents. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.${hasBefore ? ` The change is that of ${daysText(ended)} against ${daysText(before)}.` : ""}`,
       heads: [
         "Owner",
         ...(hasCenters ? ["Cost centre"] : []),
         numberHead("Traces"),
         ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
-        numberHead("Share"),
+        numberHead(`Share of ${change === "traces" ? change : "cost"}`),
         ...(hasBefore ? [numberHead(`Change of ${change === "traces" ? change : "cost"}`)] : []),
       ],
       rows: rows.map((one) => {
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
-        const [then, since] =
-          currency === undefined
-            ? [amountCut(one.tracesBefore), amountCut(one.tracesEnded)]
-            : [costOf(one.costsBefore, currency), costOf(one.costsEnded, currency)];
         const whole = currency === undefined ? total.traces : total.costs(currency);
         const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
         return html`<tr><th scope="row"><span class="swatch ${colourOf(owners.indexOf(one.owner))}"></span> <a href="${to}">${name(one.owner)}</a></th>
@@ -219,10 +218,10 @@ async function allOwners(
           <td class="number">${amountShown(tracesOf(one))}</td>
           ${currencies.map((each) => html`<td class="number">${money(costOf(one.costs, each))}</td>`)}
           <td class="number">${percent(percentOf(now, whole))}</td>
-          ${hasBefore ? html`<td class="number">${changeOf(since, then)}</td>` : ""}</tr>`;
+          ${hasBefore ? html`<td class="number">${changeIn([one], currency)}</td>` : ""}</tr>`;
       }),
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
-        ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td></td>` : ""}</tr>`,
+        ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
     })}
     ${budgetTable(await monthBudgets(db, { month, now: at }), { month, isOver: month.end <= dayOf(at) })}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
@@ -275,7 +274,7 @@ function unallocatedShare(figures: readonly OwnerFigure[], currencies: readonly 
 }
 
 /** What may be claimed of all rows. */
-function stateOf(state: OwnedState, { range, by }: { range: Days; by: string }): Html {
+function stateOf(state: OwnedState, { range, by, month }: { range: Days; by: string; month: string }): Html {
   const { workspaces, daysMissing, daysUndivided, open } = state;
   if (workspaces === 0) return notice("warn", "No workspace is known yet, so nothing is loaded.");
   const daysOf = (many: number) =>
@@ -294,13 +293,27 @@ function stateOf(state: OwnedState, { range, by }: { range: Days; by: string }):
   ].filter((one) => one !== false);
   if (parts.length > 0) return html`${parts}`;
   return open.length === 0
-    ? html`<p>All of it is final.</p>`
+    ? html`<p>All of it is final. The <a href="${month}">page of the month</a> says whether it is proved, and what the cost lacks.</p>`
     : html`<p>Some of it is provisional: it may still change.</p>`;
 }
 
 /** The first owners are told apart in the chart; the others together are the rest. */
 function colourOf(n: number): string {
   return n < MOST_PARTS ? `s${n + 1}` : "rest";
+}
+
+/** Of costs in a currency, or of traces. */
+function changeIn(some: readonly OwnerFigure[], currency: string | undefined): Html | string {
+  const sum = (of: (one: OwnerFigure) => Amount) => some.reduce((all, one) => all + of(one), 0n);
+  return currency === undefined
+    ? changeOf(
+        sum((one) => amountCut(one.tracesEnded)),
+        sum((one) => amountCut(one.tracesBefore)),
+      )
+    : changeOf(
+        sum((one) => costOf(one.costsEnded, currency)),
+        sum((one) => costOf(one.costsBefore, currency)),
+      );
 }
 
 function changeOf(now: Amount, then: Amount): Html | string {

@@ -84,6 +84,8 @@ export interface Question {
   readonly asked: Days;
   /** Of it, the days since the data start, up to today. May be empty. */
   readonly range: Days;
+  /** What is compared with an earlier range: by day without today, which would be compared with a whole day. */
+  readonly ended: Days;
   readonly per: Per;
   /** Why another size of bucket is shown than was asked for. */
   readonly perNote: string | undefined;
@@ -111,17 +113,21 @@ export function questionOf(
   const asked = rangeOf(query, today);
   const range = shownOf(asked, { dataStart: source.dataStart, today });
   const { measure = "traces", by = "workspace" } = query;
+  const bucket = bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by });
+  const hasToday = bucket.per === "day" && range.from < today && today < range.to;
+  const ended = hasToday ? { from: range.from, to: today } : range;
   const question: Question = {
     source,
     workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),
     by,
     asked,
     range,
-    ...bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by }),
+    ended,
+    ...bucket,
     measure,
     currency: query.currency,
     against: query.against,
-    before: beforeOf(range, query.against, source.dataStart),
+    before: beforeOf(ended, query.against, source.dataStart),
     find: query.find,
     rows: ROWS[0],
     sort: query.sort ?? "amount",

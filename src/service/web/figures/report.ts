@@ -36,6 +36,8 @@ export interface Line {
   readonly sum: Figure;
   /** Per cent of the total, to a tenth. */
   readonly share: number | null;
+  /** Of what is compared with the earlier range. */
+  readonly compared: Amount;
   /** Per cent since the earlier range; null unless both are complete. */
   readonly change: number | null;
   readonly before: Figure;
@@ -87,7 +89,7 @@ export async function reportOf(
   question: Question,
   { now, masked }: { now: number; masked: boolean },
 ): Promise<Report> {
-  const { source, by, range, before, per, measure, workspace } = question;
+  const { source, by, range, ended, before, per, measure, workspace } = question;
   const of: UsageCells = {
     sourceId: source.sourceId,
     source: source.slug,
@@ -156,7 +158,9 @@ export async function reportOf(
     const known = state(inBefore, false, unloaded?.before);
     const isRead = before.from < before.to;
     const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
-    const isComparable = figure.isComplete && !figure.isUnderWay && early.isComplete;
+    const whole = state(intervalOf(ended), false, unloaded?.amount);
+    const isComparable = whole.isComplete && !whole.isUnderWay && early.isComplete;
+    const compared = ended.to < range.to ? sum.amount - (sum.byBucket.get(ended.to) ?? 0n) : sum.amount;
     return {
       kind: sum.kind,
       id: sum.id,
@@ -166,7 +170,8 @@ export async function reportOf(
       before: early,
       isComparable,
       share: percentOf(sum.amount, total.amount),
-      change: isComparable ? percentOf(sum.amount - sum.before, sum.before) : null,
+      compared,
+      change: isComparable ? percentOf(compared - sum.before, sum.before) : null,
       course: buckets.map((bucket) => ({
         amount: sum.byBucket.get(bucket.at) ?? 0n,
         ...state(bucket, open.has(bucket.at), unloaded?.byBucket.get(bucket.at)),

@@ -32,22 +32,25 @@ export function unitOf({ question: { measure, currency } }: Report): string {
   return measure === "cost" ? (currency ?? "") : COUNTED_WORDS[measure];
 }
 
-/** The whole of a report, with what it can claim and how it changed. */
-export function headline(report: Report): Html {
+/** The whole of a report, with what it can claim and how it changed. `asClosed`: costs of a closed month, which stay. */
+export function headline(report: Report, { asClosed = false } = {}): Html {
   const { total, question } = report;
-  const { before } = question;
+  const { range, ended, before } = question;
+  const without = ended.to < range.to ? "without today, " : "";
   const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
   const change = total.isComparable
-    ? html`<br><small>${changeOf(total)} against ${daysText(before)}${perDay(report)}</small>`
+    ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}${perDay(report)}</small>`
     : "";
-  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${stateBadge(total.sum)}${change}</dd></div>`;
+  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
 }
+
+const AS_CLOSED = html`<span class="status ok"><span aria-hidden="true">■</span> as closed</span>`;
 
 /** The change of the average day, where one range has more days than the other. */
 function perDay({ total, question }: Report): string {
-  const [days, daysBefore] = [daysBetween(question.range), daysBetween(question.before)];
+  const [days, daysBefore] = [daysBetween(question.ended), daysBetween(question.before)];
   if (days === daysBefore) return "";
-  const [now, before] = [total.sum.amount * BigInt(daysBefore), total.before.amount * BigInt(days)];
+  const [now, before] = [total.compared * BigInt(daysBefore), total.before.amount * BigInt(days)];
   const change = percentOf(now - before, before);
   return change === null ? "" : `, which has ${daysBefore} days: ${percent(change, { signed: true })} a day`;
 }
@@ -63,7 +66,7 @@ export function changeSince(before: Figure | undefined, figure: Figure): string 
 }
 
 /** The ids of a range: the first ones, those without an id, the rest and the total. `costs`: of the same ids, in a column beside. */
-export function idTable(report: Report, costs?: Report): Html {
+export function idTable(report: Report, costs?: Report, { asClosed = false } = {}): Html {
   const { question, lines, total } = report;
   const { range, before, find } = question;
   const one = idWord(question);
@@ -72,6 +75,7 @@ export function idTable(report: Report, costs?: Report): Html {
   const word = stateWord(total.sum);
   // What is final of all lines is said once. Of another state, a part may be final.
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
+  const ofTraces = costs === undefined ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
   return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
   ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
@@ -82,9 +86,11 @@ export function idTable(report: Report, costs?: Report): Html {
       capital(one),
       sortedHead(question, "amount", html`${capital(unitOf(report))}`),
       ...(isAlike ? [] : ["State"]),
-      ...(costs === undefined ? [] : [numberHead(`Estimated cost, ${unitOf(costs)}`)]),
-      numberHead("Share"),
-      sortedHead(question, "growth", html`Change`, since),
+      ...(costs === undefined
+        ? []
+        : [numberHead(`Estimated cost${asClosed ? " as closed" : ""}, ${unitOf(costs)}`)]),
+      numberHead(`Share${ofTraces}`),
+      sortedHead(question, "growth", html`Change${ofTraces}`, since),
       html`<th scope="col" class="course">Course</th>`,
     ],
     rows: lines.map((line, n) => idRow(line, report, { isAlike, n, costs })),
@@ -146,17 +152,17 @@ function titleOf(line: Line, report: Report): Html {
 }
 
 /** By how much it grew, before how much that is of what it was. */
-function growthOf({ isComparable, sum, before }: Line, { question }: Report): Html | "" {
-  const growth = sum.amount - before.amount;
+function growthOf({ isComparable, compared, before }: Line, { question }: Report): Html | "" {
+  const growth = compared - before.amount;
   if (!isComparable || growth === 0n) return "";
   const size = growth < 0n ? -growth : growth;
   return html`${growth < 0n ? "−" : "+"}${question.measure === "cost" ? money(size) : amountShown(size)} `;
 }
 
-function changeOf({ isComparable, change, before, sum }: Line): Html {
+function changeOf({ isComparable, change, before, compared }: Line): Html {
   if (!isComparable)
     return html`<span class="none" title="only where this range and the earlier one are complete">–</span>`;
-  if (change === null) return html`${sum.amount === 0n ? "no usage in both" : "new"}`;
+  if (change === null) return html`${compared === 0n ? "no usage in both" : "new"}`;
   return html`<span title="before: ${amountShown(before.amount)}">${percent(change, { signed: true })}</span>`;
 }
 

@@ -207,11 +207,13 @@ export function sinceClose(
 }
 
 function underWay(question: Question): Html {
-  const { range, today } = question;
+  const { range, ended, today } = question;
   const without =
-    range.from < today
-      ? html` <a href="${addressOf(question, { to: today })}">Leave it out</a>, to compare whole days with earlier ones.`
-      : "";
+    ended.to < range.to
+      ? " Changes are those of the days before it."
+      : range.from < today
+        ? html` <a href="${addressOf(question, { to: today })}">Leave it out</a>, to compare whole days with earlier ones.`
+        : "";
   return html`${today} is under way: its figures grow until it ends.${without}`;
 }
 

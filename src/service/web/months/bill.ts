@@ -57,7 +57,7 @@ export function billTable(
 function chargedRow(one: BillLine): Html {
   const what = lineName(one);
   const isNamed = one.sku === null || one.sku === what || one.line === "unpriced";
-  return html`<tr><th scope="row">${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}</th>${quantity(one)}<td class="number">${shownAmount(one.unitPrice) ?? "–"}</td>
+  return html`<tr><th scope="row">${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}</th>${quantity(one)}<td class="number">${one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`}</td>
     <td class="number">${one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`;
 }
 

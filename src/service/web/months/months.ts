@@ -82,7 +82,7 @@ export async function monthList(
   const hasClosed = shown.some(({ name }) => closed.has(name));
   const months = table({
     label: "Months",
-    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Numbers in brackets count daily figures.`,
+    caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Numbers in brackets count daily figures. A cost lacks what has no price or is not reported: the page of the month names it.`,
     heads: [
       "Month",
       numberHead("Traces"),
@@ -140,6 +140,12 @@ function closer({ by }: Pick<ClosedMonth, "by">): string {
 /** Adjusted totals and costs that are listed. The views have all of them. */
 const MOST = 50;
 
+/** That a month is closed, above all that is said of it. */
+export function closedLine(closed: ClosedMonth): Html {
+  return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.
+    A closed month is never rewritten.</p>`;
+}
+
 /** A closed month: what it was closed with, and what changed since. */
 export async function closedPage(
   db: Database,
@@ -164,8 +170,7 @@ export async function closedPage(
     }),
   ]);
   const range = { source: source.source, from: month.start, to: month.end };
-  return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.
-      A closed month is never rewritten.</p>
+  return html`<h2>The close</h2>
     <dl class="facts">
       <dt>Traces</dt><dd>${count(closed.traces)}, in ${count(closed.totals)} totals by dimension, workspace and id</dd>
       <dt>Left out</dt><dd>${
@@ -228,10 +233,11 @@ function costlessMonth({ month, source, sourceFlags, csrf }: Parameters<typeof c
 
 function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number }): Html {
   if (rows.length === 0) return html`<p>None: it was closed without traces.</p>`;
-  const shown =
-    rows.length < total
-      ? ` The first ${rows.length} of ${total}; reporting_detail.fct_month_close_cost has all.`
-      : "";
+  const isWhole = rows.length === total;
+  const shown = isWhole
+    ? ""
+    : ` The first ${rows.length} of ${total}; reporting_detail.fct_month_close_cost has all.`;
+  const sums = isWhole ? [...Map.groupBy(rows, ({ currency }) => currency)] : [];
   return table({
     label: "Closed costs",
     caption: `Estimated costs, by workspace, SKU and price. Later prices and counts adjust them.${shown}`,
@@ -243,5 +249,9 @@ function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number
           <td>${name(one.sku)}</td><td class="number">${one.unitPrice} ${one.currency}</td>
           ${[one.closedCost, one.adjustmentCost, one.currentCost].map((cost) => html`<td class="number">${money(amountOf(cost))}</td>`)}</tr>`,
     ),
+    foot: html`${sums.map(
+      ([currency, all]) =>
+        html`<tr><th scope="row" colspan="3">Total, ${currency}</th>${(["closedCost", "adjustmentCost", "currentCost"] as const).map((of) => html`<td class="number">${money(all.reduce((sum, one) => sum + amountOf(one[of]), 0n))}</td>`)}</tr>`,
+    )}`,
   });
 }

@@ -11,6 +11,7 @@ import {
 import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
+import { amountOf } from "../../../domain/usage/amount.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import type { MonthLook } from "../../../pipeline/months/look.ts";
 import type { ListedSource } from "../../../store/activity/overview.ts";
@@ -23,6 +24,7 @@ import {
   DIMENSION,
   type Html,
   html,
+  money,
   name,
   notice,
   numberHead,
@@ -52,7 +54,7 @@ export function openPage(given: OpenMonth): Html {
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
         ${checkList(open, asked, source.source)}`
-      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} that are accepted`}.</p>`)}
+      : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} daily ${accepted === 1 ? "figure" : "figures"} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
     ${without.length === 0 && !accepts ? "" : html`<p>${conditions(given)} <a href="${address(`/months/${month.name}`, { source: source.source })}">Look at all of it</a></p>`}
@@ -158,7 +160,7 @@ export async function confirmation(
             ? html`none: no price is valid for any of these traces. The month has no costs anywhere until prices are imported and its costs are closed.
               <br>${prose("`usage-etl prices import FILE` imports prices.")}`
             : "none: there are no traces"
-          : totals.costs.map(({ cost, currency }) => html`${cost} ${currency} `)
+          : totals.costs.map(({ cost, currency }) => html`${money(amountOf(cost))} ${currency} `)
       }</dd>
       <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : without.map((id) => html`${name(id)} `)}</dd>
       <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} daily figures on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
@@ -222,7 +224,7 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
     heads: [
       "What is open",
       "Dimension",
-      numberHead("Workspace days"),
+      numberHead("Daily figures"),
       "First day",
       "Last day",
       "Look, or do something",

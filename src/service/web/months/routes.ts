@@ -17,7 +17,7 @@ import { lookAtMonth } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
+import { CLOSE_ACTION, type ClosedMonth } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import type { Page } from "../layout.ts";
 import {
@@ -37,7 +37,7 @@ import {
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { billTable } from "./bill.ts";
-import { closedPage, monthList } from "./months.ts";
+import { closedLine, closedPage, monthList } from "./months.ts";
 import { checkList, confirmation, openPage } from "./open.ts";
 import { statementOf } from "./statement.ts";
 
@@ -90,7 +90,12 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
   const all = html`<p class="back"><a href="${address("/months", { source: source.source })}">All months</a></p>`;
   const page = async (
     month: CalendarMonth,
-    { provider, state, others }: { provider?: Html; state: Html; others?: Html },
+    {
+      closed,
+      provider,
+      state,
+      others,
+    }: { closed?: ClosedMonth | undefined; provider?: Html; state: Html; others?: Html },
   ): Promise<Page> => {
     const masked = who.role === "viewer";
     const statement = await statementOf(db, {
@@ -103,7 +108,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
     const choice = sourceForm(`/months/${month.name}`, sources, source.source);
     return {
       title,
-      body: html`${choice}${statement?.sums}${provider}${beforeDataStart(month, source)}${withoutCost(bill)}${statement?.parts}
+      body: html`${choice}${closed === undefined ? "" : closedLine(closed)}${statement?.sums}${provider}${beforeDataStart(month, source)}${withoutCost(bill)}${statement?.parts}
         <h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${others}${all}`,
     };
   };
@@ -128,6 +133,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           csrf: who.role === "operator" ? context.csrf() : undefined,
         });
   return page(month, {
+    closed,
     provider: providerLine(look.provider, source),
     state: body,
     ...(look.others.length === 0 ? {} : { others: otherUsage(look.others) }),

@@ -1,6 +1,7 @@
 import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { usageSources } from "../../../store/figures/sources.ts";
+import { closedMonths } from "../../../store/months/closed-months.ts";
 import { changedMonths } from "../../../store/months/month-adjustments.ts";
 import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
@@ -75,14 +76,16 @@ export async function statementOf(
   const priced: Report[] = [];
   for (const currency of costs.currencies)
     priced.push(await reportOf(db, { ...costs.question, currency }, given));
+  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: question.asked.from, to });
+  const asClosed = closed !== undefined && closed.costsClosedAt !== null;
   const changed = await changedMonths(db, { sourceId: source.sourceId, from, to });
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,
   );
   return {
-    sums: html`<dl class="facts">${[traces, ...priced].map(headline)}</dl>
+    sums: html`<dl class="facts">${headline(traces)}${priced.map((one) => headline(one, { asClosed }))}</dl>
       ${changed.map((one) => sinceClose(one, question))}`,
-    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0])}
+    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0], { asClosed })}
       <nav class="presets" aria-label="The same month"><ul>${others}
         <li><a href="${address("/owners", { source: source.slug, month: given.month })}">by owner</a></li>
         ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question, { rows: undefined })}">its costs</a></li>`}
