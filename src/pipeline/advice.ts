@@ -207,12 +207,16 @@ function onDays(at: Situation): Advice | undefined {
   }
   const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {
-    const { idleDays, firstIdle, lastIdle } = trust;
+    const { idleDays, failedDays, firstIdle, lastIdle } = trust;
     const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;
     const load = `${described(idleDays)} not loaded, ${spanOf(firstIdle, lastIdle)}. Load ${them(idleDays)}.${underWay === 0 ? "" : ` ${more}`}`;
     const to = dayAfter(lastIdle);
     const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
     const command = `usage-etl backfill --from ${firstIdle} --to ${to}${sourceFlags}`;
+    if (failedDays === idleDays) {
+      const why = `${counted(failedDays, "daily figure")} failed, ${spanOf(firstIdle, lastIdle)}. See why, then load ${them(failedDays)} again.`;
+      return advice("warn", why, command, `/coverage?${query}`);
+    }
     return advice("warn", load, command, `/backfills/new?${query}`);
   }
   const [gap] = trust.otherGaps.filter(({ idleDays }) => idleDays > 0);
@@ -266,13 +270,17 @@ function onFigures(at: Situation): Advice | undefined {
   return undefined;
 }
 
-function onNothing({ nextSync, trust: { leftOutDays } }: Situation): Advice {
+function onNothing({ nextSync, trust: { leftOutDays, monthsNotClosed, closedMonth } }: Situation): Advice {
   const next = nextSync === null ? "" : ` The next sync is at ${nextSync.slice(11, 16)}.`;
   const leftOut =
     leftOutDays === 0
       ? ""
       : ` but ${leftOutDays.toLocaleString("en-US")} daily figures that closed months leave out`;
-  return advice("good", `Nothing: every day that has ended is loaded${leftOut}.${next}`, undefined);
+  const earlier =
+    closedMonth === null || monthsNotClosed === 0
+      ? ""
+      : ` ${counted(monthsNotClosed, "month")} before ${closedMonth.slice(0, 7)} ${monthsNotClosed === 1 ? "is" : "are"} not closed.`;
+  return advice("good", `Nothing: every day that has ended is loaded${leftOut}.${earlier}${next}`, undefined);
 }
 
 function advice(kind: Advice["kind"], sentence: string, command: string | undefined, href?: string): Advice {

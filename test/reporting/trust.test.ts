@@ -40,6 +40,10 @@ async function expected({ client }: Transaction) {
             greatest(data_start, ((SELECT max(month_start) FROM usage.month_close) + interval '1 month')::date)::text AS open_from
      FROM usage.source`,
   );
+  const [{ monthsNotClosed = 0 } = {}] = await sql<{ monthsNotClosed: number }>(`
+    SELECT count(*)::integer AS "monthsNotClosed"
+    FROM usage.source s, generate_series(date_trunc('month', s.data_start::timestamp), (SELECT max(month_start) FROM usage.month_close), '1 month') m
+    WHERE NOT EXISTS (SELECT FROM usage.month_close c WHERE c.month_start = m)`);
   const isFinal = ({ status }: Day) => status === "ok" || status === "empty";
   const until = (holds: (day: Day) => boolean, from = start) =>
     days.find(([day, cells]) => day >= from && !cells.every(holds))?.[0] ?? today;
@@ -48,6 +52,8 @@ async function expected({ client }: Transaction) {
   return {
     leftOutDays: open.filter((one) => !one.is_asked && one.is_left_out).length,
     idleDays: idle.length,
+    failedDays: idle.filter(({ status }) => status === "failed").length,
+    monthsNotClosed,
     firstIdle: idle[0]?.day ?? null,
     lastIdle: idle.at(-1)?.day ?? null,
     finalUntil: until(isFinal),

@@ -31,6 +31,8 @@ export interface SourceTrust {
   readonly idleDays: number;
   readonly firstIdle: string | null;
   readonly lastIdle: string | null;
+  /** Of the idle ones, those that were asked for and failed. */
+  readonly failedDays: number;
   /** Those of them that no fetch task asks for, in closed months that leave their workspace out. */
   readonly leftOutDays: number;
   /**
@@ -54,8 +56,9 @@ export interface SourceTrust {
   readonly capabilities: readonly ServerCapability[];
   /** What its server counts, and from when on, epoch milliseconds. */
   readonly meters: readonly (readonly [Meter, number])[];
-  /** The first day of the newest closed month. */
+  /** The first day of the newest closed month, and how many before it are not closed. */
   readonly closedMonth: string | null;
+  readonly monthsNotClosed: number;
 }
 
 /** Read from loaded intervals, so it costs the same for a day and for years of history. */
@@ -103,7 +106,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       select source_id, range_agg(gaps + doubtful) as days from other group by source_id
     ), known as (
       -- Days that no close is about are as good as loaded, final and proved.
-      select c.source_id, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
+      select c.source_id, c.failed, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
              coalesce(l.days, '{}') as left_out, c.final + e.others as final,
              coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved,
              coalesce(p.compared - p.differing, '{}') + e.others as reconciled, coalesce(u.days, '{}') as unclosable
@@ -119,7 +122,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
            i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
-           l.days as "leftOutDays", x.gaps as "otherGaps",
+           f.days as "failedDays", l.days as "leftOutDays", x.gaps as "otherGaps",
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",
            array(
@@ -128,15 +131,22 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
            ${metersOf} as meters,
-           s.closed_month::text as "closedMonth"
+           s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed"
     from (
-      select s.*, (now() at time zone 'UTC')::date as today, m.closed_month,
+      select s.*, (now() at time zone 'UTC')::date as today, m.closed_month, m.months_not_closed,
              (m.closed_month + interval '1 month')::date as closed_until
       from usage.source s
-      cross join lateral (select max(month_start) as closed_month from usage.month_close where source_id = s.source_id) m
+      cross join lateral (
+        select max(month_start) as closed_month,
+               greatest(0, extract(year from age(max(month_start), date_trunc('month', s.data_start)::date)) * 12
+                 + extract(month from age(max(month_start), date_trunc('month', s.data_start)::date)) + 1
+                 - count(*) filter (where month_start >= date_trunc('month', s.data_start)::date))::integer as months_not_closed
+        from usage.month_close where source_id = s.source_id
+      ) m
     ) s
     cross join lateral ${countOf("k.open")} o
     cross join lateral ${countOf("k.open - k.asked - k.left_out")} i
+    cross join lateral ${countOf("(k.open - k.asked - k.left_out) * k.failed")} f
     cross join lateral ${countOf("(k.open - k.asked) * k.left_out")} l
     cross join lateral (
       select coalesce(json_agg(json_build_object('meter', g.meter, 'idleDays', i.days, 'firstIdle', i.first, 'lastIdle', i.last,

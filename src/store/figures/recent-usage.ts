@@ -26,6 +26,8 @@ interface MonthToDate {
   /** Such as 2026-03. */
   readonly month: string;
   readonly traces: number | null;
+  /** Of the days that are loaded. */
+  readonly least: number;
   readonly provisional: number | null;
   /** Of its days that are over, and how many these are. */
   readonly ended: number | null;
@@ -41,6 +43,8 @@ interface LastMonth {
   readonly month: string;
   /** Null where a day is not loaded. */
   readonly traces: number | null;
+  /** Of the days that are loaded. */
+  readonly least: number;
   readonly isFinal: boolean;
   /** Each day of each workspace is compared with the export or with totals, and equal. */
   readonly isProved: boolean;
@@ -141,7 +145,7 @@ export async function recentUsage(
     month as materialized (
       select c.*, c.days && t.month_days as is_under_way, c.days * t.last_month_days as days_before,
              case when w.is_whole and c.loaded && t.month_days then coalesce(f.traces, 0) end as traces,
-             f.traces - coalesce(f.final_traces, 0) as provisional,
+             coalesce(f.traces, 0) as least, f.traces - coalesce(f.final_traces, 0) as provisional,
              case when w.is_whole and c.loaded && w.ended_days then coalesce(f.ended, 0) end as ended,
              case when c.loaded @> t.same_days and c.loaded && t.same_days then coalesce(f.same_days, 0) end as same_days,
              coalesce(f.before, 0) as before
@@ -181,7 +185,7 @@ export async function recentUsage(
       ) w
     ) as workspaces, (
       select coalesce(json_agg(m order by m.source), '[]') from (
-        select m.source, to_char(t.month, 'YYYY-MM') as month, ${whole("m.traces")} as traces,
+        select m.source, to_char(t.month, 'YYYY-MM') as month, ${whole("m.traces")} as traces, sum(m.least)::bigint as least,
                sum(m.provisional)::bigint as provisional, ${whole("m.ended")} as ended, t.same_until - t.last_month as days,
                ${whole("m.same_days")} as before
         from month m cross join t where m.is_under_way group by m.source, t.month, t.same_until, t.last_month
@@ -189,7 +193,7 @@ export async function recentUsage(
     ) as months, (
       select coalesce(json_agg(b), '[]') from (
         select m.source, to_char(t.last_month, 'YYYY-MM') as month,
-               case when bool_and(m.loaded @> m.days_before) then sum(m.before)::bigint end as traces,
+               case when bool_and(m.loaded @> m.days_before) then sum(m.before)::bigint end as traces, sum(m.before)::bigint as least,
                bool_and(m.final @> m.days_before) as "isFinal", bool_and(m.proved @> m.days_before) as "isProved",
                exists (
                  select from usage.month_close c join usage.source s using (source_id)

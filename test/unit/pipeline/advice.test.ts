@@ -17,6 +17,7 @@ const CALM: Situation = {
     idleDays: 0,
     firstIdle: null,
     lastIdle: null,
+    failedDays: 0,
     leftOutDays: 0,
     otherGaps: [],
     disagreements: 0,
@@ -25,6 +26,7 @@ const CALM: Situation = {
     capabilities: [],
     meters: [["traces", Date.parse("2026-02-10")]],
     closedMonth: "2026-03-01",
+    monthsNotClosed: 0,
   },
   refused: null,
   workers: 1,
@@ -45,6 +47,12 @@ const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-
 // Each has one trouble more than the one before it, which is more urgent.
 test.each<[string, Partial<Situation>, string, string | undefined]>([
   ["nothing", {}, "Nothing: every day that has ended is loaded. The next sync is at 10:15.", undefined],
+  [
+    "months before a closed one",
+    { trust: { ...CALM.trust, monthsNotClosed: 1 } },
+    "Nothing: every day that has ended is loaded. 1 month before 2026-03 is not closed.",
+    undefined,
+  ],
   [
     "days that a close left out",
     { trust: LEFT_OUT },
@@ -87,6 +95,12 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "a gap",
     { openDifferences: 1, trust: GAP },
     "2 daily figures are not loaded, from 2026-04-03 to 2026-04-04. Load them. 1 more is being loaded.",
+    "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
+  ],
+  [
+    "days that failed",
+    { openDifferences: 1, trust: { ...GAP, failedDays: 2 } },
+    "2 daily figures failed, from 2026-04-03 to 2026-04-04. See why, then load them again.",
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
   [

@@ -156,21 +156,28 @@ function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: 
 function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
   const current = months.find((one) => one.source === source);
   const last = before.find((one) => one.source === source);
-  const fact = (month: string, state: string, traces: number | null, more: Html | string = "") => {
+  const fact = (
+    { month, traces, least: loaded }: Pick<RecentUsage["months"][number], "month" | "traces" | "least">,
+    state: string,
+    more: Html | string = "",
+  ) => {
     const least = traces === null ? "at least " : "";
     const cost = costs
       .filter((one) => one.source === source && one.month === month)
-      .map((one) => html`<br>estimated cost ${least}${money(amountOf(one.cost))} ${one.currency}`);
+      .map(
+        (one) =>
+          html`<br>estimated cost ${least}${money(amountOf(one.cost))} ${one.currency}, of what has a price`,
+      );
     const sum =
       traces === null
-        ? html`not known: a day is not loaded`
+        ? html`at least <strong class="headline">${count(loaded)}</strong> traces: not all of its days are loaded`
         : html`<strong class="headline">${count(traces)}</strong> traces, ${state}`;
     return html`<div><dt><a href="${address(`/months/${month}`, { source })}">${titleOf(month)}</a></dt>
       <dd>${sum}${cost}${more}</dd></div>`;
   };
   const facts: Html[] = [];
   if (current !== undefined) {
-    const { month, traces, provisional, days, ended, before: sameDays } = current;
+    const { month, provisional, days, ended, before: sameDays } = current;
     const open =
       (provisional ?? 0) === 0 ? "" : html`<br><small>${count(provisional)} traces may still change</small>`;
     const change = changeShown(ended, sameDays);
@@ -178,7 +185,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       change === null
         ? ""
         : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
-    facts.push(fact(month, "so far", traces, html`${open}${since}`));
+    facts.push(fact(current, "so far", html`${open}${since}`));
     const own = all.filter((one) => one.source === source);
     const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
     const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
@@ -188,7 +195,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
   }
   if (last !== undefined) {
     const state = last.isClosed ? "closed" : finality(last);
-    facts.push(fact(last.month, state, last.traces));
+    facts.push(fact(last, state));
   }
   return facts;
 }
@@ -249,11 +256,10 @@ function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
   if (provedUntil === finalUntil) {
     return html`<strong>Final and proved until ${addDays(finalUntil, -1)}</strong>, from the data start ${dataStart} on.`;
   }
-  const proved =
-    provedUntil <= dataStart
-      ? `the first day, ${dataStart}, is not proved yet`
-      : html`<strong>final and proved until ${addDays(provedUntil, -1)}</strong>`;
-  return html`Final until ${addDays(finalUntil, -1)}, ${proved}.`;
+  const final = html`Final until ${addDays(finalUntil, -1)}`;
+  return provedUntil <= dataStart
+    ? html`${final}. Not proved from the start: ${dataStart} is the first day that is not.`
+    : html`${final}, <strong>final and proved until ${addDays(provedUntil, -1)}</strong>.`;
 }
 
 function failures(groups: SourceStatus["failures"]): Html {
