@@ -11,6 +11,7 @@ import {
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { monthBill } from "../../../store/bill/month-bill.ts";
 import {
   type AppliedOwners,
   appliedOwners,
@@ -28,6 +29,7 @@ import { type UsageSource, usageSources } from "../../../store/figures/sources.t
 import { closedMonths } from "../../../store/months/closed-months.ts";
 import { MOST_PARTS, timeChart } from "../chart.ts";
 import type { Page } from "../layout.ts";
+import { withoutCost } from "../months/bill.ts";
 import {
   address,
   choice,
@@ -130,11 +132,12 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
     const title = `${query.owner === UNALLOCATED ? "Without an owner" : plainName(query.owner)}, ${monthTitle(asked.month)}`;
     return { title, body: html`${form}${await oneOwner(db, asked, { owner: query.owner, said, masked })}` };
   }
+  const bill = await monthBill(db, { source: asked.source.slug, monthStart: asked.month.start });
   const body =
     applied === undefined
       ? html`${said}${await withoutFile(db, asked, { masked })}`
       : await allOwners(db, asked, { applied, state, said, now });
-  return { title: "Owners", body: html`${form}${body}` };
+  return { title: "Owners", body: html`${form}${withoutCost(bill)}${body}` };
 }
 
 function monthForm(
@@ -349,20 +352,22 @@ function course(
       (all, one) => (owner === undefined || one.owner === owner ? all + amountCut(one.amount) : all),
       0n,
     );
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({
-    points: days.map((day) => {
-      const value = amountDrawn(sumOf(day));
-      return missing.has(day)
-        ? { at: day, value: null, atLeast: value, isFinal: false }
-        : { at: day, value, isFinal: !open.has(day) };
-    }),
-    parts: owners.slice(0, MOST_PARTS).map((owner, n) => ({
-      kind: colourOf(n),
-      name: plainName(owner),
-      values: days.map((day) => amountDrawn(sumOf(day, owner))),
-    })),
-    ...{ end: range.to, width: 960, height: 220, label, unit, isMoney: currency !== undefined },
-  })}</div>`;
+  return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart(
+    {
+      points: days.map((day) => {
+        const value = amountDrawn(sumOf(day));
+        return missing.has(day)
+          ? { at: day, value: null, atLeast: value, isFinal: false }
+          : { at: day, value, isFinal: !open.has(day) };
+      }),
+      parts: owners.slice(0, MOST_PARTS).map((owner, n) => ({
+        kind: colourOf(n),
+        name: plainName(owner),
+        values: days.map((day) => amountDrawn(sumOf(day, owner))),
+      })),
+      ...{ end: range.to, width: 960, height: 220, label, unit, isMoney: currency !== undefined },
+    },
+  )}</div>`;
 }
 
 async function oneOwner(

@@ -220,6 +220,9 @@ export function course(report: Report): Html {
     ...(isOpen
       ? [html`<li><span class="swatch open"></span> hatched: provisional, it may still change</li>`]
       : []),
+    ...(total.course.some(({ isComplete, amount }) => !isComplete && amount !== 0n)
+      ? [html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`]
+      : []),
     ...(lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n)
       ? [html`<li><span class="swatch rest"></span> all others</li>`]
       : []),
@@ -235,7 +238,7 @@ export function course(report: Report): Html {
           html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift === 0 ? "" : `, moved by ${Math.abs(shift)} ${Math.abs(shift) === 1 ? "day" : "days"} so that weekdays match`}</li>`,
         ]),
   ];
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
+  return html`<p class="quiet">${label}</p><div class="scroll" role="region" tabindex="0" aria-label="${label}">
       ${timeChart({
         points: pointsOf(total.course, report).map((point) => ({
           ...point,

@@ -11,6 +11,7 @@ import { meterStart } from "../../../store/figures/counted.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
+import { withoutCost } from "../months/bill.ts";
 import { address, capital, count, type Html, html, name, notice, percent, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
@@ -103,6 +104,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${measure === "spend_usd" ? notice("info", NO_INVOICE) : ""}
       <dl class="facts">${headline(report)}</dl>
       ${claims(report)}
+      ${measure === "cost" ? withoutCost((await billOf(db, question)) ?? []) : ""}
       ${changed.map((one) => sinceClose(one, question))}
       ${course(report)}
       ${idTable(report)}

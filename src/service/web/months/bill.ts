@@ -2,6 +2,7 @@ import {
   type BillLine,
   billTotals,
   describeTotal,
+  isWithoutCost,
   lineName,
   lineState,
   shownAmount,
@@ -9,12 +10,31 @@ import {
 } from "../../../domain/bill/bill.ts";
 import type { CalendarMonth } from "../../../domain/months/month.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
-import { type Html, html, money, name, numberHead, table } from "../parts.ts";
+import { type Html, html, money, name, notice, numberHead, table } from "../parts.ts";
 
 /** Counted, and on no invoice. */
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
 /** Amounts of money, whatever is charged for them. */
 const IN_MONEY = "spend_usd";
+
+/** What the cost of a month leaves out, and what the bill has beside it. */
+export function withoutCost(bill: readonly BillLine[]): Html[] {
+  const names = [...new Set(bill.filter(isWithoutCost).map(lineName))];
+  const corrects = bill.some(({ line }) => line === "correction");
+  return [
+    ...(names.length === 0 || billTotals(bill).length === 0
+      ? []
+      : [notice("info", `Not in the cost, in whole or in part: ${names.join(", ")}. The bill says why.`)]),
+    ...(corrects
+      ? [
+          notice(
+            "info",
+            "The total of the bill has corrections of closed months too, which this month's cost has not.",
+          ),
+        ]
+      : []),
+  ];
+}
 
 /** The bill of a month: what is charged, with what is not known of it, what that comes to, and what else was counted. */
 export function billTable(

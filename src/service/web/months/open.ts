@@ -94,7 +94,11 @@ function options({ look, source, asked, accepts }: OpenMonth): Html {
   const ids = [...without, ...required.map(({ workspaceId }) => workspaceId)].sort(
     (a, b) => (openIn.get(b)?.length ?? 0) - (openIn.get(a)?.length ?? 0),
   );
-  const isDisputed = accepts || open.some(({ reason }) => DISAGREEMENTS.includes(reason));
+  // A day names its first reason alone, and a month's total stands behind it.
+  const isDisputed =
+    accepts ||
+    open.some(({ reason }) => DISAGREEMENTS.includes(reason)) ||
+    look.provider.outcomes.some(({ outcome }) => outcome === "differs");
   return html`<details class="close-options" ${without.length > 0 || accepts ? "open" : ""}><summary>Leave out workspaces, or accept disagreements</summary>
     <form method="get" action="/months/${month.name}">
       <input type="hidden" name="source" value="${source.source}">

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../../config/config.ts";
-import { type BillLine, billTotals, isWithoutCost, lineName } from "../../../domain/bill/bill.ts";
 import { describeProviderMonth, type ProviderMonth } from "../../../domain/bill/provider.ts";
 import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { type CalendarMonth, monthAt, monthNamed, monthTitle } from "../../../domain/months/month.ts";
@@ -36,7 +35,7 @@ import {
   table,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { billTable } from "./bill.ts";
+import { billTable, withoutCost } from "./bill.ts";
 import { closedLine, closedPage, monthList } from "./months.ts";
 import { checkList, confirmation, openPage } from "./open.ts";
 import { statementOf } from "./statement.ts";
@@ -156,25 +155,6 @@ function beforeDataStart(month: CalendarMonth, { dataStart }: Pick<ListedSource,
     "warn",
     `Usage is loaded from ${dataStart} on. What was used earlier in this month is in no figure of this page.`,
   );
-}
-
-/** What the cost above leaves out, and what the bill has beside it. */
-function withoutCost(bill: readonly BillLine[]): Html[] {
-  const names = [...new Set(bill.filter(isWithoutCost).map(lineName))];
-  const corrects = bill.some(({ line }) => line === "correction");
-  return [
-    ...(names.length === 0 || billTotals(bill).length === 0
-      ? []
-      : [notice("info", `Not in the cost, in whole or in part: ${names.join(", ")}. The bill says why.`)]),
-    ...(corrects
-      ? [
-          notice(
-            "info",
-            "The total of the bill has corrections of closed months too, which this month's cost has not.",
-          ),
-        ]
-      : []),
-  ];
 }
 
 /** What a close has to do with other usage than traces of all tiers. */
