@@ -195,10 +195,18 @@ function describeCompared({ lastReconciledAt, lastTotalsAt }: ShownStatus): stri
   return `with the export: ${when(lastReconciledAt)}; with totals: ${when(lastTotalsAt)}`;
 }
 
-function describeFailures({ state, code, parts, due, notAsked, nextRetry }: ShownStatus["failures"][number]) {
+function describeFailures({
+  state,
+  code,
+  parts,
+  byHour,
+  due,
+  notAsked,
+  nextRetry,
+}: ShownStatus["failures"][number]) {
   const later = parts - due - notAsked;
   return [
-    `${parts} ranges are ${state} with ${code}.`,
+    `${counted(parts, "range")}${byHour === 0 || byHour === parts ? "" : `, ${byHour} of them by hour,`} ${parts === 1 ? "is" : "are"} ${state} with ${code}.`,
     due > 0 && `${due} of them are fetched again with the next sync.`,
     later > 0 && `${later} of them wait for ${due > 0 ? "their retry time" : nextRetry}.`,
     notAsked > 0 &&

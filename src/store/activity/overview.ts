@@ -30,6 +30,8 @@ interface FailureGroup {
   readonly state: string;
   readonly code: string;
   readonly parts: number;
+  /** Those of hours. The others are of days and longer. */
+  readonly byHour: number;
   /** Those that the next sync fetches. */
   readonly due: number;
   /** Those that no sync fetches: the server does not answer in their stride, or their workspace is not configured now. */
@@ -47,6 +49,7 @@ export async function sourceStatuses(db: Database): Promise<SourceStatus[]> {
            coalesce((
              select json_agg(x) from (
                select f.state, f.code, count(*)::integer as parts,
+                      count(*) filter (where c.stride = 'hour')::integer as "byHour",
                       count(*) filter (where a.is_asked and f.retry_at <= now())::integer as due,
                       count(*) filter (where not a.is_asked)::integer as "notAsked",
                       to_char(

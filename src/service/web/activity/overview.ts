@@ -265,8 +265,8 @@ function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
 function failures(groups: SourceStatus["failures"]): Html {
   if (groups.length === 0) return html`none`;
   return html`<ul>${groups.map(
-    ({ state, code, parts, nextRetry }) =>
-      html`<li>${count(parts)} ${state} with <code>${code}</code>${nextRetry === null ? "" : html`, next attempt ${instant(nextRetry)}`}</li>`,
+    ({ state, code, parts, byHour, nextRetry }) =>
+      html`<li>${count(parts)} ${byHour === 0 || byHour === parts ? "" : html`(${count(byHour)} of them by hour) `}${state} with <code>${code}</code>${nextRetry === null ? "" : html`, next attempt ${instant(nextRetry)}`}</li>`,
   )}</ul>`;
 }
 
