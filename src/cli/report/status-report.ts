@@ -9,6 +9,7 @@ import {
   LOOK_BACK_DAYS,
   tierSettleAfterMs,
 } from "../../domain/proof/lateness.ts";
+import { addDays, isDay } from "../../domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
@@ -160,9 +161,12 @@ function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string 
   return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
 }
 
-function describeProved({ provedUntil, dataStart }: ShownStatus): string {
-  if (provedUntil <= dataStart) return "no day yet, by the export or by totals";
-  return `by day until ${provedUntil}, by the export or by totals (all dimensions)`;
+export function describeProved({
+  provedUntil,
+  dataStart,
+}: Pick<ShownStatus, "provedUntil" | "dataStart">): string {
+  if (provedUntil <= dataStart) return `not from the start: ${dataStart} is the first day that is not proved`;
+  return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)`;
 }
 
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
@@ -172,7 +176,7 @@ function describeDays({ stride, final, provisional, missing, failed, unverified 
 }
 
 /** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */
-function freshnessOf({ freshness }: ShownStatus): string[] {
+export function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
   const sorted = freshness.toSorted(
     (a, b) => a.stride.localeCompare(b.stride) || a.loadedUntil.localeCompare(b.loadedUntil),
@@ -184,10 +188,16 @@ function freshnessOf({ freshness }: ShownStatus): string[] {
   return [...alike.values()].map((some) => {
     const [{ stride, loadedUntil, finalUntil } = { stride: "", loadedUntil: "", finalUntil: null }] = some;
     const isAll = some.length === freshness.filter((one) => one.stride === stride).length;
-    const final = finalUntil === null ? "none is final" : `final until ${instant(finalUntil)}`;
+    const final = finalUntil === null ? "none is final" : `final until ${untilText(finalUntil)}`;
     const whose = isAll ? "all dimensions" : some.map(({ groupBy }) => groupBy).join(", ");
-    return `by ${stride} until ${instant(loadedUntil)}, ${final} (${whose})`;
+    return `by ${stride} until ${untilText(loadedUntil)}, ${final} (${whose})`;
   });
+}
+
+/** The last day before an end that lies between two days, as pages name it; else the instant. */
+function untilText(end: string): string {
+  const text = instant(end);
+  return isDay(text) ? addDays(text, -1) : text;
 }
 
 function describeCompared({ lastReconciledAt, lastTotalsAt }: ShownStatus): string {

@@ -3,7 +3,13 @@ import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import { unevenStrides } from "../../../src/cli/report/demo-report.ts";
 import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";
-import { describeListedOnly, describeLost, firstLines } from "../../../src/cli/report/status-report.ts";
+import {
+  describeListedOnly,
+  describeLost,
+  describeProved,
+  firstLines,
+  freshnessOf,
+} from "../../../src/cli/report/status-report.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
@@ -82,6 +88,26 @@ test("with --days each day has a row for each dimension", () => {
     "2026-03-01  workspace   1       0              1",
     "2026-03-02  workspace   0       2              0",
   ]);
+});
+
+test("status names the last day that is final or proved, as pages do, or the first that is not proved", () => {
+  const fresh = (stride: string, finalUntil: string | null, loadedUntil: string) => ({
+    ...{ groupBy: "workspace", stride, loadedUntil, finalUntil },
+  });
+  const freshness = [
+    fresh("day", "2026-11-25T00:00:00Z", "2026-11-28T00:00:00Z"),
+    fresh("hour", "2026-11-24T17:00:00Z", "2026-11-27T09:30:00Z"),
+  ];
+  expect(freshnessOf({ freshness })).toEqual([
+    "by day until 2026-11-27, final until 2026-11-24 (all dimensions)",
+    "by hour until 2026-11-27T09:30Z, final until 2026-11-24T17:00Z (all dimensions)",
+  ]);
+  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-11-25" })).toBe(
+    "by day until 2026-11-24, by the export or by totals (all dimensions)",
+  );
+  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-09-01" })).toBe(
+    "not from the start: 2026-09-01 is the first day that is not proved",
+  );
 });
 
 const listed = (count: number) =>
