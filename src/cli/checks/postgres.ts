@@ -9,7 +9,6 @@ import { serverCapabilities } from "../../store/activity/overview.ts";
 import { checkReachable, type Database, openStore, type Store } from "../../store/db/database.ts";
 import { readHeartbeat, removeHeartbeat, writeHeartbeat } from "../../store/db/heartbeat.ts";
 import { storeNow, tryWrite } from "../../store/load/fetch-ledger.ts";
-import { EXIT } from "../session/exit.ts";
 import { requireSchema, type Session } from "../session/session.ts";
 import { type Notes, problemOf } from "./check.ts";
 
@@ -47,11 +46,22 @@ export async function checkPostgres(session: Session, notes: Notes): Promise<Sto
     return undefined;
   }
   notes.pass("schema", "is up to date");
-  const { hasReaders } = await serverCapabilities(store.db);
-  if (hasReaders) notes.pass("roles", "usage_reader and usage_reader_masked exist");
-  else notes.fail("roles", ROLES_MISSING, EXIT.usage);
+  await checkRoles(store, notes);
   await checkJit(store, notes);
   return store;
+}
+
+/** It only warns: all but readers works without. A role that was made after the last migration has no rights. */
+async function checkRoles({ db }: Store, notes: Notes): Promise<void> {
+  const { hasReaders } = await serverCapabilities(db);
+  if (!hasReaders) return notes.warn("roles", ROLES_MISSING);
+  const { rows } = await sql<{ mayRead: boolean | null }>`
+    select bool_and(has_schema_privilege(r, 'reporting', 'USAGE')
+                    and has_table_privilege(r, 'reporting.dim_date', 'SELECT')) as "mayRead"
+    from unnest(array['usage_reader', 'usage_reader_masked']::name[]) r
+  `.execute(db);
+  if (rows[0]?.mayRead === true) notes.pass("roles", "usage_reader and usage_reader_masked read the views");
+  else notes.warn("roles", ROLES_WITHOUT_RIGHTS);
 }
 
 /**
@@ -102,6 +112,12 @@ const ROLES_MISSING = {
   code: "roles_missing",
   message: "A reader role is missing: usage_reader or usage_reader_masked.",
   next: "Run `usage-etl migrate`. It prints the SQL to run.",
+};
+
+const ROLES_WITHOUT_RIGHTS = {
+  code: "roles_without_rights",
+  message: "A reader role may not read the views: usage_reader or usage_reader_masked.",
+  next: "Run `usage-etl migrate`. It grants what they read.",
 };
 
 export function tooOld(version: string, at: string): UsageError {

@@ -46,12 +46,25 @@ test("migrate prints what a superuser must run if its role may not create roles,
   const figures = "SELECT count(*)::integer AS days FROM reporting.fct_usage_workspace_daily";
   expect((await loader.query(figures)).rows).toEqual([{ days: 0 }]);
 
+  const roles = async () => {
+    const { code, stdout } = await usageEtl(["doctor", "--json"], {
+      DATABASE_URL: environment.DATABASE_MIGRATE_URL,
+    });
+    const found = (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === "roles");
+    return { exit: code, ...found };
+  };
+  // No source is configured: exit code 2. The warning adds none.
+  expect(await roles()).toMatchObject({ status: "warn", code: "roles_missing" });
+
   // A role that exists gets its grants while the other one is still missing.
   for (const [role, others] of [
     ["usage_reader", ["CREATE ROLE usage_reader_masked NOLOGIN;"]],
     ["usage_reader_masked", []],
   ] as const) {
     await superuser.query(`CREATE ROLE ${role} NOLOGIN`);
+    if (others.length === 0) {
+      expect(await roles()).toMatchObject({ exit: 2, status: "warn", code: "roles_without_rights" });
+    }
     const after = await usageEtl(["migrate", "--json"], environment);
     expect(after.code).toBe(0);
     expect(JSON.parse(after.stdout)).toEqual({ applied: [], newer: [], missingRoles: others });
@@ -63,6 +76,7 @@ test("migrate prints what a superuser must run if its role may not create roles,
     await analyst.end();
     await superuser.query("DROP ROLE analyst");
   }
+  expect(await roles()).toMatchObject({ status: "pass" });
 
   // The login of reader.sql finds the views without their schema. psql runs the file, so where it is missing that is left out.
   if (spawnSync("psql", ["--version"]).status !== 0) return;
