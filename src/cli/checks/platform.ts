@@ -150,8 +150,12 @@ function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
   return by.length > 0;
 }
 
-/** What the key reads, by the live listing alone: what is stored may be a week old. */
-export function checkWorkspaces(view: PlatformView, source: SourceConfig, notes: Notes): void {
+/** What the key reads, by the live listing alone: what is stored may be a week old. `isOpened`: the source had a sync. */
+export function checkWorkspaces(
+  view: PlatformView,
+  { source, isOpened }: { source: SourceConfig; isOpened: boolean },
+  notes: Notes,
+): void {
   const { listed } = view;
   const { workspaceIds: wanted, slug, baseUrl } = source;
   if (!view.isKeyAccepted) {
@@ -172,7 +176,8 @@ export function checkWorkspaces(view: PlatformView, source: SourceConfig, notes:
   const shown = `the listing has ${listed.length}${deleted === 0 ? "" : `, ${deleted} of them deleted`}`;
   const unknown = wanted.filter((id) => !listed.some((one) => one.id === id));
   if (unknown.length === 0) {
-    notes.pass("workspaces", `${shown}; ${wanted.length === 0 ? "all are" : `${wanted.length} are`} loaded`);
+    const which = wanted.length === 0 ? "all" : `${wanted.length}`;
+    notes.pass("workspaces", `${shown}; ${which} are ${isOpened ? "loaded" : "to be loaded"}`);
     return;
   }
   notes.fail(

@@ -96,7 +96,7 @@ async function checkSource(
   const workspaces = known?.workspaceIds ?? source.workspaceIds;
   const given = { source, known: workspaces, now: Date.now(), signal: session.signal };
   const view = await checkPlatform(billing, given, notes);
-  checkWorkspaces(view, source, notes);
+  checkWorkspaces(view, { source, isOpened: known !== undefined }, notes);
   if (store === undefined || known === undefined) {
     const why =
       store === undefined

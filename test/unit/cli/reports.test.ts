@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { notesOf } from "../../../src/cli/checks/check.ts";
+import { checkWorkspaces } from "../../../src/cli/checks/platform.ts";
 import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import { unevenStrides } from "../../../src/cli/report/demo-report.ts";
@@ -10,6 +12,7 @@ import {
   firstLines,
   freshnessOf,
 } from "../../../src/cli/report/status-report.ts";
+import type { SourceConfig } from "../../../src/config/config.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
@@ -108,6 +111,20 @@ test("status names the last day that is final or proved, as pages do, or the fir
   expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-09-01" })).toBe(
     "not from the start: 2026-09-01 is the first day that is not proved",
   );
+});
+
+test("doctor says of the workspaces that they are to be loaded until the first sync of their source", () => {
+  const said: string[] = [];
+  const notes = notesOf([], "default");
+  const pass = (_: string, finding: string) => void said.push(finding);
+  const source = {
+    workspaceIds: [],
+    slug: "default",
+    baseUrl: "http://127.0.0.1",
+  } as unknown as SourceConfig;
+  const view = { isKeyAccepted: true, organizationId: undefined, listed: [{ id: "w", isDeleted: false }] };
+  for (const isOpened of [false, true]) checkWorkspaces(view, { source, isOpened }, { ...notes, pass });
+  expect(said).toEqual(["the listing has 1; all are to be loaded", "the listing has 1; all are loaded"]);
 });
 
 const listed = (count: number) =>
