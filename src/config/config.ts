@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
 import { type RedisServer, redisServerOf } from "../redis-server.ts";
+import { ENV_FILE, envFileOf } from "./env-file.ts";
 import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
 import { bearerToken, sourceSchema } from "./settings.ts";
 import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
@@ -160,11 +161,15 @@ function contradictions(
 }
 
 const DATABASE = "a Postgres 15 or later, such as postgres://user:password@host:5432/usage";
-const DATABASE_MISSING = {
-  code: "database_missing",
-  message: "DATABASE_URL is not set.",
-  next: `Run \`usage-etl init\`, or set it to ${DATABASE}. \`usage-etl demo\` needs none.`,
-};
+
+function databaseMissing() {
+  const hasEnvFile = envFileOf(process.env) !== undefined;
+  return {
+    code: "database_missing",
+    message: `DATABASE_URL is not set${hasEnvFile ? "" : `, and no ${ENV_FILE} is in this folder`}.`,
+    next: `Run \`usage-etl init\`, or set it to ${DATABASE}. \`usage-etl demo\` needs none.`,
+  };
+}
 
 /** The sources of a command that needs the database too: the error names everything that is missing. */
 export function requireSources(config: Config): readonly SourceConfig[] {
@@ -175,14 +180,14 @@ export function requireSources(config: Config): readonly SourceConfig[] {
   const lacksDatabase = config.databaseUrl === undefined;
   throw new UsageError({
     code: "source_missing",
-    message: lacksDatabase ? `${message} ${DATABASE_MISSING.message}` : message,
+    message: lacksDatabase ? `${message} ${databaseMissing().message}` : message,
     next: lacksDatabase ? `${next}\n  DATABASE_URL is ${DATABASE}.` : next,
   });
 }
 
 export function requireDatabaseUrl(config: Config): Secret {
   if (config.databaseUrl !== undefined) return config.databaseUrl;
-  throw new UsageError(DATABASE_MISSING);
+  throw new UsageError(databaseMissing());
 }
 
 /** The Redis of the settings; undefined if none is named. Adds to `problems` what contradicts itself. */

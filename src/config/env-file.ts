@@ -41,7 +41,7 @@ export function isConfigured(environment: Environment): boolean {
 }
 
 /** Path of the env file that is read. Undefined if there is none. */
-function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | undefined {
+export function envFileOf({ USAGE_ENV_FILE: named }: Environment): string | undefined {
   if (!isBlank(named)) return named;
   return existsSync(ENV_FILE) ? ENV_FILE : undefined;
 }

@@ -182,7 +182,9 @@ test("a demo serves its pages before it loads, and commands find it while it run
   const unset = { USAGE_ENV_FILE: "" };
   const where = { release, cwd: release };
   const command = (args: string[], env = {}) => usageEtl(args, { ...unset, ...env }, where);
-  expect((await command(["status"])).stderr).toContain("DATABASE_URL is not set.\n");
+  expect((await command(["status"])).stderr).toContain(
+    "DATABASE_URL is not set, and no usage-etl.env is in this folder.\n",
+  );
   const running = start(["demo"], { ...ENV, ...unset }, where);
   // The pages are served, and named first, before anything is loaded.
   await poll(() => running.said.stderr.includes("Platform: "), { deadlineMs: 60_000 });
@@ -230,7 +232,9 @@ test("a demo serves its pages before it loads, and commands find it while it run
   await running.ended;
   const ended = await command(["status"]);
   expect([ended.code, ended.stdout]).toEqual([2, ""]);
-  expect(ended.stderr).toContain("DATABASE_URL is not set. No demo runs: the last one was killed.\n");
+  expect(ended.stderr).toContain(
+    "DATABASE_URL is not set, and no usage-etl.env is in this folder. No demo runs: the last one was killed.\n",
+  );
   await poll(() => processesOf(release).length === 0);
 });
 

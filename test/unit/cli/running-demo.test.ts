@@ -88,7 +88,7 @@ test("of a demo that was killed nothing is used, and an error about a missing se
   const config = readConfig(found.environment);
   for (const needs of [requireDatabaseUrl, requireSources]) {
     expect(messageOf(() => needs(config))).toMatch(
-      /DATABASE_URL is not set\. No demo runs: the last one was killed\. .*`usage-etl init`.* `usage-etl demo` starts the demo again\.$/s,
+      /DATABASE_URL is not set, and no usage-etl\.env is in this folder\. No demo runs: the last one was killed\. .*`usage-etl init`.* `usage-etl demo` starts the demo again\.$/s,
     );
   }
   const other = new Error("other");
