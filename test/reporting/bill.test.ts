@@ -110,7 +110,10 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     "unpriced | deployments | nodes_executed | - | - | - | - | 5 | - | final",
   ];
   expect(await bench.bill("2026-03")).toEqual(used);
-  expect((await bench.printed("2026-03")).at(-1)).toBe("Total: not known.");
+  expect((await bench.printed("2026-03")).slice(-2)).toEqual([
+    "Total: not known.",
+    "Import prices with `usage-etl prices import FILE`.",
+  ]);
   const october = await bench.bill("2026-10");
   expect(october.filter((line) => line.startsWith("not_charged"))).toEqual(
     used.map((line) => line.replace("unpriced", "not_charged")),
@@ -210,9 +213,10 @@ test("short-lived traces of a day on which the platform contradicts itself are n
     "unpriced | traces | longlived | - | - | - | - | 12 | - | final",
     "inconsistent | traces | shortlived | - | - | - | - | - | - |",
   ]);
-  expect((await bench.printed("2026-03")).slice(-2)).toEqual([
+  expect((await bench.printed("2026-03")).slice(-3)).toEqual([
     "Short-lived traces | - | - | - | - | not known: more long-lived traces than traces on some days",
     "Total: not known.",
+    "Import prices with `usage-etl prices import FILE`.",
   ]);
 });
 

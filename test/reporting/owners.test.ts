@@ -137,6 +137,7 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(again).toContain("No figure of an owner would change.\n");
   expect(again).not.toContain("Closed months");
   expect((await stored()).rules).toHaveLength(3);
+  expect((await printed(["owners", "apply", file])).endsWith("\nThese rules are in force.\n")).toBe(true);
 });
 
 test("what is claimed of a month is about each of its days, also those without usage", async () => {

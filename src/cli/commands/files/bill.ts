@@ -1,5 +1,12 @@
 import { type Command, Option } from "commander";
-import { type BillLine, describeTotal, lineName, lineState, shownAmount } from "../../../domain/bill/bill.ts";
+import {
+  type BillLine,
+  billTotals,
+  describeTotal,
+  lineName,
+  lineState,
+  shownAmount,
+} from "../../../domain/bill/bill.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../domain/months/month.ts";
 import { UsageError } from "../../../errors.ts";
 import { givenMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
@@ -82,6 +89,9 @@ function describeBill(month: CalendarMonth, { source, dataStart, lines }: Source
         state: lineState,
       }),
     describeTotal(lines, { month, dataStart }),
+    billTotals(lines).length === 0 &&
+      lines.some(({ line }) => line === "unpriced") &&
+      "Import prices with `usage-etl prices import FILE`.",
   );
 }
 

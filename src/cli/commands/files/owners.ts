@@ -80,7 +80,9 @@ async function apply(
     linesOf(
       `${file}: ${counted(outcome.rules, "rule")}; traces are divided by ${owners.divideBy}.`,
       describeOutcome(outcome, { isPlan }),
-      isPlan && `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`,
+      isPlan
+        ? `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`
+        : "These rules are in force.",
     ),
   );
 }
