@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../config/config.ts";
 import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../domain/proof/difference.ts";
-import { dayOf, shortInstant } from "../../domain/time/days.ts";
+import { addDays, dayOf, shortInstant } from "../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
 import { METER, METER_NAME, METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
+import { rangeText } from "./coverage/query.ts";
 import { chosenSource } from "./months/routes.ts";
 import {
   ALL,
@@ -135,7 +136,7 @@ function nothing(asked: Query): Html {
   const days =
     asked.from === undefined && asked.to === undefined
       ? ""
-      : ` of days from ${asked.from ?? "the data start"} to ${asked.to ?? "today"}`;
+      : ` of days from ${asked.from ?? "the data start"} to ${asked.to === undefined ? "today" : addDays(asked.to, -1)}`;
   return html`<p>${which} is recorded${days}${asked.before === undefined ? "" : ", before this place in the list"}.
     Which days were compared stands in the <a href="${address("/coverage", { source: asked.source, from: asked.from, to: asked.to })}">coverage</a>.</p>`;
 }
@@ -182,8 +183,8 @@ function list(rows: readonly ListedDifference[], source: string): Html {
 
 function eventTitle(event: readonly ListedDifference[]): Html {
   const [first] = event as [ListedDifference, ...ListedDifference[]];
-  const { stride, from, to, workspaceId, workspaceName, at } = first;
-  const when = `${shortInstant(from)}${stride === "day" ? "" : ` to ${shortInstant(to)}`}`;
+  const { from, to, workspaceId, workspaceName, at } = first;
+  const when = rangeText({ start: Date.parse(from), end: Date.parse(to) });
   const whole = event.find(({ groupBy }) => groupBy === "workspace") ?? first;
   return html`${when}, <span title="${workspaceId}">${name(workspaceName ?? workspaceId)}</span>: ${ofUsage(first)}${inWords(whole)}
     <small>found ${instant(at)}</small>`;

@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { expect, test } from "vitest";
+import { daysText } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
@@ -89,6 +90,9 @@ test("a form that makes no sense keeps its values and says why; nothing is start
 test("the same form sent twice starts one backfill, and leads to it both times, also after it has ended", async () => {
   const { bench, pages, asked, workAll } = await setupBackfills();
   const { text } = await pages.get(asked);
+  // Its last day is included, as in the form.
+  const days = daysText({ from: dayOf(bench.dataStart), to: dayOf(bench.dataStart + 3 * DAY_MS) });
+  expect(text).toContain(`<th scope="row">${days}</th>`);
   const send = () => pages.post("/backfills/new", startFields(text), { from: `${asked}&reprocess=all` });
   const sent = await Promise.all([send(), send(), send()]);
   expect(sent.map(({ status, headers }) => [status, headers.location])).toEqual(
@@ -96,6 +100,9 @@ test("the same form sent twice starts one backfill, and leads to it both times, 
   );
   await workAll();
   expect((await send()).headers.location).toBe("/backfills/1");
+  for (const path of ["/backfills", "/backfills/1"]) {
+    expect((await pages.get(path)).text, path).toContain(`<span class="range">${days}</span>`);
+  }
   expect(await backfills(bench)).toMatchObject([{ state: "done", total: 4, done: 4 }]);
   expect(pages.enqueued.length).toBeGreaterThan(0);
   // What is not final is asked for again by who looks anew and wants so.

@@ -53,6 +53,11 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
     },
   );
 
+  const order = { sourceId, action: "backfill.start" };
+  const [whole, hours] = ["2026-10-14 to 2026-10-21 by hour", "2026-10-14T01:00Z to 2026-10-15 by hour"];
+  for (const [id, asked] of [whole, hours].entries())
+    await recordAction(bench.store.db, ada, { ...order, detail: `backfill ${id + 1}: ${asked}, user` });
+
   const environment = { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(",") };
   const pages = await setupPages(bench, { environment });
   const viewer = await setupViewer(bench, { environment });
@@ -72,6 +77,8 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   );
   expect(one("prices imported")[0]).toContain("1 price of traces");
   expect(one("action !")[0]).toContain("backfill.start: backfill 4711: <script> , refused by a command");
+  expect(one("backfill 1:")[0]).toContain("backfill 1: 2026-10-14 to 2026-10-20 by hour, user");
+  expect(one("backfill 2:")[0]).toContain("2026-10-14 01:00 until 2026-10-15 00:00 by hour");
   expect(page.text).toContain("backfill 4711: &lt;script&gt;");
   expect(page.text).toContain('href="/backfills/4711"');
   // A probe leads to the usage of its day.

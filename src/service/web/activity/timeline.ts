@@ -13,6 +13,7 @@ import {
   type TimelineKind,
 } from "../../../store/activity/timeline.ts";
 import { RUN_KINDS } from "../../../store/work/runs.ts";
+import { rangeText } from "../coverage/query.ts";
 import {
   ALL,
   address,
@@ -188,7 +189,7 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
     }
     case "action": {
       const { action, detail, outcome } = moment.details;
-      const what = html`${action}: ${name(detail)}${outcome === "done" ? "" : `, ${outcome}`}`;
+      const what = html`${action}: ${name(withLastDay(detail))}${outcome === "done" ? "" : `, ${outcome}`}`;
       const tone = ({ done: "", refused: "missing", failed: "failed" } as const)[outcome];
       return { what, to: actionLink(action, detail, source), who: person(moment.details, masked), tone };
     }
@@ -215,6 +216,17 @@ function runLink({ kind, source, backfillId, startedAt }: Run): string {
   // Where the traces of a probe are: the day that it began on, by project.
   const day = Date.parse(startedAt.slice(0, 10));
   return address("/usage", { source, by: "project", from: dayOf(day), to: dayOf(day + DAY_MS) });
+}
+
+/** An order names its range as commands do. Here its last day is included, as on the other pages. */
+function withLastDay(detail: string): string {
+  return detail.replace(
+    /(\d{4}-\d\d-\d\d\S*) to (\d{4}-\d\d-\d\d\S*)(?= by )/,
+    (text, from: string, to: string) => {
+      const [start, end] = [Date.parse(from), Date.parse(to)];
+      return start < end ? rangeText({ start, end }) : text;
+    },
+  );
 }
 
 function actionLink(action: string, detail: string, source: string | undefined): string | undefined {

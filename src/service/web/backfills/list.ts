@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { shortInstant } from "../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type Backfill, listBackfills } from "../../../store/work/backfills.ts";
+import { rangeText } from "../coverage/query.ts";
 import { ALL, address, choice, count, type Html, html, instant, optional, table, twin } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
@@ -72,7 +72,7 @@ function tableOf(backfills: readonly Backfill[]): Html {
 }
 
 export function rangeOf({ from, to }: Pick<Backfill, "from" | "to">): Html {
-  return html`<span class="range">${shortInstant(from)} to ${shortInstant(to)}</span>`;
+  return html`<span class="range">${rangeText({ start: Date.parse(from), end: Date.parse(to) })}</span>`;
 }
 
 export function dimensionsOf(groupings: readonly string[]): string {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
 import { rangeSentence } from "../../../domain/coverage/range-status.ts";
-import { dayOf, shortInstant } from "../../../domain/time/days.ts";
+import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
 import { UsageError } from "../../../errors.ts";
 import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
@@ -223,10 +223,10 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
             tasks > ranges.length
               ? `The first ${ranges.length} of ${tasks.toLocaleString("en-US")} ranges`
               : "Ranges",
-          heads: ["From", "To", "Stride", "Dimension", "Workspaces"],
+          heads: ["Range", "Stride", "Dimension", "Workspaces"],
           rows: ranges.map(
             ({ from, to, stride, groupBy, workspaceIds }) =>
-              html`<tr><th scope="row">${shortInstant(from)}</th><td>${shortInstant(to)}</td><td>${stride}</td><td>${DIMENSION[groupBy]}</td><td>${
+              html`<tr><th scope="row">${rangeOf({ from, to })}</th><td>${stride}</td><td>${DIMENSION[groupBy]}</td><td>${
                 workspaceIds.length === 1 ? html`<code>${workspaceIds[0]}</code>` : count(workspaceIds.length)
               }</td></tr>`,
           ),

@@ -8,12 +8,12 @@ import {
   requestsOfWindow,
   windowsOf,
 } from "../../../domain/planning/planned-windows.ts";
-import { shortInstant } from "../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.ts";
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
-import { badge, count, type Html, html, table } from "../parts.ts";
+import { rangeText } from "../coverage/query.ts";
+import { badge, count, type Html, html, instant, table } from "../parts.ts";
 
 /** What was asked for, once it makes sense. */
 export interface CheckedWish {
@@ -77,10 +77,10 @@ function leftOut(parts: BackfillPreview["leftOut"]): Html {
   return table({
     label: "What is left out",
     caption: "What is left out: daily figures, or hourly ones where hours are asked for",
-    heads: ["Why", "From", "To", "Buckets"],
+    heads: ["Why", "Range", "Buckets"],
     rows: parts.map(
       ({ reason, first, end, buckets }) =>
-        html`<tr><th scope="row">${LEFT_OUT[reason]}</th><td>${shortInstant(first)}</td><td>${shortInstant(end)}</td><td>${count(buckets)}</td></tr>`,
+        html`<tr><th scope="row">${LEFT_OUT[reason]}</th><td>${rangeText({ start: first, end })}</td><td>${count(buckets)}</td></tr>`,
     ),
   });
 }
@@ -94,14 +94,14 @@ function loaded(lines: readonly RangeLine[]): Html {
 export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
   return table({
     caption,
-    heads: ["Dimension", "Stride", "Status", "Reason", "Buckets", "From", "To", "Next attempt"],
+    heads: ["Dimension", "Stride", "Status", "Reason", "Buckets", "Range", "Next attempt"],
     rows: lines.map(
       (
         line,
       ) => html`<tr><th scope="row">${line.groupBy}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
         <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
-        <td>${shortInstant(line.first)}</td><td>${shortInstant(line.end)}</td>
-        <td>${line.retryAt === null ? "" : shortInstant(line.retryAt)}</td></tr>`,
+        <td>${rangeText({ start: line.first, end: line.end })}</td>
+        <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
     ),
   });
 }
@@ -112,16 +112,14 @@ function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
     windows.some(({ requests }) => (requests[at] ?? 0) > 0),
   );
   const rows = windows.slice(0, MOST_ROWS).map(
-    (
-      window,
-    ) => html`<tr><th scope="row">${shortInstant(window.start)}</th><td>${shortInstant(window.end)}</td><td>${window.stride}</td>
+    (window) => html`<tr><th scope="row">${rangeText(window)}</th><td>${window.stride}</td>
       ${dimensions.map(({ at }) => html`<td>${count(window.requests[at] ?? 0)}</td>`)}<td>${count(requestsOfWindow(window))}</td></tr>`,
   );
   return html`<details ${windows.length <= 12 ? "open" : ""}><summary>${caption}: ${windows.length.toLocaleString("en-US")}</summary>
     ${table({
       label: caption,
       caption: `${caption}${more > 0 ? `: the first ${MOST_ROWS}, oldest first. The command with --dry-run --json shows all.` : ""}`,
-      heads: ["From", "To", "Stride", ...dimensions.map(({ groupBy }) => groupBy), "All"],
+      heads: ["Range", "Stride", ...dimensions.map(({ groupBy }) => groupBy), "All"],
       rows,
     })}</details>`;
 }

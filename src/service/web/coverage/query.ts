@@ -56,9 +56,9 @@ export function addressOf(path: string, target: Target, more: Fields = {}): stri
   });
 }
 
-/** A range by its first and last day, or by its hours. */
+/** A range by its first and its last day, which is included, or by its hours. */
 export function rangeText({ start, end }: Interval): string {
-  if (start % DAY_MS !== 0 || end % DAY_MS !== 0) return `${hour(start)} to ${hour(end)}`;
+  if (start % DAY_MS !== 0 || end % DAY_MS !== 0) return `${hour(start)} until ${hour(end)}`;
   return daysText({ from: dayOf(start), to: dayOf(end) });
 }
 
