@@ -120,7 +120,7 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
     ${choice("Who says another number", "says", SAYS, asked.says ?? "")}
     ${choice("State", "state", STATES, asked.state ?? "left")}
     ${choice("What is counted", "meter", COUNTED, asked.meter ?? "")}
-    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS], asked.group_by ?? "")}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: DIMENSION[value] }))], asked.group_by ?? "")}
     <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
     ${dayField("Days from", "from", asked.from)} ${lastDayField(asked.to)}
     <button>Show</button>

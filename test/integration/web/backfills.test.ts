@@ -7,7 +7,7 @@ import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/store/work/backfills.ts";
 import { claimTask, endTask, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { listActions } from "../../support/actions.ts";
-import { setupPages, setupViewer, startBackfill, startFields } from "../../support/pages.ts";
+import { setupPages, setupViewer, startBackfill, startFields, textOf } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Backfills through the pages, as a browser without JavaScript uses them. */
@@ -93,6 +93,7 @@ test("the same form sent twice starts one backfill, and leads to it both times, 
   // Its last day is included, as in the form.
   const days = daysText({ from: dayOf(bench.dataStart), to: dayOf(bench.dataStart + 3 * DAY_MS) });
   expect(text).toContain(`<th scope="row">${days}</th>`);
+  expect(textOf(text)).toMatch(/Range Per workspace project user API key All/);
   const send = () => pages.post("/backfills/new", startFields(text), { from: `${asked}&reprocess=all` });
   const sent = await Promise.all([send(), send(), send()]);
   expect(sent.map(({ status, headers }) => [status, headers.location])).toEqual(
@@ -141,6 +142,7 @@ test("failed tasks are grouped with what to do, retried by a button, and steered
   const order = (action: string) => pages.post(`/backfills/1/${action}`, {}, { from: "/backfills/1" });
   expect((await order("pause")).status).toBe(303);
   const paused = (await pages.get("/backfills/1")).text;
+  expect(textOf((await pages.get("/timeline?kind=backfill")).text)).toMatch(/run \d+: paused, 4 left As/);
   expect(paused).toContain("It is paused");
   expect(paused).toMatch(/formaction="\/backfills\/1\/resume"/);
   expect((await order("resume")).status).toBe(303);

@@ -202,10 +202,14 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
 
 function ofRun(run: Run): Entry {
   const { outcome, reason, code, seconds, requests, runId } = run;
-  const took = `${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
+  // The time of a run that is paused goes on, and says nothing of its work.
+  const took =
+    outcome === "paused"
+      ? ""
+      : `, ${outcome === "running" ? "for" : "in"} ${describeDuration(seconds * 1000)}`;
   const asked = requests === null ? "" : `, ${counted(requests, "request")}`;
   const why = reason === null ? "" : html`. ${prose(reason)}${code === null ? "" : ` [${code}]`}`;
-  const what = html`run ${runId}: ${outcomeOf(run)}, ${took}${asked}${why}`;
+  const what = html`run ${runId}: ${outcomeOf(run)}${took}${asked}${why}`;
   return { what, to: runLink(run), tone: TONES[outcome] };
 }
 

@@ -2,7 +2,19 @@ import { z } from "zod";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type Backfill, listBackfills } from "../../../store/work/backfills.ts";
 import { rangeText } from "../coverage/query.ts";
-import { ALL, address, choice, count, type Html, html, instant, optional, table, twin } from "../parts.ts";
+import {
+  ALL,
+  address,
+  choice,
+  count,
+  DIMENSION,
+  type Html,
+  html,
+  instant,
+  optional,
+  table,
+  twin,
+} from "../parts.ts";
 import type { Web } from "../routes.ts";
 
 const PAGE = 25;
@@ -48,7 +60,7 @@ function tableOf(backfills: readonly Backfill[]): Html {
       "Progress",
       "Fetch tasks",
       "Range",
-      "Stride",
+      "Per",
       "Dimensions",
       "Workspaces",
       "Source",
@@ -75,8 +87,9 @@ export function rangeOf({ from, to }: Pick<Backfill, "from" | "to">): Html {
   return html`<span class="range">${rangeText({ start: Date.parse(from), end: Date.parse(to) })}</span>`;
 }
 
-export function dimensionsOf(groupings: readonly string[]): string {
-  return GROUPINGS.every((one) => groupings.includes(one)) ? "all" : groupings.join(", ");
+export function dimensionsOf(groupings: Backfill["groupings"]): string {
+  const isAll = GROUPINGS.every((one) => groupings.includes(one));
+  return isAll ? "all" : groupings.map((one) => DIMENSION[one]).join(", ");
 }
 
 const STATES = {

@@ -223,7 +223,7 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
             tasks > ranges.length
               ? `The first ${ranges.length} of ${tasks.toLocaleString("en-US")} ranges`
               : "Ranges",
-          heads: ["Range", "Stride", "Dimension", "Workspaces"],
+          heads: ["Range", "Per", "Dimension", "Workspaces"],
           rows: ranges.map(
             ({ from, to, stride, groupBy, workspaceIds }) =>
               html`<tr><th scope="row">${rangeOf({ from, to })}</th><td>${stride}</td><td>${DIMENSION[groupBy]}</td><td>${

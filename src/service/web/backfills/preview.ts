@@ -13,7 +13,7 @@ import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.t
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { rangeText } from "../coverage/query.ts";
-import { badge, count, type Html, html, instant, table } from "../parts.ts";
+import { badge, count, DIMENSION, type Html, html, instant, table } from "../parts.ts";
 
 /** What was asked for, once it makes sense. */
 export interface CheckedWish {
@@ -43,7 +43,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
         tasks,
         checked.wish.groupings,
       ).map(
-        ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${groupBy} ${count(requests)}`,
+        ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${DIMENSION[groupBy]} ${count(requests)}`,
       )}</dd></div>
       ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>${count(withoutTraces)} of them, unless traces came meanwhile: the workspace had none in that time</dd></div>`}
       ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
@@ -77,7 +77,7 @@ function leftOut(parts: BackfillPreview["leftOut"]): Html {
   return table({
     label: "What is left out",
     caption: "What is left out: daily figures, or hourly ones where hours are asked for",
-    heads: ["Why", "Range", "Buckets"],
+    heads: ["Why", "Range", "Figures"],
     rows: parts.map(
       ({ reason, first, end, buckets }) =>
         html`<tr><th scope="row">${LEFT_OUT[reason]}</th><td>${rangeText({ start: first, end })}</td><td>${count(buckets)}</td></tr>`,
@@ -94,11 +94,11 @@ function loaded(lines: readonly RangeLine[]): Html {
 export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
   return table({
     caption,
-    heads: ["Dimension", "Stride", "Status", "Reason", "Buckets", "Range", "Next attempt"],
+    heads: ["Dimension", "Per", "Status", "Reason", "Figures", "Range", "Next attempt"],
     rows: lines.map(
       (
         line,
-      ) => html`<tr><th scope="row">${line.groupBy}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
+      ) => html`<tr><th scope="row">${DIMENSION[line.groupBy]}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
         <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
         <td>${rangeText({ start: line.first, end: line.end })}</td>
         <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
@@ -119,7 +119,7 @@ function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
     ${table({
       label: caption,
       caption: `${caption}${more > 0 ? `: the first ${MOST_ROWS}, oldest first. The command with --dry-run --json shows all.` : ""}`,
-      heads: ["Range", "Stride", ...dimensions.map(({ groupBy }) => groupBy), "All"],
+      heads: ["Range", "Per", ...dimensions.map(({ groupBy }) => DIMENSION[groupBy]), "All"],
       rows,
     })}</details>`;
 }
