@@ -44,6 +44,23 @@ test("a cell shows its answers, restatements, differences and failures, and no a
     },
     ...{ code: "answer_invalid", message: "The record of bob@example.com lacks <b>traces</b>." },
   });
+  const request = "GET https://platform.example/usage?start_time=2026";
+  const answers = [
+    '{"detail":"The day of <eve@example.com> is recomputed."}',
+    '{"detail":{"error":"odd"}}',
+    '{"detail":"Cut...',
+  ];
+  for (const [n, answer] of answers.entries()) {
+    await failScopes(store, {
+      ...{
+        scopeIds,
+        period: windowOf("day", day(n - 3), day(n - 2)),
+        stamp: await drawStamp(store.db),
+        state: "failed",
+      },
+      ...{ code: "request_refused", message: `${request} answered 422: ${answer}` },
+    });
+  }
   await reader.query(
     `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
      VALUES ($1, 'u1', $2, 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
@@ -64,6 +81,18 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   expect(failed).toContain("with the first sync after");
   expect(failed).toMatch(/>user<\/a><\/th> <td><span class="status failed"/);
   expect(failed).toMatch(/>project<\/a><\/th> <td><span class="status missing"/);
+
+  // The platform's own words come first, the request is folded, and the button has its name.
+  const refused = await lineOf(pages, cell(-3, "&group_by=user"));
+  expect(refused).toContain(
+    "<p>The platform answered 422: <q>The day of &lt;eve@example.com&gt; is recomputed.</q></p>",
+  );
+  expect(refused).toContain(`<details><summary>The request</summary><code>${request}</code></details>`);
+  expect(refused).toContain("own words. Then ask again with the button below.");
+  expect(await lineOf(pages, cell(-2, ""))).toContain(`<p>${request} answered 422: {&quot;detail&quot;:{`);
+  expect(await lineOf(pages, cell(-1, ""))).toContain(
+    `<p>${request} answered 422: {&quot;detail&quot;:&quot;Cut...`,
+  );
 
   // The button starts one backfill, however often it is sent from one page.
   const path = cell(-4, "&group_by=user");
@@ -89,10 +118,11 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   expect(await lineOf(pages, path)).toContain('in <a href="/backfills/1">backfill 1</a>');
 
   const looking = await setupViewer({ databaseUrl: bundle.url, standin: STANDIN, store });
-  for (const path of [cell(-9, "&group_by=user"), cell(-4, "")]) {
+  for (const path of [cell(-9, "&group_by=user"), cell(-4, ""), cell(-3, "")]) {
     const masked = await lineOf(looking, path);
     expect(masked).not.toContain("@example.com");
     expect(masked).not.toContain('method="post" action="/cell');
+    expect(masked).not.toContain("the button below");
   }
   expect(await lineOf(looking, cell(-9, "&group_by=user"))).toContain("user u1");
 

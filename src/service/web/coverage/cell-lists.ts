@@ -35,18 +35,38 @@ function list(
 
 export function failureList(
   failures: readonly CellFailure[],
-  { who, isAsked }: { who: Reader; isAsked: boolean },
+  { who, isAsked, hasButton }: { who: Reader; isAsked: boolean; hasButton: boolean },
 ): Html {
   if (failures.length === 0) return html`<p class="quiet">No failure stands there.</p>`;
   return html`${failures.map((one) =>
     notice(
       one.state === "failed" ? "bad" : "warn",
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${DIMENSION[one.groupBy]}: ${one.state} with code <code>${one.code}</code>.</p>
-      <p>${shown(one.message, who)}</p>
-      <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
+      ${said(one.message, who)}
+      <p><strong>What to do:</strong> ${prose(hasButton ? stepAbout(one.code).replace(/retry\.$/, "ask again with the button below.") : stepAbout(one.code))}</p>
       <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
     ),
   )}`;
+}
+
+/** The platform's own words first, where the message holds them; the address of the request is folded. */
+function said(message: string, who: Reader): Html {
+  const [, request = "", status = "", body = ""] =
+    /^([A-Z]+ \S+) answered (\d{3}): (\{.*\})$/s.exec(message) ?? [];
+  const detail = detailOf(body);
+  if (detail === undefined) return html`<p>${shown(message, who)}</p>`;
+  return html`<p>The platform answered ${status}: <q>${shown(detail, who)}</q></p>
+      <details><summary>The request</summary><code>${shown(request, who)}</code></details>`;
+}
+
+/** Undefined for a body that is cut, is not JSON, or says nothing in words. */
+function detailOf(body: string): string | undefined {
+  try {
+    const { detail } = JSON.parse(body) as { detail?: unknown };
+    return typeof detail === "string" && detail.trim() !== "" ? detail : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Words of the platform, which may hold an address. */

@@ -18,7 +18,18 @@ import {
 } from "../../../store/coverage/coverage-cells.ts";
 import { ASKED, type Asked, checkAsked, commandsOf } from "../backfills/new.ts";
 import type { Page } from "../layout.ts";
-import { address, badge, count, DIMENSION, type Html, html, name, postForm, table, twin } from "../parts.ts";
+import {
+  address,
+  count,
+  DIMENSION,
+  type Html,
+  html,
+  name,
+  postForm,
+  STATUSES,
+  table,
+  twin,
+} from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import {
   answerList,
@@ -61,7 +72,7 @@ interface Shown {
 }
 
 async function show(context: Context<Query, unknown>): Promise<Page> {
-  const { db, query, who } = context;
+  const { db, query, who, config } = context;
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
   const source = query.source ?? (await listSources(db))[0]?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
@@ -100,15 +111,17 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
   const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
   const refusal = refusalOf(coverage, first);
+  const isConfigured = config.sources.some(({ slug }) => slug === source);
+  const hasButton = who.role === "operator" && refusal === undefined && isConfigured;
   return {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
     <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined })}
+    <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined, hasButton })}
     ${taskList(facts)}
+    <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
     <h2>Differences</h2>${differenceList(facts.differences, who)}
     <h2>Restatements</h2>${restatementList(facts.restatements, who)}
-    <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
     <h2>Where it comes from</h2>
     <details><summary>Answers of the platform, and what they were compared with</summary>
     <h3>Answers</h3>${answerList(facts.answers)}
@@ -162,14 +175,13 @@ function stateTable(shown: Shown): Html {
   const { source, stride } = coverage;
   return table({
     caption: "State by dimension",
-    heads: ["Dimension", "Status", "In words", "Traces stored"],
+    heads: ["Dimension", "Status", "Traces stored"],
     rows: cells.map((cell, n) => {
       const { workspaceId, groupBy } = cell;
       const { count: counted, status } = states[n] as ColumnState;
       const link = addressOf("/cell", { source, stride, range, workspaceId, groupBy });
       return html`<tr><th scope="row"><a href="${link}">${DIMENSION[groupBy]}</a></th>
-        <td>${status === undefined ? "nothing expected" : badge(status)}</td>
-        <td>${status === undefined ? "" : described(counted, status, unit)}</td>
+        <td>${status === undefined ? "nothing expected" : html`<span class="status ${status}" title="${STATUSES[status].about}" aria-hidden="true">${STATUSES[status].glyph}</span> ${described(counted, status, unit)}`}</td>
         <td>${tracesOf(cell, shown)}</td></tr>`;
     }),
   });
