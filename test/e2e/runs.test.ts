@@ -82,5 +82,7 @@ test("runs shows what each command did, with its requests and the reason where i
   const outage = await run(["status"], env);
   expect([outage.code, widest(outage.stdout) <= 80]).toEqual([6, true]);
   expect(outage.stdout).toMatch(/^last sync .*: failed, 0 requests[\s\S]*\[server_error\]/m);
-  expect(outage.stdout).toMatch(/^FAILED +\d+ ranges(, \d+ of them by hour,)? are failed with request_refused/m);
+  expect(outage.stdout).toMatch(
+    /^FAILED +\d+ ranges(, \d+ of them by hour,)? are failed with request_refused/m,
+  );
 });
