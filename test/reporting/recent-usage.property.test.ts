@@ -14,6 +14,11 @@ const TOP = 1;
 const whole = (column: string) => `CASE WHEN count(${column}) = count(*) THEN sum(${column})::float8 END`;
 const LAST_MONTH = `(date_trunc('month', now() AT TIME ZONE 'UTC') - interval '1 month')::date`;
 const LATELY = `usage_date > (now() AT TIME ZONE 'UTC')::date - ${DAYS}`;
+/** Traces of a month as far as they are loaded. */
+const leastOf = (month: string, plus = "") => `(
+  SELECT coalesce(sum(d.traces), 0)::float8 FROM reporting.fct_usage_workspace_daily d
+  WHERE d.source_id = m.source_id AND date_trunc('month', d.usage_date::timestamp) = ${month} ${plus}
+)`;
 const VIEWS = {
   days: `
     SELECT source_id AS source, usage_date AS date, ${whole("traces")} AS traces, bool_and(is_final) AS "isFinal"
@@ -26,12 +31,13 @@ const VIEWS = {
   months: `
     SELECT source_id AS source, to_char(month_start, 'YYYY-MM') AS month, ${whole("traces")} AS traces,
            coalesce(sum(provisional_traces), 0)::float8 AS provisional, ${whole("ended_traces")} AS ended,
-           max(days_compared) AS days, ${whole("previous_same_days_traces")} AS before
-    FROM reporting_detail.usage_month_to_date GROUP BY 1, 2`,
+           max(days_compared) AS days, ${whole("previous_same_days_traces")} AS before, ${leastOf(LAST_MONTH, "+ interval '1 month'")} AS least
+    FROM reporting_detail.usage_month_to_date m GROUP BY 1, 2`,
   before: `
     SELECT source_id AS source, to_char(${LAST_MONTH}, 'YYYY-MM') AS month, ${whole("traces")} AS traces,
-           bool_and(is_final) AS "isFinal", bool_and(proved_at IS NOT NULL) AS "isProved", false AS "isClosed"
-    FROM reporting.fct_usage_workspace_daily
+           bool_and(is_final) AS "isFinal", bool_and(proved_at IS NOT NULL) AS "isProved", false AS "isClosed",
+           ${leastOf(LAST_MONTH)} AS least
+    FROM reporting.fct_usage_workspace_daily m
     WHERE usage_date >= ${LAST_MONTH} AND usage_date < date_trunc('month', now() AT TIME ZONE 'UTC') GROUP BY 1`,
 };
 
