@@ -72,9 +72,17 @@ test("doctor and status show a healthy service, one without workers, and which o
   ]);
   expect(Date.parse(seen.one.nextSync ?? "")).toBeGreaterThan(Date.now() - 60_000);
 
+  const asked = await usageEtl(["sync"], bench.environment);
+  expect([asked.code, asked.stderr]).toEqual([0, ""]);
+
   service.process.kill("SIGKILL");
   await service.ended;
   await seenWorkers(0);
+  const idle = await usageEtl(["sync"], bench.environment);
+  expect([idle.code, idle.stderr]).toEqual([
+    0,
+    "No worker is connected: start `usage-etl serve`, or use `--inline`.\n",
+  ]);
   const left = await doctor(bench);
   expect([left.code, left.of("fail"), left.of("warn")]).toEqual([
     ...[6, ["workers"]],

@@ -4,6 +4,7 @@ import { requireSources } from "../../../config/config.ts";
 import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
 import { keptDemand, routineDemand } from "../../../pipeline/sync/plan.ts";
 import { planRoutine } from "../../../pipeline/sync/sync.ts";
+import type { RedisServer } from "../../../redis-server.ts";
 import { listSources } from "../../../store/activity/overview.ts";
 import { retryNow } from "../../../store/load/failures.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
@@ -67,5 +68,16 @@ async function askService(session: Session): Promise<number> {
     asked.map((source) => ({ source, asked: true })),
     () => `The service was asked to sync ${asked.join(", ")}. \`usage-etl status\` shows the progress.`,
   );
+  await noteIdle(session, redis, asked);
   return EXIT.done;
+}
+
+/** Says where nobody would take the jobs. Where Redis does not tell its clients, nobody knows. */
+async function noteIdle({ output }: Session, redis: RedisServer, slugs: readonly string[]): Promise<void> {
+  const { lookAtRedis } = await import("../../../../jobs/look.ts");
+  const view = await lookAtRedis(redis, slugs).catch(() => undefined);
+  const idle = slugs.filter((slug) => view?.sources.get(slug)?.workers === 0);
+  if (idle.length === 0) return;
+  const whose = idle.length === slugs.length ? "" : ` for ${idle.join(", ")}`;
+  output.note(`No worker is connected${whose}: start \`usage-etl serve\`, or use \`--inline\`.`);
 }
