@@ -18,6 +18,10 @@ type ChosenSetting = {
 
 export const examples = [
   ["standin --port 8080 --seed 7", "another organization with its own history"],
+  [
+    "standin --contract day-granular --sandboxes on --evaluators on --tags on",
+    "a server that counts the whole bill, with tags for owners",
+  ],
   ["standin --organization-scoped --no-listing", "a server that lists no workspaces"],
 ] as const;
 
