@@ -7,6 +7,7 @@ test("the service syncs by itself, shows late usage and health, and ends cleanly
   const bench = await setupService();
   const service = await bench.serve();
   await bench.loaded();
+  expect(service.said.stderr).toMatch(/^Pages: http:\/\/127\.0\.0\.1:\d+\/$/m);
 
   await lateUsageArrives(bench);
   expect((await ask(service, "/livez")).status).toBe(200);

@@ -53,6 +53,10 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
       throw error;
     },
   );
+  if (options.role !== "worker") {
+    const { accessOf } = await import("../../service/web/access.ts");
+    if (accessOf(config).kind !== "off") output.note(`Pages: ${service.url}/`);
+  }
   output.note(`serving as ${options.role}, health and metrics on ${service.url}; SIGTERM or Ctrl-C ends it`);
   if (!signal.aborted) {
     await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
