@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { GridStride } from "../../domain/coverage/coverage-columns.ts";
 import { COUNTED, type Expectation, type Parts } from "../../domain/coverage/coverage-grid.ts";
+import { intersect } from "../../domain/time/intervals.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
@@ -24,6 +25,8 @@ export interface CoverageCell {
   readonly hours: Parts | undefined;
   /** Days whose figure is the sum of their hours. */
   readonly daysOfHours: readonly Interval[];
+  /** Buckets of which the export has another number than is stored. */
+  readonly differs: readonly Interval[];
 }
 
 export interface SourceCoverage extends Expectation {
@@ -35,7 +38,7 @@ export interface SourceCoverage extends Expectation {
 const SETS = [...COUNTED, "loaded", "traced"] as const;
 
 type Texts = Readonly<Record<keyof Parts, string>>;
-type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours"> & {
+type Row = Omit<CoverageCell, "days" | "hours" | "daysOfHours" | "differs"> & {
   readonly days: Texts;
   readonly workspaceEntityId: number;
   readonly daysOfHours: string;
@@ -86,15 +89,38 @@ export async function sourceCoverage(
     order by 2, 1, usage.dimension_position(c.group_by)
   `.execute(db);
   const hours = isHourly ? await hoursOf(db, source, { workspaceId, groupBy, tracedIn }) : undefined;
+  const differing = await differingOf(
+    db,
+    rows.flatMap(({ scopeId, hourScopeId }) => [scopeId ?? [], hourScopeId ?? []].flat()),
+  );
   const cells = rows.map(
     ({ days, workspaceEntityId, daysOfHours, ...cell }): CoverageCell => ({
       ...cell,
       days: partsOf((name) => daysIn(days[name])),
       hours: hours?.get(`${workspaceEntityId} ${cell.groupBy}`),
       daysOfHours: daysIn(daysOfHours),
+      differs: [
+        ...(differing.get(cell.scopeId ?? -1) ?? []),
+        ...intersect(differing.get(cell.hourScopeId ?? -1) ?? [], daysIn(daysOfHours)),
+      ],
     }),
   );
   return { ...found, cells };
+}
+
+/** By scope: in order, and neither repaired nor withdrawn. */
+async function differingOf(
+  db: Database,
+  scopeIds: readonly number[],
+): Promise<ReadonlyMap<number, readonly Interval[]>> {
+  const { rows } = await sql<{ scopeId: number; start: number; end: number }>`
+    select distinct d.scope_id as "scopeId", date_part('epoch', d.bucket_start) * 1000 as start,
+           date_part('epoch', d.bucket_start + case c.stride when 'hour' then interval '1 hour' else interval '24 hours' end) * 1000 as end
+    from usage.reconciliation_difference d join usage.scope c using (scope_id)
+    where d.state in ('open', 'platform_disagrees') and d.scope_id = any (${[...scopeIds]}::integer[])
+    order by 1, 2
+  `.execute(db);
+  return Map.groupBy(rows, ({ scopeId }) => scopeId);
 }
 
 interface Hours {

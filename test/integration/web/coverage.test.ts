@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/domain/time/stride.ts";
 import type { Standin } from "../../../src/local/standin/server.ts";
+import { scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { type PagesBench, refusalOf, setupPages } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { enterSource, setupStore } from "../store/setup.ts";
@@ -99,6 +100,26 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   const final = dayOf(await textOf(pages, `/coverage?workspace=${A}&group_by=workspace`), day(-10));
   expect(final).toMatchObject({ status: "ok", text: "final" });
   expect(final.to).not.toContain("gaps");
+
+  // What the export contradicts is not shown as if it were right.
+  await reader.query(
+    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, closed_at, fetch_number)
+     SELECT scope_id, state, bucket, 'traces_differ', 3, 4, state, CASE state WHEN 'repaired' THEN now() END, 3
+     FROM usage.trace_scope, (VALUES ($2::timestamptz, 'platform_disagrees'), ($2, 'open'), ($3, 'repaired')) d (bucket, state)
+     WHERE scope_id = ANY ($1::integer[])`,
+    [
+      await scopesOf(store.db, { sourceId, groupBy: "workspace", stride: "day", workspaceIds: [A] }),
+      ...[-10, -9].map((n) => `${day(n)}T00:00:00Z`),
+    ],
+  );
+  const differing = await textOf(pages, `/coverage?workspace=${A}&group_by=workspace`);
+  expect(dayOf(differing, day(-10))).toMatchObject({
+    status: "differs",
+    text: "final, differs from the export",
+  });
+  expect(dayOf(differing, day(-9))).toMatchObject({ status: "empty", text: "empty" });
+  const [tenthOfDays, ninth] = cellsOf(await textOf(pages, days), "by workspace");
+  expect([tenthOfDays, ninth]).toEqual(["final, differs from the export", "empty"]);
 
   const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
   expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));

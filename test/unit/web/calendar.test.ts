@@ -74,7 +74,7 @@ test(`each day says what a slow count of all cells says, and the worst of it (se
         const parts = partsOf(units, unitMs);
         return {
           ...{ workspaceId: String(n), workspaceName: null, access, groupBy: "workspace", scopeId: n },
-          ...{ hourScopeId: null, daysOfHours: [] },
+          ...{ hourScopeId: null, daysOfHours: [], differs: [] },
           ...(stride === "day" ? { days: parts, hours: undefined } : { days: none, hours: parts }),
         };
       }),

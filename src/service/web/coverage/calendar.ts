@@ -13,7 +13,7 @@ import type { Interval } from "../../../domain/time/window.ts";
 import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
 import { type Html, html, STATUSES, table } from "../parts.ts";
 import { addressOf, rangeText, type Target } from "./query.ts";
-import { described, unitOf } from "./table.ts";
+import { described, differsIn, signOf, unitOf } from "./table.ts";
 
 interface Chosen {
   readonly coverage: SourceCoverage;
@@ -30,7 +30,8 @@ function shownOf(cells: readonly CoverageCell[]): readonly CoverageCell[] {
 /** Whole months of days: the worst of everything that is chosen, and the way to the workspaces of a day or month. */
 export function calendar({ coverage, cells, target }: Chosen, span: Interval): Html {
   const { stride, now } = coverage;
-  const all = cellParts(shownOf(cells)).map(({ parts }) => withoutRunning(parts, stride, now));
+  const chosen = cellParts(shownOf(cells));
+  const all = chosen.map(({ parts }) => withoutRunning(parts, stride, now));
   const days = unitsOfRange(span, DAY_MS);
   const states = columnStates(all, days, unitMsOf(stride));
   const unit = unitOf(stride, stride, all.length);
@@ -38,7 +39,8 @@ export function calendar({ coverage, cells, target }: Chosen, span: Interval): H
     Array.from({ length: 31 }, (_, n) => {
       const at = start + n * DAY_MS;
       const state = at < end ? states[(at - span.start) / DAY_MS] : undefined;
-      return day(state, { target, range: { start: at, end: at + DAY_MS }, unit });
+      const range = { start: at, end: at + DAY_MS };
+      return day(state, { target, range, unit, differs: differsIn(chosen, range) });
     });
   const begins = days[states.findIndex(({ status }) => status !== undefined)]?.start ?? now;
   const rows = monthsOf(span)
@@ -56,14 +58,15 @@ export function calendar({ coverage, cells, target }: Chosen, span: Interval): H
 /** Blank where nothing is expected: before the data start, and after today. */
 function day(
   state: ColumnState | undefined,
-  { target, range, unit }: { target: Target; range: Interval; unit: string },
+  { target, range, unit, differs }: { target: Target; range: Interval; unit: string; differs: boolean },
 ): Html {
   if (state?.status === undefined) return html`<td></td>`;
   const { count, status } = state;
   const hasGap = count.failed + count.missing + count.unverified > 0;
   const to = addressOf("/coverage", { ...target, range }, { gaps: hasGap ? "1" : undefined });
-  const title = `${dayOf(range.start)}: ${described(count, status, unit)}`;
-  return html`<td class="status ${status}"><a href="${to}" title="${title}"><span aria-hidden="true">${STATUSES[status].glyph}</span></a></td>`;
+  const { kind, glyph, note } = signOf(status, differs);
+  const title = `${dayOf(range.start)}: ${described(count, status, unit)}${note}`;
+  return html`<td class="status ${kind}"><a href="${to}" title="${title}"><span aria-hidden="true">${glyph}</span></a></td>`;
 }
 
 /** The years before the last 13 months, each with the worst of its days; nothing where those are all there is and shown. */

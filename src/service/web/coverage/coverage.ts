@@ -129,7 +129,7 @@ async function show({ db, query, config }: Context<Query, unknown>): Promise<Pag
     ${backfillForm(target, coverage, span)}
     <h2>Legend</h2>
     ${isCalendar ? "" : legend()}${marksLegend()}
-    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
+    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded. What is final without R is not, or not all, compared with the export yet.</p>
     ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)}${sourceFlags} --days`)}
     <script type="module" src="/assets/coverage.js"></script>`,
   };

@@ -66,7 +66,7 @@ function line(row: Row, shown: Shown): Html {
 
 function part(
   { count: counted, status }: ColumnState,
-  { cell, groupBy, dimensions }: Row,
+  { cell, groupBy, dimensions, differing }: Row,
   { shown: { target, length }, column }: { shown: Shown; column: Interval },
 ): Html {
   if (status === undefined) {
@@ -80,10 +80,11 @@ function part(
     workspaceId: cell.workspaceId,
     groupBy: groupBy ?? target.groupBy,
   });
-  const text = described(counted, status, unitOf(length, target.stride, dimensions));
+  const sign = signOf(status, differing.includes(column));
+  const text = `${described(counted, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
   // A month or a workspace is more than its word says.
   const title = text === STATUSES[status].word ? "" : html`title="${text}"`;
-  return html`<td class="${status}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" ${title}>${cellContent(counted, status, text)}</a></td>`;
+  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" ${title}>${cellContent(counted, sign, text)}</a></td>`;
 }
 
 /** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
@@ -93,6 +94,8 @@ interface Row {
   readonly groupBy: GroupBy | undefined;
   readonly dimensions: number;
   readonly states: readonly ColumnState[];
+  /** The columns in which the export has another number. */
+  readonly differing: readonly Interval[];
   readonly isOpen: boolean;
 }
 
@@ -137,6 +140,7 @@ export function rowsOf(asked: RowsAsked): Rows {
         groupBy,
         dimensions: some.length,
         states,
+        differing: columns.filter((column) => differsIn(some, column)),
         isOpen,
       };
     };
@@ -149,6 +153,12 @@ export function rowsOf(asked: RowsAsked): Rows {
   return { rows, page, pages, workspaces: chosen.length, first, last: first + shown.length - 1 };
 }
 
+export function differsIn(some: readonly { readonly cell: CoverageCell }[], column: Interval): boolean {
+  return some.some(({ cell }) =>
+    cell.differs.some(({ start, end }) => start < column.end && end > column.start),
+  );
+}
+
 function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Interval[]): boolean {
   const [first, last] = [columns[0], columns.at(-1)];
   if (first === undefined || last === undefined) return false;
@@ -156,7 +166,8 @@ function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Int
 }
 
 /** Short enough for a narrow cell; the whole word stands beside it for screen readers. */
-const SHORT: Readonly<Record<Status, string>> = {
+const SHORT: Readonly<Record<Sign["kind"], string>> = {
+  differs: "differs",
   not_available: "n/a",
   failed: "fail",
   missing: "miss",
@@ -166,13 +177,26 @@ const SHORT: Readonly<Record<Status, string>> = {
   ok: "final",
 };
 
+interface Sign {
+  readonly kind: Status | "differs";
+  readonly glyph: string;
+  readonly note: string;
+}
+
+/** What is loaded, and of which the export has another number, must not look as if nothing were wrong. */
+export function signOf(status: Status, differs: boolean): Sign {
+  const note = differs ? ", differs from the export" : "";
+  const isLoaded = status === "ok" || status === "empty" || status === "provisional";
+  if (differs && isLoaded) return { kind: "differs", glyph: "≠", note };
+  return { kind: status, glyph: STATUSES[status].glyph, note };
+}
+
 /** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. */
-function cellContent(count: Count, status: Status, text: string): Html {
-  const { glyph } = STATUSES[status];
+function cellContent(count: Count, { kind, glyph }: Sign, text: string): Html {
   const worst = kindOf(count);
   const affected = worst === undefined ? 0 : count[worst];
-  const share = affected === unitsOf(count) ? "" : ` ${affected}`;
-  return html`<span class="status ${status}" aria-hidden="true">${glyph} <span class="word">${SHORT[status]}${share}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
+  const share = affected === unitsOf(count) || kind === "differs" ? "" : ` ${affected}`;
+  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${SHORT[kind]}${share}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
 }
 
 /** The counts of a part in words: the worst first. */
@@ -210,6 +234,7 @@ function marks(count: Count): Html {
 /** What the marks mean. */
 export function marksLegend(): Html {
   return html`<dl class="legend">
+    <div><dt><span class="status differs"><span aria-hidden="true">≠</span> differs</span></dt><dd>loaded, and the platform's export has another number</dd></div>
     <div><dt><span class="mark" aria-hidden="true">R</span> reconciled</dt><dd>all of it equals the platform's export</dd></div>
     <div><dt><span class="mark" aria-hidden="true">T</span> matched by totals</dt><dd>all of it is part of a total that equals the stored days</dd></div>
   </dl>`;
