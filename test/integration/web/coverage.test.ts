@@ -121,6 +121,10 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   const [tenthOfDays, ninth] = cellsOf(await textOf(pages, days), "by workspace");
   expect([tenthOfDays, ninth]).toEqual(["final, differs from the export", "empty"]);
 
+  // From a day on, no column lies in the future.
+  const since = await textOf(pages, `/coverage?from=${day(-3)}&workspace=${A}`);
+  expect(cellsOf(since, "by workspace")).toHaveLength(4);
+
   const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
   expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));
   expect(

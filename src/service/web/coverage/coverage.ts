@@ -77,7 +77,7 @@ export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
 }
 
-async function show({ db, query, config }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, config, now }: Context<Query, unknown>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
   const source = chosenSource(sources, query.source)?.source;
@@ -85,7 +85,7 @@ async function show({ db, query, config }: Context<Query, unknown>): Promise<Pag
   const stride = query.stride ?? "day";
   const isChosen = query.from !== undefined || query.to !== undefined;
   // Only a chosen range is short enough for columns of hours.
-  const chosen = isChosen ? rangeOf(query) : undefined;
+  const chosen = isChosen ? rangeOf(query, now) : undefined;
   const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
   const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
   if (coverage === undefined) return { title, body: nothingYet() };
@@ -151,10 +151,11 @@ function noWorkspace(source: string): Html {
   );
 }
 
-/** With one end only, a month from it or the months before it. */
-function rangeOf({ from, to }: Query): Interval {
+/** With one end only, a month from it, up to today, or the months before it. */
+function rangeOf({ from, to }: Query, now: number): Interval {
   const start = from ?? lastMonths((to as number) - 1).start;
-  return checkedRange({ start, end: to ?? start + 31 * DAY_MS });
+  const today = Math.max(ceilToGrid(now, DAY_MS), start + DAY_MS);
+  return checkedRange({ start, end: to ?? Math.min(start + 31 * DAY_MS, today) });
 }
 
 function filterForm(

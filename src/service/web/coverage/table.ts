@@ -82,9 +82,7 @@ function part(
   });
   const sign = signOf(status, differing.includes(column));
   const text = `${described(counted, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
-  // A month or a workspace is more than its word says.
-  const title = text === STATUSES[status].word ? "" : html`title="${text}"`;
-  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" ${title}>${cellContent(counted, sign, text)}</a></td>`;
+  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
 }
 
 /** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
@@ -165,7 +163,7 @@ function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Int
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
 }
 
-/** Short enough for a narrow cell; the whole word stands beside it for screen readers. */
+/** Short enough for a cell; the whole word stands beside it for screen readers. */
 const SHORT: Readonly<Record<Sign["kind"], string>> = {
   differs: "differs",
   not_available: "n/a",
@@ -191,12 +189,17 @@ export function signOf(status: Status, differs: boolean): Sign {
   return { kind: status, glyph: STATUSES[status].glyph, note };
 }
 
-/** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. */
-function cellContent(count: Count, { kind, glyph }: Sign, text: string): Html {
+/** The sign, word and colour of a part, how much of it that is, and its marks. `text`: all of it in words. A narrow cell has no word. */
+function cellContent(
+  count: Count,
+  { kind, glyph }: Sign,
+  { text, isNarrow }: { text: string; isNarrow: boolean },
+): Html {
   const worst = kindOf(count);
   const affected = worst === undefined ? 0 : count[worst];
   const share = affected === unitsOf(count) || kind === "differs" ? "" : ` ${affected}`;
-  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${SHORT[kind]}${share}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
+  const word = isNarrow ? share : `${SHORT[kind]}${share}`;
+  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${word}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
 }
 
 /** The counts of a part in words: the worst first. */
