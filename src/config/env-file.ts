@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { UsageError } from "../errors.ts";
@@ -23,12 +23,27 @@ export function withEnvFile(environment: Environment): Environment {
   }
   const { CREDENTIALS_DIRECTORY: folder } = environment;
   for (const name of Object.keys(SETTINGS).filter(isSecret)) {
-    const credential = join(folder ?? "", name);
-    if (folder === undefined || !existsSync(credential)) continue;
+    if (folder === undefined) continue;
+    const credential = join(folder, name);
+    if (!isThere(credential)) continue;
     delete merged[name];
     merged[`${name}_FILE`] = credential;
   }
   return merged;
+}
+
+/** Error: `env_file_unreadable` for a folder that is closed, whose files would seem to be missing. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    throw new UsageError({
+      code: "env_file_unreadable",
+      message: `The folder of ${path} cannot be read: ${(cause as NodeJS.ErrnoException).code}.`,
+      next: "Give the user of this process the right to enter CREDENTIALS_DIRECTORY.",
+      cause,
+    });
+  }
 }
 
 /** What says where to load from or to. With one of these, or an env file, nothing else may stand in for a setting. */

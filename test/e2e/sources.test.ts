@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
-import { bench, dayOf, document, KEY, routine, run } from "../support/program.ts";
+import { bench, dayOf, document, endOf, KEY, routine, run } from "../support/program.ts";
 import type { Bench } from "../support/source.ts";
 import { differences, inStore, together } from "../support/tables.ts";
 import { temporaryFile } from "../support/temporary.ts";
@@ -51,6 +51,10 @@ describe("several sources", () => {
     expect(await run(["status", "--source", "nobody"], more)).toMatchObject({
       ...{ code: 2, stderr: expect.stringContaining("Source nobody is neither stored nor configured.") },
     });
+    // One that is configured and was never opened is not called unknown, nor are the others.
+    const never = await run(["status", "--source", "new"], more);
+    expect([never.code, never.stdout.trim()]).toEqual([3, ""]);
+    expect(endOf(await run(["status", "--watch"], more))).toEqual([2, "watch_without_terminal"]);
   });
 
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {

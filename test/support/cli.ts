@@ -59,6 +59,7 @@ export function start(
     stdio: ["ignore", file, file],
   });
   if (typeof file === "number") closeSync(file);
+  for (const one of [child.stdout, child.stderr]) one?.setEncoding("utf8");
   const piped = { stdout: "", stderr: "" };
   child.stdout?.on("data", (piece) => {
     piped.stdout += piece;
@@ -123,6 +124,8 @@ export async function usageEtl(
 function forkCommands(): ChildProcess {
   const path = fileURLToPath(new URL("command-process.ts", import.meta.url));
   const child = fork(path, { env: environment(), execArgv: [], stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  // A character may lie in two pieces.
+  for (const one of [child.stdout, child.stderr]) one?.setEncoding("utf8");
   for (const one of [child, child.channel, child.stdout, child.stderr] as { unref?(): void }[]) one.unref?.();
   return child;
 }

@@ -3,7 +3,7 @@ import { refuseReader } from "../../store/activity/readers.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export const examples = [["migrate", "before each release that brings migrations"]] as const;
+export const examples = [["migrate", "after a release is installed, before its workers start"]] as const;
 
 export function define(command: Command): void {
   command.action(inSession(run));

@@ -42,6 +42,13 @@ const WATCH_EVERY_MS = 5_000;
 
 async function run(session: Session, { source, watch = false }: StatusOptions): Promise<number> {
   if (!watch) return show(session, source);
+  if (!process.stdout.isTTY) {
+    throw new UsageError({
+      code: "watch_without_terminal",
+      message: "--watch shows the same place of a terminal again, and the output is none.",
+      next: "Leave it out, or run the command again and again yourself.",
+    });
+  }
   while (!session.signal.aborted) {
     session.output.clear();
     await show(session, source);
@@ -92,7 +99,7 @@ async function show(session: Session, only: string | undefined): Promise<number>
     });
   }
   output.data(statuses, (all) =>
-    all.length === 0
+    reports.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
       : all.map((one) => describeStatus(one, now, settleAfterMs)).join("\n\n"),
   );

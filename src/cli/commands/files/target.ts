@@ -81,14 +81,11 @@ export function openStdoutTarget(stdout: NodeJS.WriteStream): Target {
 export class ReaderLeftError extends EtlError {}
 
 function closed(cause: Error & { code?: string }): EtlError {
-  const hasLeft = cause.code === "EPIPE";
-  const Fault = hasLeft ? ReaderLeftError : EtlError;
+  const Fault = cause.code === "EPIPE" ? ReaderLeftError : EtlError;
   return new Fault({
     code: "export_closed",
-    message: hasLeft
-      ? "The reader of the output closed it before the end."
-      : `The output cannot be written: ${cause.message}.`,
-    next: "Run it again with a reader that reads to the end, or write to a file with --out.",
+    message: `The output cannot be written: ${cause.message}.`,
+    next: "Make room, or write to a file with --out.",
     cause,
   });
 }

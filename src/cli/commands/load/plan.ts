@@ -235,7 +235,7 @@ function factsOf({
   }
   if (withoutTraces > 0) {
     lines.push(
-      `${counted(withoutTraces, "request")} ${areOf(withoutTraces)} for time in which the workspace had no traces so far: not sent where the answer by workspace still has none.`,
+      `Up to ${counted(withoutTraces, "request")} ${areOf(withoutTraces)} not sent: the workspace had no traces in that time so far, and answers by workspace come first.`,
     );
   }
   if (sent === 0) return lines;

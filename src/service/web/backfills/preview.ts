@@ -45,7 +45,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
       ).map(
         ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${DIMENSION[groupBy]} ${count(requests)}`,
       )}</dd></div>
-      ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>${count(withoutTraces)} of them, unless traces came meanwhile: the workspace had none in that time</dd></div>`}
+      ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first</dd></div>`}
       ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
       ${facts === undefined || facts.routineTasks + facts.backfillTasks === 0 ? "" : html`<div><dt>Before it</dt><dd>${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.</dd></div>`}
       ${inFlight === 0 ? "" : html`<div><dt>Under way</dt><dd>${count(inFlight)} of the requests are tasks of a sync or another backfill too. Nothing is fetched twice.</dd></div>`}

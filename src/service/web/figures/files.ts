@@ -40,7 +40,7 @@ export function fileName(
 /** The lines of the table, with the same names and numbers. */
 export function idLines(report: Report): Table {
   const { question, lines, total } = report;
-  const { before } = question;
+  const { range, ended, before } = question;
   return {
     header: [
       "source_id",
@@ -64,7 +64,8 @@ export function idLines(report: Report): Table {
       ...namesOf(line, report),
       ...cellsOf(line.sum),
       line.share,
-      line.change,
+      // Of a change that leaves today out, the amount beside it is not what is compared.
+      ended.to < range.to ? null : line.change,
       dayCell(before.from),
       dayCell(before.to),
       line.before.isComplete ? { decimal: amountText(line.before.amount) } : null,

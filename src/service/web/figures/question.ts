@@ -111,11 +111,13 @@ export function questionOf(
 ): Question {
   const today = dayOf(now);
   const asked = rangeOf(query, today);
-  const range = shownOf(asked, { dataStart: source.dataStart, today });
+  const shown = shownOf(asked, { dataStart: source.dataStart, today });
   const { measure = "traces", by = "workspace" } = query;
-  const bucket = bucketOf({ asked: query.per, days: Math.max(0, daysBetween(range)), measure, by });
-  const hasToday = bucket.per === "day" && range.from < today && today < range.to;
-  const ended = hasToday ? { from: range.from, to: today } : range;
+  const bucket = bucketOf({ asked: query.per, days: Math.max(0, daysBetween(shown)), measure, by });
+  const hasToday = bucket.per === "day" && shown.from < today && today < shown.to;
+  const ended = hasToday ? { from: shown.from, to: today } : shown;
+  // What grew is sorted by what is shown.
+  const range = query.sort === "growth" ? ended : shown;
   const question: Question = {
     source,
     workspace: found("workspace", query.workspace, source.workspaces, ({ id }) => id),

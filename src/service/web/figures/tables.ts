@@ -68,9 +68,10 @@ export function changeSince(before: Figure | undefined, figure: Figure): string 
 /** The ids of a range: the first ones, those without an id, the rest and the total. `costs`: of the same ids, in a column beside. */
 export function idTable(report: Report, costs?: Report, { asClosed = false } = {}): Html {
   const { question, lines, total } = report;
-  const { range, before, find } = question;
+  const { range, ended, before, find } = question;
   const one = idWord(question);
-  const since = before.from < before.to ? html`<br><small>since ${daysText(before)}</small>` : "";
+  const without = ended.to < range.to ? ", without today" : "";
+  const since = before.from < before.to ? html`<br><small>since ${daysText(before)}${without}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
   const word = stateWord(total.sum);
   // What is final of all lines is said once. Of another state, a part may be final.

@@ -77,7 +77,8 @@ export async function statementOf(
   for (const currency of costs.currencies)
     priced.push(await reportOf(db, { ...costs.question, currency }, given));
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: question.asked.from, to });
-  const asClosed = closed !== undefined && closed.costsClosedAt !== null;
+  // A workspace that the close left out has the costs of now.
+  const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
   const changed = await changedMonths(db, { sourceId: source.sourceId, from, to });
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,
