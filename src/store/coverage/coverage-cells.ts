@@ -61,12 +61,12 @@ export async function sourceCoverage(
   const { source, stride, workspaceId = null, groupBy = null, tracedIn } = wanted;
   const {
     rows: [found],
-  } = await sql<Expectation & { source: string }>`
+  } = await sql<Expectation & { source: string; differing: readonly (Interval & { scopeId: number })[] }>`
     select s.slug as source, ${stride} as stride, date_part('epoch', s.data_start) * 1000 as "dataStart",
            date_part('epoch', now()) * 1000 as now,
            exists (
              select from usage.source_fact f where f.source_id = s.source_id and f.fact = ${`no_${stride}`}
-           ) as "isUnavailable"
+           ) as "isUnavailable", ${DIFFERING} as differing
     from usage.source s where s.slug = ${source}
   `.execute(db);
   if (found === undefined) return undefined;
@@ -89,10 +89,8 @@ export async function sourceCoverage(
     order by 2, 1, usage.dimension_position(c.group_by)
   `.execute(db);
   const hours = isHourly ? await hoursOf(db, source, { workspaceId, groupBy, tracedIn }) : undefined;
-  const differing = await differingOf(
-    db,
-    rows.flatMap(({ scopeId, hourScopeId }) => [scopeId ?? [], hourScopeId ?? []].flat()),
-  );
+  const { differing: all, ...expectation } = found;
+  const differing = Map.groupBy(all, ({ scopeId }) => scopeId);
   const cells = rows.map(
     ({ days, workspaceEntityId, daysOfHours, ...cell }): CoverageCell => ({
       ...cell,
@@ -105,23 +103,18 @@ export async function sourceCoverage(
       ],
     }),
   );
-  return { ...found, cells };
+  return { ...expectation, cells };
 }
 
-/** By scope: in order, and neither repaired nor withdrawn. */
-async function differingOf(
-  db: Database,
-  scopeIds: readonly number[],
-): Promise<ReadonlyMap<number, readonly Interval[]>> {
-  const { rows } = await sql<{ scopeId: number; start: number; end: number }>`
+/** What the export contradicts in a source `s`, neither repaired nor withdrawn, as JSON. */
+const DIFFERING = sql`(
+  select coalesce(json_agg(x order by x.start), '[]') from (
     select distinct d.scope_id as "scopeId", date_part('epoch', d.bucket_start) * 1000 as start,
            date_part('epoch', d.bucket_start + case c.stride when 'hour' then interval '1 hour' else interval '24 hours' end) * 1000 as end
     from usage.reconciliation_difference d join usage.scope c using (scope_id)
-    where d.state in ('open', 'platform_disagrees') and d.scope_id = any (${[...scopeIds]}::integer[])
-    order by 1, 2
-  `.execute(db);
-  return Map.groupBy(rows, ({ scopeId }) => scopeId);
-}
+    where d.state in ('open', 'platform_disagrees') and c.source_id = s.source_id
+  ) x
+)`;
 
 interface Hours {
   readonly workspaceEntityId: number;
