@@ -81,6 +81,14 @@ export function rangeBefore(range: Days): Days {
   return { from: months === null ? addDays(from, -daysBetween(range)) : addMonths(from, -months), to: from };
 }
 
+/** What a range is compared with: what lies before it, but of days of less than a week the same weekdays of the week before. */
+export function rangeToCompare(range: Days): Days {
+  const { from, to } = range;
+  const isOfMonth = from === monthStart(from);
+  if (isOfMonth || daysBetween(range) >= 7) return rangeBefore(range);
+  return { from: addDays(from, -7), to: addDays(to, -7) };
+}
+
 /** As long, and beginning on a day: as many calendar months where both are whole months, else as many days. */
 export function rangeFrom(day: string, range: Days): Days {
   const months = day === monthStart(day) ? wholeMonths(range) : null;

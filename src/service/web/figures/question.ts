@@ -10,6 +10,7 @@ import {
   monthStart,
   rangeBefore,
   rangeFrom,
+  rangeToCompare,
 } from "../../../domain/time/days.ts";
 import { METER } from "../../../domain/usage/meter.ts";
 import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
@@ -187,9 +188,9 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
   });
 }
 
-/** The range that another one is compared with: the one right before, or from a day on. Empty where it begins before the data start. */
+/** The range that another one is compared with: `rangeToCompare`, or from a day on. Empty where it begins before the data start. */
 export function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
-  const before = against === undefined ? rangeBefore(range) : rangeFrom(against, range);
+  const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
   if (before.to > range.from) {
     throw new UsageError({
       code: "range_not_earlier",

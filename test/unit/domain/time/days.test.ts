@@ -8,6 +8,7 @@ import {
   monthsAndDays,
   rangeBefore,
   rangeFrom,
+  rangeToCompare,
   shortInstant,
 } from "../../../../src/domain/time/days.ts";
 
@@ -59,6 +60,19 @@ test.each([
   ["2026-03-01", "2026-03-31", "2026-02-01", "2026-03-01"],
 ])("before %s to %s it is %s to %s", (from, to, start, end) => {
   expect(rangeBefore({ from, to })).toEqual({ from: start, to: end });
+});
+
+test.each([
+  // Tuesday and Wednesday, and one day: the same weekdays of the week before.
+  ["2026-11-24", "2026-11-26", "2026-11-17", "2026-11-19"],
+  ["2026-11-24", "2026-11-25", "2026-11-17", "2026-11-18"],
+  ["2026-11-22", "2026-11-28", "2026-11-15", "2026-11-21"],
+  ["2026-11-22", "2026-11-29", "2026-11-15", "2026-11-22"],
+  ["2026-11-20", "2026-11-28", "2026-11-12", "2026-11-20"],
+  ["2026-03-01", "2026-04-01", "2026-02-01", "2026-03-01"],
+  ["2026-05-01", "2026-05-04", "2026-04-01", "2026-04-04"],
+])("%s to %s is compared with %s to %s", (from, to, start, end) => {
+  expect(rangeToCompare({ from, to })).toEqual({ from: start, to: end });
 });
 
 test.each([
