@@ -143,7 +143,9 @@ export const DIMENSION: Readonly<Record<GroupBy, string>> = {
 export function legend(): Html {
   return html`<dl class="legend">${STATUS_ORDER.map(
     (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
-  )}</dl>`;
+  )}
+    <div><dt><span class="status differs"><span aria-hidden="true">≠</span> differs</span></dt><dd>loaded, and the platform's export has another number</dd></div>
+  </dl>`;
 }
 
 interface Table {

@@ -237,7 +237,6 @@ function marks(count: Count): Html {
 /** What the marks mean. */
 export function marksLegend(): Html {
   return html`<dl class="legend">
-    <div><dt><span class="status differs"><span aria-hidden="true">≠</span> differs</span></dt><dd>loaded, and the platform's export has another number</dd></div>
     <div><dt><span class="mark" aria-hidden="true">R</span> reconciled</dt><dd>all of it equals the platform's export</dd></div>
     <div><dt><span class="mark" aria-hidden="true">T</span> matched by totals</dt><dd>all of it is part of a total that equals the stored days</dd></div>
   </dl>`;
