@@ -17,7 +17,8 @@ if (major < least || (major === least && minor < leastMinor)) {
   const own = join(__dirname, "../node_modules/.bin/node");
   const next = isClone
     ? `The project brings one: run \`npx usage-etl COMMAND\`, or ${own} in place of node.`
-    : "Install a newer one, or let npm bring it: `npx --package=node@24 --package=usage-etl usage-etl COMMAND`.";
+    : // By its file: whoever registered the name could run anything.
+      `Install a newer one, or let npm bring it: \`npx --package=node@24 --package=./usage-etl-${require("../package.json").version}.tgz usage-etl COMMAND\`, with the path of the package.`;
   process.stderr.write(
     `Node ${process.versions.node} cannot run usage-etl, which needs Node ${least}.${leastMinor} or later.\n  ${next} [node_too_old]\n`,
   );

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -21,13 +21,15 @@ test.each(["12.22.12", "20.20.2", "24.11.1"])(
 
 test("the package runs on an older Node than a clone does", () => {
   const folder = temporaryFolder();
-  copyFileSync(at("src/cli.cjs"), join(folder, "cli.cjs"));
-  const script = `Object.defineProperty(process, "versions", { value: { node: "22.18.0" } }); require("${folder}/cli.cjs");`;
+  mkdirSync(join(folder, "src"));
+  copyFileSync(at("src/cli.cjs"), join(folder, "src/cli.cjs"));
+  writeFileSync(join(folder, "package.json"), '{ "version": "1.2.3" }');
+  const script = `Object.defineProperty(process, "versions", { value: { node: "22.18.0" } }); require("${folder}/src/cli.cjs");`;
   const { status, stderr } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
   expect([status, stderr]).toEqual([
     2,
     "Node 22.18.0 cannot run usage-etl, which needs Node 22.19 or later.\n" +
-      "  Install a newer one, or let npm bring it: `npx --package=node@24 --package=usage-etl usage-etl COMMAND`. [node_too_old]\n",
+      "  Install a newer one, or let npm bring it: `npx --package=node@24 --package=./usage-etl-1.2.3.tgz usage-etl COMMAND`, with the path of the package. [node_too_old]\n",
   ]);
 });
 
