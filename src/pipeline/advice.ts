@@ -144,6 +144,8 @@ export interface Advice {
   readonly sentence: string;
   readonly command: string | undefined;
   readonly href: string | undefined;
+  /** The page that shows why it is so, where that is another one. */
+  readonly why?: string;
 }
 
 /** `lastSyncFailure` of a run. */
@@ -214,8 +216,8 @@ function onDays(at: Situation): Advice | undefined {
     const query = new URLSearchParams({ source, from: firstIdle ?? "", to });
     const command = `usage-etl backfill --from ${firstIdle} --to ${to}${sourceFlags}`;
     if (failedDays === idleDays) {
-      const why = `${counted(failedDays, "daily figure")} failed, ${spanOf(firstIdle, lastIdle)}. See why, then load ${them(failedDays)} again.`;
-      return advice("warn", why, command, `/coverage?${query}`);
+      const again = `${counted(failedDays, "daily figure")} failed, ${spanOf(firstIdle, lastIdle)}. Load ${them(failedDays)} again.`;
+      return { ...advice("warn", again, command, `/backfills/new?${query}`), why: `/coverage?${query}` };
     }
     return advice("warn", load, command, `/backfills/new?${query}`);
   }

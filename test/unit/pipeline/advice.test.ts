@@ -100,7 +100,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "days that failed",
     { openDifferences: 1, trust: { ...GAP, failedDays: 2 } },
-    "2 daily figures failed, from 2026-04-03 to 2026-04-04. See why, then load them again.",
+    "2 daily figures failed, from 2026-04-03 to 2026-04-04. Load them again.",
     "usage-etl backfill --from 2026-04-03 --to 2026-04-05",
   ],
   [

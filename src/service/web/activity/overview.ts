@@ -124,7 +124,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     <dl class="facts">${monthFigures(recent, source)}</dl>
     ${notice(
       advice.kind,
-      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}</p>
+      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}${advice.why === undefined ? "" : html` <a href="${advice.why}">See why</a>`}</p>
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
     ${alerts.filter(({ isNote }) => !isNote).map((one) => notice("warn", alertShown(one, source)))}
