@@ -81,7 +81,11 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
     found.slice(0, MOST.explained).map(({ others, ...one }) => askedOf(one, others)),
   );
   return found
-    .map(({ others: _, ...one }, n) => ({ ...one, because: because(one, parts[n] ?? []) }))
+    .map(({ others, ...one }, n) => ({
+      ...one,
+      // Without a day to compare with, whatever is largest would seem to be the reason.
+      because: others.length === 0 ? [] : because(one, parts[n] ?? []),
+    }))
     .reverse();
 }
 
