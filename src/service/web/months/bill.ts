@@ -24,7 +24,12 @@ export function withoutCost(bill: readonly BillLine[]): Html[] {
   return [
     ...(names.length === 0 || billTotals(bill).length === 0
       ? []
-      : [notice("info", `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`)]),
+      : [
+          notice(
+            "info",
+            `Not in the cost, in whole or in part: ${names.join(", ")}. The bill of the month says why.`,
+          ),
+        ]),
     ...(corrects
       ? [
           notice(
