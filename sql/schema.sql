@@ -2296,6 +2296,79 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "x_CoverageStatus" text
 -- )
 
+-- VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource (
+--   "AllocatedMethodDetails" text,
+--   "AllocatedMethodId" text,
+--   "AllocatedResourceId" text,
+--   "AllocatedResourceName" text,
+--   "AllocatedTags" text,
+--   "AvailabilityZone" text,
+--   "BilledCost" numeric(38,14),
+--   "BillingAccountId" text,
+--   "BillingAccountName" text,
+--   "BillingAccountType" text,
+--   "BillingCurrency" text,
+--   "BillingPeriodEnd" timestamp with time zone,
+--   "BillingPeriodStart" timestamp with time zone,
+--   "CapacityReservationId" text,
+--   "CapacityReservationStatus" text,
+--   "ChargeCategory" text,
+--   "ChargeClass" text,
+--   "ChargeDescription" text,
+--   "ChargeFrequency" text,
+--   "ChargePeriodEnd" timestamp with time zone,
+--   "ChargePeriodStart" timestamp with time zone,
+--   "CommitmentDiscountCategory" text,
+--   "CommitmentDiscountId" text,
+--   "CommitmentDiscountName" text,
+--   "CommitmentDiscountQuantity" numeric(38,10),
+--   "CommitmentDiscountStatus" text,
+--   "CommitmentDiscountType" text,
+--   "CommitmentDiscountUnit" text,
+--   "CommitmentProgramEligibilityDetails" text,
+--   "ConsumedQuantity" numeric(26,6),
+--   "ConsumedUnit" text,
+--   "ContractApplied" text,
+--   "ContractedCost" numeric(38,14),
+--   "ContractedUnitPrice" numeric(18,10),
+--   "EffectiveCost" numeric(38,14),
+--   "HostProviderName" text,
+--   "InvoiceDetailId" text,
+--   "InvoiceId" text,
+--   "InvoiceIssuerName" text,
+--   "ListCost" numeric(38,14),
+--   "ListUnitPrice" numeric(18,10),
+--   "PricingCategory" text,
+--   "PricingCurrency" text,
+--   "PricingCurrencyContractedUnitPrice" numeric(18,10),
+--   "PricingCurrencyEffectiveCost" numeric(38,14),
+--   "PricingCurrencyListUnitPrice" numeric(18,10),
+--   "PricingQuantity" numeric(26,6),
+--   "PricingUnit" text,
+--   "RegionId" text,
+--   "RegionName" text,
+--   "ResourceId" text,
+--   "ResourceName" text,
+--   "ResourceType" text,
+--   "ServiceCategory" text,
+--   "ServiceName" text,
+--   "ServiceProviderName" text,
+--   "ServiceSubcategory" text,
+--   "SkuId" text,
+--   "SkuMeter" text,
+--   "SkuPriceDetails" text,
+--   "SkuPriceId" text,
+--   "SubAccountId" text,
+--   "SubAccountName" text,
+--   "SubAccountType" text,
+--   "Tags" text,
+--   "x_SourceId" text,
+--   "x_UsageDate" date,
+--   "x_BillingMonth" date,
+--   "x_IsFinal" boolean,
+--   "x_CoverageStatus" text
+-- )
+
 -- VIEW reporting_detail.metering_probe (
 --   source_id text,
 --   probe_id integer,
@@ -2571,7 +2644,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   cost numeric(38,10),
 --   is_final boolean,
 --   coverage_status text,
---   measure text
+--   measure text,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   owner text,
+--   owner_tags jsonb,
+--   share numeric,
+--   tags text
 -- )
 
 -- VIEW usage.cell (
@@ -2629,6 +2709,24 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_loaded integer[],
 --   is_final boolean[],
 --   plain boolean[]
+-- )
+
+-- VIEW usage.charge_part (
+--   slug text,
+--   workspace_id text,
+--   usage_date date,
+--   sku text,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   owner text,
+--   cost_center text,
+--   share numeric,
+--   quantity numeric,
+--   is_final boolean,
+--   coverage_status text,
+--   whole numeric,
+--   ends numeric
 -- )
 
 -- VIEW usage.charged_month (
@@ -2776,6 +2874,32 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   agent_runs bigint,
 --   agent_uptime_seconds bigint,
 --   group_by text
+-- )
+
+-- VIEW usage.divided_charge (
+--   source_id smallint,
+--   usage_date date,
+--   billing_month date,
+--   is_correction boolean,
+--   workspace_entity_id integer,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   traces numeric,
+--   cost numeric(38,14),
+--   is_final boolean,
+--   coverage_status text,
+--   measure text,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   owner text,
+--   owner_tags jsonb,
+--   share numeric,
+--   tags text
 -- )
 
 -- VIEW usage.divided_cost_api_key (
@@ -3170,6 +3294,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   sku text,
 --   measure text,
 --   currency text,
+--   share numeric,
 --   quantity numeric,
 --   cost numeric,
 --   is_closed boolean,
@@ -3493,6 +3618,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.open_corrections(source smallint, month date) RETURNS TABLE(usage_date date, measure text, sku text, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
 
+-- FUNCTION usage.platform_id(id text) RETURNS text
+
 -- FUNCTION usage.price_details(tier integer, from_quantity bigint) RETURNS text
 
 -- FUNCTION usage.priced_days(dimension text) RETURNS TABLE(meter text, workspace_entity_id integer, loaded datemultirange, final datemultirange, not_available datemultirange, failed datemultirange, missing datemultirange, unverified datemultirange)
@@ -3500,6 +3627,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.proof_follows() RETURNS trigger
 
 -- FUNCTION usage.proved_by_both(one timestamp with time zone, other timestamp with time zone) RETURNS timestamp with time zone
+
+-- FUNCTION usage.quantity_digits(measure text) RETURNS integer
 
 -- FUNCTION usage.recompute_due_charges() RETURNS trigger
 
@@ -4640,6 +4769,77 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_UsageDate" IS 'UT
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS 'Grain: UTC day x workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodDetails" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedMethodId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceId" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedResourceName" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AllocatedTags" IS 'Null: no costs are split.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."AvailabilityZone" IS 'Null: the platform names no zones.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BilledCost" IS 'Estimate: unit price times traces, exactly. Adds up within one BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountId" IS 'The platform''s id of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountName" IS 'Name of the organization; the slug of the source if the platform gives none.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingAccountType" IS 'Organization.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingCurrency" IS 'ISO 4217 code of the imported price. Never add up over currencies.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingPeriodEnd" IS 'End of the UTC calendar month, not included.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."BillingPeriodStart" IS 'Start of the UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CapacityReservationId" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CapacityReservationStatus" IS 'Null: no capacity is reserved.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargeCategory" IS 'Usage.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargeClass" IS 'Correction: what changed in a month since it was closed; its quantities and costs may be negative. Null: any other charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargeDescription" IS 'The charge in words.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargeFrequency" IS 'Usage-Based.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargePeriodEnd" IS 'End of the UTC day, not included.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ChargePeriodStart" IS 'Start of the UTC day.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountCategory" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountId" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountName" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountQuantity" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountStatus" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountType" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentDiscountUnit" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."CommitmentProgramEligibilityDetails" IS 'Null: no commitments are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedQuantity" IS 'Traces. Adds up over days and workspaces within one SkuId: two SKUs charge the same traces.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ConsumedUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractApplied" IS 'Null: no contracts are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractedCost" IS 'Same as BilledCost: ContractedUnitPrice times PricingQuantity.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractedUnitPrice" IS 'The imported unit price.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCategory" IS 'Standard.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrency" IS 'Same as BillingCurrency.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyContractedUnitPrice" IS 'Same as ContractedUnitPrice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyEffectiveCost" IS 'Same as EffectiveCost.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingCurrencyListUnitPrice" IS 'Same as ListUnitPrice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingQuantity" IS 'Traces. Adds up as ConsumedQuantity does.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."PricingUnit" IS 'Traces, Nodes, Runs or Seconds, as the SKU counts.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."RegionId" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."RegionName" IS 'Null: usage is not counted by region.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceId" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceName" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ResourceType" IS 'Null: traces are counted, not resources.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceCategory" IS 'AI and Machine Learning.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceName" IS 'Agent platform traces, Agent platform deployments, or Agent platform sandboxes.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceProviderName" IS 'USAGE_PROVIDER_NAME, or the host of the platform''s billing API.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ServiceSubcategory" IS 'AI Platforms.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuId" IS 'SKU of the imported price.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuMeter" IS 'What the SKU counts: Traces, Long-lived Traces, Short-lived Traces, Nodes Executed, Agent Runs or Agent Uptime.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceDetails" IS 'JSON object as text: the volume tier of the price and its first quantity; {} without tiers.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SkuPriceId" IS 'Number of the imported price, and of the volume tier where it has tiers: one unit price each.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountId" IS 'The platform''s id of the workspace.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountName" IS 'Name of the workspace on the day of the charge.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."SubAccountType" IS 'Workspace.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Tags" IS 'JSON object as text, empty: a row is of a workspace, and tags are of its projects, deployments and sandboxes.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_SourceId" IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_UsageDate" IS 'UTC day of the charge, for filters and joins with the other views.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
 COMMENT ON VIEW reporting_detail.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
 COMMENT ON COLUMN reporting_detail.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.metering_probe.probe_id IS 'Number of the probe.';

@@ -13,6 +13,11 @@ CREATE OR REPLACE FUNCTION usage.shown_id(id text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN id = '' THEN '(none)' WHEN ascii(id) IN (40, 92) AND ltrim(id, '\') = '(none)' THEN '\' || id ELSE id END;
 
+-- The platform's id of one that is shown.
+CREATE OR REPLACE FUNCTION usage.platform_id(id text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN id = '(none)' THEN '' WHEN ltrim(id, '\') = '(none)' THEN substr(id, 2) ELSE id END;
+
 -- The current name of each entity: the name in the latest bucket; among several, that of the newest fetch.
 CREATE OR REPLACE VIEW usage.labelled_entity AS
 SELECT e.entity_id, e.source_id, e.dimension, e.first_seen_at, e.last_seen_at, n.name AS dimension_name,

@@ -53,7 +53,7 @@ WITH owned AS MATERIALIZED (
 SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, CASE WHEN t.is_rest THEN '' ELSE c.dimension END AS dimension,
        CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, c.sku, c.measure, c.currency,
-       c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status
+       coalesce(o.share, 1) AS share, c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status
 FROM (
   -- Of deployments and sandboxes each id is known, whatever divides traces.
   SELECT slug, usage_date, workspace_id, workspace_name,

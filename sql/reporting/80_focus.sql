@@ -57,6 +57,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE measure WHEN 'nodes_executed' THEN 'Nodes' WHEN 'agent_runs' THEN 'Runs' WHEN 'agent_uptime_seconds' THEN 'Seconds'
   WHEN 'lcu' THEN 'LCU' WHEN 'lsu' THEN 'LSU' ELSE 'Traces' END;
 
+-- Digits after the point that a part of a quantity may have: those of the measure, or those of an owner's share of it.
+CREATE OR REPLACE FUNCTION usage.quantity_digits(measure text) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE usage.meter_of_measure(measure) WHEN 'sandboxes' THEN 6 ELSE 4 END;
+
 CREATE OR REPLACE FUNCTION usage.service_of(measure text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN measure IN ('longlived', 'shortlived') THEN 'traces' ELSE usage.meter_of_measure(measure) END;
@@ -154,24 +159,97 @@ SELECT m.source_id, k.usage_date, m.month_start, true, k.workspace_id, k.sku, k.
 FROM usage.closed_correction k
 JOIN period m USING (close_id);
 
--- All charges: also the corrections that no close has kept yet.
+-- All charges: also the corrections that no close has kept yet. They are of no resource: see usage.divided_charge.
 CREATE OR REPLACE VIEW usage.billed_charge AS
-SELECT source_id, usage_date, billing_month, is_correction, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
-       traces, cost, is_final, coverage_status, measure
-FROM usage.kept_charge
-UNION ALL
-SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
-       traces, cost, is_final, coverage_status, measure
-FROM usage.open_correction;
+SELECT c.*, NULL::text AS dimension, NULL::text AS dimension_id, NULL::text AS dimension_name, NULL::text AS owner,
+       NULL::jsonb AS owner_tags, NULL::numeric AS share, '{}'::text AS tags
+FROM (
+  SELECT source_id, usage_date, billing_month, is_correction, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price,
+         currency, traces, cost, is_final, coverage_status, measure
+  FROM usage.kept_charge
+  UNION ALL
+  SELECT source_id, usage_date, billing_month, true, workspace_entity_id, sku, price_id, tier, from_quantity, unit_price, currency,
+         traces, cost, is_final, coverage_status, measure
+  FROM usage.open_correction
+) c;
+
+-- What each project, deployment, sandbox and owner has of a day and SKU: a part of the line from 0 to `whole`. Since FOCUS wants a positive
+-- quantity, ids share a charge in proportion where they have more than it: as in a closed month of which more was counted later.
+CREATE OR REPLACE VIEW usage.charge_part AS
+SELECT c.*, sum(quantity) OVER day AS whole,
+       sum(quantity) OVER (day ORDER BY dimension, dimension_id COLLATE "C", owner, cost_center, share) AS ends
+FROM (
+  SELECT slug, workspace_id, usage_date, sku, dimension, dimension_id, max(dimension_name) AS dimension_name, owner, cost_center, share,
+         sum(quantity) AS quantity, bool_and(is_final) AS is_final, usage.worst_status(array_agg(coverage_status)) AS coverage_status
+  FROM usage.owned_cost
+  GROUP BY slug, workspace_id, usage_date, sku, dimension, dimension_id, owner, cost_center, share
+  HAVING sum(quantity) > 0
+) c
+WINDOW day AS (PARTITION BY slug, workspace_id, usage_date, sku);
+
+-- All charges, divided by project, deployment and sandbox, and by owner. A correction is of no resource: its owner is the one of the rest
+-- of its workspace. Parts are rounded where they end, so that they add up to the charge.
+CREATE OR REPLACE VIEW usage.divided_charge AS
+WITH rest AS MATERIALIZED (
+  SELECT slug, workspace_id, days, owner, cost_center, share, sum(share) OVER (one ORDER BY owner, cost_center) AS ends
+  FROM usage.owned_days
+  WHERE dimension = ''
+  WINDOW one AS (PARTITION BY slug, workspace_id, rule_number)
+)
+SELECT d.source_id, d.usage_date, d.billing_month, d.is_correction, d.workspace_entity_id, d.sku, d.price_id, d.tier, d.from_quantity,
+       d.unit_price, d.currency, d.traces, (d.unit_price * d.traces)::numeric(38, 14) AS cost, d.is_final, d.coverage_status, d.measure,
+       d.dimension, d.dimension_id, d.dimension_name, d.owner, o.tags AS owner_tags, d.share,
+       (coalesce(t.tags, '{}') || o.tags)::text AS tags
+FROM (
+  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
+         c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id, max(r.dimension_name) AS dimension_name, p.owner, p.cost_center, p.share,
+         bool_and(p.is_final) AS is_final, usage.worst_status(array_agg(p.coverage_status)) AS coverage_status,
+         sum(round(c.traces * p.ends / p.whole, q.digits) - round(c.traces * (p.ends - p.quantity) / p.whole, q.digits)) AS traces
+  FROM usage.kept_charge c
+  JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
+  JOIN usage.charge_part p
+    ON p.slug = w.slug AND p.workspace_id = w.workspace_id AND p.usage_date = c.usage_date AND p.sku = c.sku
+  CROSS JOIN LATERAL (SELECT usage.quantity_digits(c.measure) AS digits) q
+  -- Users and API keys are no resources.
+  LEFT JOIN LATERAL (
+    SELECT p.dimension, p.dimension_id, p.dimension_name WHERE p.dimension IN ('project', 'deployment', 'sandbox')
+  ) r ON true
+  WHERE NOT c.is_correction
+  GROUP BY c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier,
+           c.from_quantity, c.unit_price, c.currency, c.measure, r.dimension, r.dimension_id, p.owner, p.cost_center, p.share
+  UNION ALL
+  SELECT c.source_id, c.usage_date, c.billing_month, c.is_correction, c.workspace_entity_id, c.sku, c.price_id, c.tier, c.from_quantity,
+         c.unit_price, c.currency, c.measure, NULL, NULL, NULL, coalesce(r.owner, '(unallocated)'), coalesce(r.cost_center, '(none)'),
+         coalesce(r.share, 1), c.is_final, c.coverage_status,
+         round(c.traces * coalesce(r.ends, 1), q.digits) - round(c.traces * coalesce(r.ends - r.share, 0), q.digits)
+  FROM usage.billed_charge c
+  JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
+  CROSS JOIN LATERAL (SELECT usage.quantity_digits(c.measure) AS digits) q
+  LEFT JOIN rest r ON r.slug = w.slug AND r.workspace_id = w.workspace_id AND r.days @> c.usage_date
+  WHERE c.is_correction
+) d
+CROSS JOIN LATERAL (
+  SELECT jsonb_strip_nulls(jsonb_build_object(
+    'usage-etl/owner', nullif(d.owner, '(unallocated)'), 'usage-etl/cost_center', nullif(d.cost_center, '(none)')
+  )) AS tags
+) o
+CROSS JOIN LATERAL (
+  SELECT jsonb_object_agg(t.tag_key, t.tag_value) AS tags
+  FROM usage.resource_tag t
+  WHERE t.workspace_id = d.workspace_entity_id AND t.dimension = d.dimension AND t.external_id = usage.platform_id(d.dimension_id)
+    AND t.valid_from <= d.usage_date AND coalesce(d.usage_date < t.valid_to, true)
+) t
+WHERE d.traces <> 0;
 
 -- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
-CREATE OR REPLACE VIEW reporting_detail.focus_1_4_cost_and_usage AS
+-- each list of charges
+CREATE OR REPLACE VIEW reporting_detail.{view} AS
 WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)
-SELECT NULL::text AS "AllocatedMethodDetails",
-       NULL::text AS "AllocatedMethodId",
-       NULL::text AS "AllocatedResourceId",
-       NULL::text AS "AllocatedResourceName",
-       NULL::text AS "AllocatedTags",
+SELECT a.details AS "AllocatedMethodDetails",
+       a.method AS "AllocatedMethodId",
+       a.owner AS "AllocatedResourceId",
+       a.owner AS "AllocatedResourceName",
+       a.owner_tags::text AS "AllocatedTags",
        NULL::text AS "AvailabilityZone",
        u.cost AS "BilledCost",
        s.account_id AS "BillingAccountId",
@@ -222,9 +300,9 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        usage.meter_unit(u.measure) AS "PricingUnit",
        NULL::text AS "RegionId",
        NULL::text AS "RegionName",
-       NULL::text AS "ResourceId",
-       NULL::text AS "ResourceName",
-       NULL::text AS "ResourceType",
+       u.dimension_id AS "ResourceId",
+       u.dimension_name AS "ResourceName",
+       initcap(u.dimension) AS "ResourceType",
        'AI and Machine Learning'::text AS "ServiceCategory",
        'Agent platform ' || usage.service_of(u.measure) AS "ServiceName",
        s.provider_name AS "ServiceProviderName",
@@ -236,17 +314,25 @@ SELECT NULL::text AS "AllocatedMethodDetails",
        usage.shown_id(w.external_id) AS "SubAccountId",
        n.name AS "SubAccountName",
        'Workspace'::text AS "SubAccountType",
-       '{}'::text AS "Tags",
+       u.tags AS "Tags",
        s.slug AS "x_SourceId",
        u.usage_date AS "x_UsageDate",
        u.billing_month AS "x_BillingMonth",
        u.is_final AS "x_IsFinal",
        u.coverage_status AS "x_CoverageStatus"
-FROM usage.billed_charge u
+FROM {charges} u
 JOIN usage.provider s USING (source_id)
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
-LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date;
+LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date
+-- Where owners share a resource.
+LEFT JOIN LATERAL (
+  SELECT 'usage-etl/owner-shares' AS method, u.owner, u.owner_tags,
+         jsonb_build_object('Elements', jsonb_build_array(jsonb_build_object('AllocatedRatio', u.share)))::text AS details
+  WHERE u.share < 1
+) a ON true;
+-- end
 COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage IS 'Grain: UTC day x workspace x SKU x price x billing month (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice). An ESTIMATE from the imported prices, not an invoice. Columns of FOCUS 1.4. Rows of a closed month never change: what changed since is a row with ChargeClass Correction in the first open month after it. Costs add up over all of these within one BillingCurrency, to what the loaded days cost now. Empty without prices.';
+COMMENT ON VIEW reporting_detail.focus_1_4_cost_and_usage_by_resource IS 'Grain: UTC day x workspace x SKU x price x billing month x project, deployment or sandbox x owner (key: x_SourceId, x_BillingMonth, x_UsageDate, SubAccountId, SkuId, SkuPriceId, BillingCurrency, ContractedUnitPrice, ResourceType, ResourceId, Tags, AllocatedMethodDetails). The charges of focus_1_4_cost_and_usage divided, so never add the two: an ESTIMATE from the imported prices, not an invoice. Tags has those of the resource on the day and, as usage-etl/owner and usage-etl/cost_center, who pays by the owner file. A part that has no resource has null ResourceId. Costs add up over all of these within one BillingCurrency to focus_1_4_cost_and_usage, to the last digit. Closed months keep their charges, and are divided by the counts, rules and names of now. Filter on x_UsageDate.';
 
 -- One row for each issuer of invoices: FOCUS joins by issuer and period. Closed once every source of the issuer has closed it.
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_billing_period AS

@@ -15,8 +15,10 @@ import {
   type IdUsage,
 } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
+import { breachesOf } from "../support/focus.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, windowOf } from "../support/store.ts";
+import { BY_RESOURCE, COST } from "./focus/bench.ts";
 
 /**
  * All owners together have what the workspaces have, to the trace and to the last digit, and each has what the first rule that
@@ -192,7 +194,47 @@ async function checkOwners(client: pg.Client, rules: readonly OwnerRule[], divid
      ) w USING (usage_date, workspace_id, sku) WHERE owned IS DISTINCT FROM cost`,
   );
   expect(wrong).toEqual([]);
+  await checkFocus(client, divideBy);
   return actual.length;
+}
+
+/** Charges that are divided are the charges, to the last digit; an owner has in open months what its costs say, but for rounding. */
+async function checkFocus(client: pg.Client, divideBy: DividingDimension) {
+  const charge = `"x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "ContractedUnitPrice", "ChargeClass"`;
+  const sums = `${charge}, sum("PricingQuantity") AS quantity, sum("BilledCost")::numeric(38, 14) AS cost`;
+  const { rows } = await client.query(
+    `SELECT * FROM (
+       (SELECT ${sums} FROM ${COST.table} GROUP BY ${charge} EXCEPT ALL SELECT ${sums} FROM ${BY_RESOURCE.table} GROUP BY ${charge})
+       UNION ALL
+       (SELECT ${sums} FROM ${BY_RESOURCE.table} GROUP BY ${charge} EXCEPT ALL SELECT ${sums} FROM ${COST.table} GROUP BY ${charge})
+     ) t`,
+  );
+  expect(rows).toEqual([]);
+  expect(await breachesOf(client, BY_RESOURCE)).toEqual([]);
+  const types = await client.query(
+    `SELECT DISTINCT "ResourceType" AS type FROM ${BY_RESOURCE.table} WHERE "ResourceType" IS NOT NULL`,
+  );
+  const known = divideBy === "project" ? ["Deployment", "Project"] : ["Deployment"];
+  expect(known).toEqual(expect.arrayContaining(types.rows.map(({ type }) => type)));
+  const differ = await client.query(
+    `SELECT * FROM (
+       SELECT usage_date, workspace_id, sku, owner, cost_center, sum(cost) AS cost FROM (
+         SELECT usage_date, workspace_id, sku, owner, cost_center, estimated_cost AS cost
+         FROM reporting.fct_cost_owner_daily WHERE NOT is_closed
+         UNION ALL
+         SELECT "x_UsageDate", "SubAccountId", "SkuId", coalesce("Tags"::jsonb ->> 'usage-etl/owner', '(unallocated)'),
+                coalesce("Tags"::jsonb ->> 'usage-etl/cost_center', '(none)'), -"BilledCost"
+         FROM ${BY_RESOURCE.table}
+         WHERE "x_UsageDate" >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.month_close)
+       ) t GROUP BY 1, 2, 3, 4, 5
+     ) t
+     -- Ids that have more than their workspace, as no server says, share it: their costs say more, and less than nothing of the rest.
+     WHERE (usage_date, workspace_id, sku) NOT IN (SELECT usage_date, workspace_id, sku FROM usage.owned_cost WHERE quantity < 0)
+       AND abs(cost) > 0.00000001 + 0.01 * (
+         SELECT max(c.unit_price) FROM usage.charge c WHERE c.usage_date = t.usage_date AND c.sku = t.sku
+       )`,
+  );
+  expect(differ.rows).toEqual([]);
 }
 
 const SEED = seed();

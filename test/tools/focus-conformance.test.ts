@@ -1,17 +1,19 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { COST, fill, loadDay, loadMonth, PERIOD, setup } from "../reporting/focus/bench.ts";
+import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { BY_RESOURCE, COST, fill, loadDay, loadMonth, PERIOD, setup } from "../reporting/focus/bench.ts";
 import { enterPrices } from "../support/charges.ts";
 import { breachesOf, type FocusCheck, factsOf } from "../support/focus.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE] = WORKSPACES;
 const columns = factsOf("CostAndUsage").map(({ column }) => column);
 
 /** Conditional and recommended columns by the table of docs/focus.md, which says whether their condition holds. */
-function conditional(...holds: ("yes" | "filled" | "no")[]): string[] {
+function conditional(...holds: ("yes" | "filled" | "by resource" | "no")[]): string[] {
   const text = readFileSync(new URL("../../docs/focus.md", import.meta.url), "utf8");
-  return [...text.matchAll(/^\|[^|]+\|(?<columns> `[^|]+)\| (?<holds>yes|filled|no) \|/gm)]
+  return [...text.matchAll(/^\|[^|]+\|(?<columns> `[^|]+)\| (?<holds>yes|filled|by resource|no) \|/gm)]
     .filter(({ groups }) => holds.some((one) => one === groups?.holds))
     .flatMap(({ groups }) => [...(groups?.columns ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name));
 }
@@ -61,15 +63,47 @@ describe("the rows", () => {
 
 test("every conditional column is in docs/focus.md, and is null exactly where its condition does not hold", async () => {
   const facts = factsOf("CostAndUsage").filter(({ level }) => level !== "Mandatory");
-  expect(conditional("yes", "filled", "no").sort()).toEqual(facts.map(({ column }) => column).sort());
+  expect(conditional("yes", "filled", "by resource", "no").sort()).toEqual(
+    facts.map(({ column }) => column).sort(),
+  );
   const bench = await setup();
   await fill(bench);
-  const counts = columns.map((column) => `count("${column}")::integer AS "${column}"`);
-  const { rows } = await bench.reader.query<Record<string, string>>(
-    `SELECT ${counts.join(", ")} FROM ${COST.table}`,
+  const window = windowOf("day", "2026-04-30", "2026-05-01");
+  const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" as const, window };
+  await loadRows(bench.store, { ...of, rows: [["2026-04-30", "p", 3, "Search"]] });
+  const shared = {
+    source: null,
+    workspace: null,
+    of: { dimension: "project" as const, id: "p" },
+    name: null,
+  };
+  const shares = ["a", "b"].map((owner) => ({ owner, costCenter: null, share: 5000 }));
+  await bench.store.transaction(({ db }) =>
+    replaceOwners(db, {
+      ...{ content: "", divideBy: "project", budgets: [] },
+      rules: [{ ...shared, line: 1, tag: null, from: null, to: null, shares }],
+    }),
   );
-  const nulls = columns.filter((column) => rows[0]?.[column] === "0");
-  expect(nulls.sort()).toEqual([...conditional("no"), "ChargeClass"].sort());
+  const nullsOf = async (table: string) => {
+    const counts = columns.map((column) => `count("${column}")::integer AS "${column}"`);
+    const { rows } = await bench.reader.query<Record<string, string>>(
+      `SELECT ${counts.join(", ")} FROM ${table}`,
+    );
+    return columns.filter((column) => rows[0]?.[column] === "0").sort();
+  };
+  const never = [...conditional("no"), "ChargeClass"];
+  expect(await nullsOf(COST.table)).toEqual([...never, ...conditional("by resource")].sort());
+  expect(await nullsOf(BY_RESOURCE.table)).toEqual(never.sort());
+  expect(await breachesOf(bench.reader, { ...BY_RESOURCE, expected: columns })).toEqual([]);
+  const { rows } = await bench.reader.query(`
+    SELECT "ResourceType", "ResourceName", "PricingQuantity", "Tags", "AllocatedResourceId", "AllocatedTags", "AllocatedMethodDetails"
+    FROM ${BY_RESOURCE.table} WHERE "SkuId" = 'traces' AND "x_UsageDate" = '2026-04-30' ORDER BY "AllocatedResourceId"`);
+  const part = (owner: string) => {
+    const tags = `{"usage-etl/owner": "${owner}"}`;
+    return ["Project", "Search", "1.500000", tags, owner, tags, '{"Elements": [{"AllocatedRatio": 0.5000}]}'];
+  };
+  const rest = [null, null, "1.000000", "{}", null, null, null];
+  expect(rows.map((row) => Object.values(row))).toEqual([part("a"), part("b"), rest]);
 });
 
 describe("the check", () => {

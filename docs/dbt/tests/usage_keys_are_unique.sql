@@ -363,6 +363,12 @@ WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice"
 HAVING count(*) > 1
 UNION ALL
+SELECT 'focus_1_4_cost_and_usage_by_resource' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'focus_1_4_cost_and_usage_by_resource') }}
+WHERE "x_UsageDate" >= current_date - 45
+GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice", "ResourceType", "ResourceId", "Tags", "AllocatedMethodDetails"
+HAVING count(*) > 1
+UNION ALL
 SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'metering_probe') }}
 GROUP BY source_id, probe_id, group_by

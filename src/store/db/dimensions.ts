@@ -78,6 +78,10 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
       const { id, title } = DIMENSIONS[dimension];
       return { dimension, title, id_column: id };
     }),
+  "list of charges": () => [
+    { view: "focus_1_4_cost_and_usage", charges: "usage.billed_charge" },
+    { view: "focus_1_4_cost_and_usage_by_resource", charges: "usage.divided_charge" },
+  ],
   "meter by workspace": () =>
     METERS.filter((meter) => METER[meter].isByWorkspace).map(placeholdersByWorkspace),
 };

@@ -14,6 +14,10 @@ export const COST = {
   table: "reporting_detail.focus_1_4_cost_and_usage",
   dataset: "CostAndUsage",
 } as const satisfies FocusCheck;
+export const BY_RESOURCE = {
+  ...COST,
+  table: "reporting_detail.focus_1_4_cost_and_usage_by_resource",
+} as const;
 export const PERIOD = {
   table: "reporting_detail.focus_1_4_billing_period",
   dataset: "BillingPeriod",

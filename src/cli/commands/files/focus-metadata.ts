@@ -7,6 +7,7 @@ import { openFileTarget, type Target } from "./target.ts";
 /** The views that are data sets of FOCUS. */
 const FOCUS_VIEWS: Readonly<Record<string, { version: string; dataset: string }>> = {
   focus_1_4_cost_and_usage: { version: "1.4", dataset: "CostAndUsage" },
+  focus_1_4_cost_and_usage_by_resource: { version: "1.4", dataset: "CostAndUsage" },
   focus_1_4_billing_period: { version: "1.4", dataset: "BillingPeriod" },
 };
 
