@@ -1,9 +1,18 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { writeReleaseFiles } from "../release/files.ts";
 
 /** `npm run package:check` installs it from npm and runs the demo on several versions of Node. */
 
@@ -36,6 +45,16 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     expect(compiled.filter((file) => !files.includes(file))).toEqual([]);
     expect(compiled.filter((file) => /\.js$/.test(file) && !/assets/.test(file)).length).toBeGreaterThan(15);
   }
+  // Its pages lead to each other, to pictures (which are left out for their size), and to two pages of a clone.
+  const pages = files.filter((file) => file.endsWith(".md"));
+  const links = pages.flatMap((page) =>
+    [...readFileSync(join(home, page), "utf8").matchAll(/(?:\]\(|srcset="|src=")([^)"\s#]+)/g)]
+      .filter(([, link = ""]) => !/^[a-z]+:/.test(link))
+      .map(([, link = ""]) => join(page, "..", link))
+      .filter((path) => !existsSync(join(home, path))),
+  );
+  const others = links.filter((path) => !/^docs\/pictures\/[\w-]+\.png$/.test(path));
+  expect([...new Set(others)].sort()).toEqual(["CONTRIBUTING.md", "RELEASING.md"]);
   const texts = files.map((file) => ({ file, text: readFileSync(join(home, file), "utf8") }));
   const local = [ROOT.slice(0, -1), "USAGE_API_KEY=planted"];
   expect(
@@ -47,9 +66,11 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     [],
   );
 
-  const bill = JSON.parse(
-    execFileSync(process.execPath, [join(ROOT, "test/release/sbom.ts")], { encoding: "utf8" }),
-  );
+  const [billFile = ""] = writeReleaseFiles(join(folder, tarball), {
+    ...{ repository: "https://git.test/usage-etl", commit: "0".repeat(40), builder: "https://git.test" },
+    tools: { node: process.versions.node, npm: "11.0.0" },
+  });
+  const bill = JSON.parse(readFileSync(billFile, "utf8"));
   expect(bill.metadata.component.purl).toMatch(/^pkg:npm\/usage-etl@\d+\.\d+\.\d+$/);
   const billed = bill.components.map(({ name }: { name: string }) => name);
   const brought = Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, ""));
