@@ -31,6 +31,16 @@ test("every file and folder that a page names exists", () => {
   expect(missing).toEqual([]);
 });
 
+/** Names to look up, and what commands print. */
+const REFERENCE = ["cli", "cli-output", "settings", "views"].map((name) => `docs/${name}.md`);
+
+test("a page of the docs answers one question in fewer than 200 lines, unless it is a list of names", () => {
+  const long = PAGES.filter(
+    (page) => page.startsWith("docs/") && read(page).trimEnd().split("\n").length >= 200,
+  );
+  expect(long.sort()).toEqual(REFERENCE.sort());
+});
+
 test("no page and no source refers to a page outside the repository", () => {
   const sources = globSync(["{src,jobs,test}/**/*.ts", "sql/**/*.sql"], { cwd: ROOT });
   const outside = /\b(?:platform-api|platform-facts|design|runtime)\.md\b/;

@@ -63,7 +63,7 @@ export interface ExtractOptions {
 /**
  * Fetches one task and replaces its window.
  *
- * What cannot be loaded is kept as a failure, split, or planned in a finer stride (docs/architecture.md, rules 8 and
+ * What cannot be loaded is kept as a failure, split, or planned in a finer stride (docs/rules.md, rules 8 and
  * 12). Throws only where the source as a whole must stop: a refused key, an aborted signal, a store that fails.
  */
 export async function extractTask(

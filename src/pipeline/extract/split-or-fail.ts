@@ -90,7 +90,7 @@ export interface NextStep {
 /** Statuses that one workspace or one record may cause; 414 and 431 are a URL that is too long. */
 const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
 
-/** After an answer that is whole but cannot be used (docs/architecture.md, rule 8). `lacks`: what the server is known not to do. */
+/** After an answer that is whole but cannot be used (docs/rules.md, rule 8). `lacks`: what the server is known not to do. */
 export function afterFlaw(
   task: UsageRequest,
   flaw: AnswerFlaw,
@@ -116,7 +116,7 @@ function finerOf({ meter, window }: UsageRequest): Stride | undefined {
   return finer === "hour" && meter !== "traces" ? undefined : finer;
 }
 
-/** After a refused request, or an answer that failed its schema (docs/architecture.md, rule 12). */
+/** After a refused request, or an answer that failed its schema (docs/rules.md, rule 12). */
 export function afterRefusal(
   task: UsageRequest,
   error: PlatformError,

@@ -6,7 +6,7 @@ import { isKeyRefused } from "./ask.ts";
 import { askForListing, endOfAllTime, namedByUsage, reportLost, takeIn } from "./contact.ts";
 import type { AccessProof, OpenSource } from "./source.ts";
 
-/** What proves that the key reads a workspace: docs/architecture.md, "What is believed when". */
+/** What proves that the key reads a workspace: docs/rules.md, "What is believed when". */
 
 type Asking = Omit<OpenSource, "access">;
 

@@ -71,7 +71,7 @@ export function startOf(
   return meters.get(meter) ?? dataStart;
 }
 
-/** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/architecture.md, rule 4). */
+/** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/rules.md, rule 4). */
 export interface AccessProof {
   /** Makes sure that the proof has used up at most half of its time. */
   fresh(): Promise<void>;

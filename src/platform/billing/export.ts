@@ -84,7 +84,7 @@ const READ_BYTES = 65_536;
 const LENT_BYTES = 16_384;
 
 /**
- * Keeps a body so that it can be read several times: no transaction waits for the network (rule 13 of docs/architecture.md), and
+ * Keeps a body so that it can be read several times: no transaction waits for the network (rule 13 of docs/rules.md), and
  * a refused export is read twice. The file has no name, so a crash leaves nothing behind and nobody else can read it.
  */
 export class Spool {

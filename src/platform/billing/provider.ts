@@ -9,7 +9,7 @@ import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } fro
 
 const PATH = "/api/v1/orgs/current/billing/usage";
 
-/** Fields that are not read are tolerated, whatever they hold (rule 14 of docs/architecture.md). */
+/** Fields that are not read are tolerated, whatever they hold (rule 14 of docs/rules.md). */
 const answerSchema = z.array(z.record(z.string(), z.unknown()));
 
 /**

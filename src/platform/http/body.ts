@@ -27,7 +27,7 @@ const LEAST_BYTES_PER_S = 4096;
 
 /**
  * The body of an answer. `chunks` ends without an error only if the body ends as announced: all of its Content-Length, its last
- * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/architecture.md). Without
+ * chunk, its gzip trailer with nothing after it, its last character whole (rule 3 of docs/rules.md). Without
  * `isEndProved` the reader of the content must prove the end.
  */
 export class AnswerBody {

@@ -109,7 +109,7 @@ type Method = "GET" | SendRequest["method"];
 
 /**
  * Requests to one origin over kept-alive connections, with the key. It never retries: every attempt needs its own fetch number
- * (rule 5 of docs/architecture.md). HTTP/1.1 only, because `AnswerBody` proves that framing.
+ * (rule 5 of docs/rules.md). HTTP/1.1 only, because `AnswerBody` proves that framing.
  */
 export class PlatformHttp {
   readonly #base: URL;

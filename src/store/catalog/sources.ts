@@ -100,7 +100,7 @@ export async function noteRefusal(
 }
 
 /**
- * Binds the source to the organisation of its key at first contact (rule 11 of docs/architecture.md).
+ * Binds the source to the organisation of its key at first contact (rule 11 of docs/rules.md).
  *
  * Errors: `organization_changed` if the source was bound to another one; `workspace_shared` if another source of the same
  * organisation reads one of the workspaces.

@@ -18,7 +18,7 @@ const MESSAGE =
   "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
 
 /**
- * Withdraws zeros (rule 4 of docs/architecture.md): time that is loaded without any record is not loaded any more. It is
+ * Withdraws zeros (rule 4 of docs/rules.md): time that is loaded without any record is not loaded any more. It is
  * `unverified`, so it is fetched again. Records stay, also those that say zero. The caller holds the lock of the scopes.
  *
  * An answer that was requested before `since` and came later proves a zero only if it has records of the scope.

@@ -4,7 +4,7 @@ import type { AnswerCollector } from "../../domain/usage/answer.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type LostWorkspace, loseAccess } from "./lost-access.ts";
 
-/** How long proof of access lasts: as long as it does, an absent record means zero (rule 4 of docs/architecture.md). */
+/** How long proof of access lasts: as long as it does, an absent record means zero (rule 4 of docs/rules.md). */
 export const ACCESS_PROVEN_FOR_MS = 600_000;
 
 /**

@@ -49,7 +49,7 @@ export async function configuredWorkspaces(db: Database, sourceId: number): Prom
  * Applies a listing of the platform: names, deletions, and proof of access at its time to listed workspaces that no answer ever
  * named. It proves nothing for one that had usage, or for a deleted one. A known workspace that is not listed loses its proof
  * of access, and the zeros that were loaded since then. Returns those that were lost; they stay known (rule 11 of
- * docs/architecture.md).
+ * docs/rules.md).
  */
 export async function applyListing(
   store: Store,

@@ -22,7 +22,7 @@ export async function failScopes(store: Store, failure: NotedFailure): Promise<v
 
 /**
  * Keeps that a period could not be loaded, and when to retry it: after an hour, doubling to a day (rule 12 of
- * docs/architecture.md). Time that a newer fetch has loaded or failed is left out.
+ * docs/rules.md). Time that a newer fetch has loaded or failed is left out.
  */
 export async function noteFailures(db: Database, failure: NotedFailure): Promise<void> {
   const { scopeIds, period, stamp, state, code, message } = failure;
@@ -83,7 +83,7 @@ const MOST = 1000;
 
 /**
  * Makes failures that an outage of the source caused due now, instead of in an hour or more (rule 12 of
- * docs/architecture.md). Returns how many failures are due.
+ * docs/rules.md). Returns how many failures are due.
  *
  * An outage caused a failure if the source answered nothing between the first and the last attempt of its task. If it
  * answered other requests meanwhile, the failure belongs to the task and keeps its time. All failures of an outage are

@@ -21,7 +21,7 @@ interface FetchStart {
 
 type FetchOutcome = "loaded" | "discarded" | "unconfirmed" | "unverified" | "refused" | "failed" | "compared";
 
-/** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/architecture.md). */
+/** Draws the number and time of a fetch in one statement, before its request is sent (rule 5 of docs/rules.md). */
 export async function beginFetch(db: Database, fetch: FetchStart): Promise<FetchStamp> {
   const { sourceId, purpose, meter, groupBy, window, workspaces, runId = null } = fetch;
   const { kind, tier } = METER[meter];

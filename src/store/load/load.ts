@@ -79,7 +79,7 @@ const NOTHING = {
 };
 
 /**
- * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/architecture.md).
+ * Replaces a window's records and its coverage in one transaction (rules 2 to 6 of docs/rules.md).
  *
  * It locks the scopes in key order, then reads the coverage that the window overlaps. If any of it is as new as the
  * answer, the whole answer is discarded. A scope that has no records and no proof of access stays as it is and is noted as

@@ -13,7 +13,7 @@ import type { Lines } from "./model/lines.ts";
 import { bucketsOf, type ModelAnswer, type ModelRecord } from "./model/model.ts";
 import { FIRST_DAY, setupStore } from "./setup.ts";
 
-// Rule 16 of docs/architecture.md, where it holds exactly: access to the workspaces is proven throughout, and no answer
+// Rule 16 of docs/rules.md, where it holds exactly: access to the workspaces is proven throughout, and no answer
 // causes a full-window deletion. Those two cases depend on what is known at the time of the load, and are fetched again.
 
 const BEGUN_AT = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;

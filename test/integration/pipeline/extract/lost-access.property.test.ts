@@ -6,7 +6,7 @@ import { times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
-/** Rule 4 of docs/architecture.md over any history of a key that loses and regains workspaces. */
+/** Rule 4 of docs/rules.md over any history of a key that loses and regains workspaces. */
 
 /** Workspaces of the stand-in: two with usage, and the one that has none until it begins. */
 const PLACES = [0, 1, 4] as const;

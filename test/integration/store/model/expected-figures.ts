@@ -42,7 +42,7 @@ export function hourFigure(model: Model, { groupBy, workspaceId }: Cell, hour: n
   return withStatus(loaded, scope.failures.get(hour)?.state, model.capabilities.has("no_hour"));
 }
 
-/** The first status that applies (rule 10 of docs/architecture.md). The figures distinguish `empty` from `ok`. */
+/** The first status that applies (rule 10 of docs/rules.md). The figures distinguish `empty` from `ok`. */
 function withStatus(
   loaded: Omit<Figure, "status"> | false,
   failure: string | undefined,

@@ -326,7 +326,7 @@ export class History {
     return { ...result, unverified: named(result.unverified), fullyDeleted: named(result.fullyDeleted) };
   }
 
-  /** Rule 6 of docs/architecture.md, without the model: the view shows the sum of traces that the answer had. */
+  /** Rule 6 of docs/rules.md, without the model: the view shows the sum of traces that the answer had. */
   async #expectConserved(answer: ModelAnswer, { unverified }: ModelResult): Promise<void> {
     const { rows } = await this.#bundle.reader.query(
       `SELECT coalesce(sum(traces), 0)::float8 AS sum FROM reporting_detail.usage_record

@@ -7,7 +7,7 @@ import type { Command } from "./commands.ts";
 import { history } from "./histories.ts";
 import { History } from "./history.ts";
 
-// Rule 16 of docs/architecture.md, and all rules that it builds on.
+// Rule 16 of docs/rules.md, and all rules that it builds on.
 
 const numRuns = times(5);
 const timeout = 120_000 + numRuns * 8_000;

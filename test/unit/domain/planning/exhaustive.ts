@@ -1,5 +1,5 @@
 /**
- * The planner's objective searched exhaustively, written from docs/architecture.md ("Rules") and the range table of
+ * The planner's objective searched exhaustively, written from docs/rules.md ("Rules") and the range table of
  * docs/platform.md without a line of `src/`. Time is counted in whole units (hours for the platform's table).
  */
 
