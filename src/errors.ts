@@ -45,6 +45,8 @@ interface PlatformErrorFacts extends ErrorFacts {
   readonly isRetryAfterOdd?: boolean;
   /** `detail.error` of the body, such as `NotFound` or `Conflict`. */
   readonly reason?: string | undefined;
+  /** What the platform says of a request that it refused, in its own words; "" if it says nothing. */
+  readonly words?: string;
   /** Locations named by a 422 (`detail[].loc` joined with dots), lower-case: `query.end_time`. */
   readonly locations?: readonly string[];
 }
@@ -67,6 +69,7 @@ export class PlatformError extends EtlError {
   /** Whether its `Retry-After` was longer, or cannot be read: the message says so. */
   readonly isRetryAfterOdd: boolean;
   readonly reason: string | undefined;
+  readonly words: string;
   readonly locations: readonly string[];
 
   constructor(facts: PlatformErrorFacts) {
@@ -77,6 +80,7 @@ export class PlatformError extends EtlError {
     this.retryAfterMs = facts.retryAfterMs;
     this.isRetryAfterOdd = facts.isRetryAfterOdd ?? false;
     this.reason = facts.reason;
+    this.words = facts.words ?? "";
     this.locations = facts.locations ?? [];
   }
 

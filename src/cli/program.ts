@@ -14,6 +14,7 @@ interface Definition {
 type Entry = readonly [about: string, load: () => Promise<Definition>];
 
 const JSON_OPTION = ["--json", "print data as JSON on stdout"] as const;
+const VERBOSE_OPTION = ["--verbose", "show the whole request of an error"] as const;
 
 /** What each command does, by what it is for, and where it is defined. Only the named one is loaded: all take most of a second. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
@@ -136,9 +137,11 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
 /** Runs the command line and sets the exit code. */
 export async function main(): Promise<void> {
   const json = process.argv.includes("--json");
+  const output = createOutput({ json, verbose: process.argv.includes("--verbose") });
   const program = new Command("usage-etl")
     .description("Load the billable usage of an agent platform into Postgres, and prove it.")
     .option(...JSON_OPTION)
+    .option(...VERBOSE_OPTION)
     .version(releaseOf(), "--version", "print the version")
     .exitOverride()
     // Printed below, as every other error is.
@@ -159,11 +162,11 @@ export async function main(): Promise<void> {
     program
       .command("version")
       .description("print the version")
-      .action(() => createOutput({ json }).data({ version: releaseOf() }, ({ version }) => version));
+      .action(() => output.data({ version: releaseOf() }, ({ version }) => version));
     const isCompletion = asks === "completion" || asks === "complete";
     if (isCompletion) await addCompletion(program);
     else program.command("completion").description("print a completion script for bash, zsh or fish");
-    for (const command of allUnder(program)) command.option(...JSON_OPTION);
+    for (const command of allUnder(program)) command.option(...JSON_OPTION).option(...VERBOSE_OPTION);
     // Arguments are not known before a command is loaded, so the list of commands shows none.
     program.configureHelp({ subcommandTerm: (command) => command.name() });
     await program.parseAsync();
@@ -172,7 +175,7 @@ export async function main(): Promise<void> {
     // Help and the version are no errors. Without a subcommand help was printed as the answer.
     const isHelp =
       error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help");
-    if (!isHelp || (json && process.exitCode !== 0)) createOutput({ json }).error(error);
+    if (!isHelp || (json && process.exitCode !== 0)) output.error(error);
   }
 }
 

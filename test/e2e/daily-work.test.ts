@@ -56,9 +56,14 @@ describe("the commands of a day", () => {
     const env = { ...envOf(made), USAGE_LOG_LEVEL: "debug" };
     made.standin.faults.script({ fault: { kind: "reset" }, times: 2, skip: 3 });
     expect((await run(["sync", "--inline"], env)).code).toBe(0);
-    const wrong = await run(["sync", "--inline"], { ...env, USAGE_API_KEY: `${KEY}wrong` });
+    const wrongEnv = { ...env, USAGE_API_KEY: `${KEY}wrong` };
+    const wrong = await run(["sync", "--inline"], wrongEnv);
     expect(wrong.code).toBe(5);
-    expect(wrong.stderr).toMatch(/answered 401[\s\S]*USAGE_API_KEY[\s\S]*\[unauthorized\]/);
+    expect(wrong.stderr).toMatch(
+      /The platform does not know this key \(401\)\.\n {2}Set USAGE_API_KEY .*--verbose .*\[unauthorized\]/,
+    );
+    const whole = await run(["sync", "--inline", "--verbose"], wrongEnv);
+    expect([whole.code, whole.stderr]).toEqual([5, expect.stringMatching(/GET http\S+ answered 401: \{/)]);
     const status = await run(["status"], env);
     expect([status.code, status.stdout]).toEqual([5, expect.stringContaining("refuses the key")]);
     expect((await run(["doctor", "--json"], { ...env, USAGE_API_KEY: `${KEY}wrong` })).code).toBe(5);

@@ -7,15 +7,13 @@ import { SETTINGS, type Setting } from "../../config/settings.ts";
 import { type Environment, readVariable, type SettingName } from "../../config/variables.ts";
 import { printableLine } from "../../printable.ts";
 import { describeRedis, redisServerOf } from "../../redis-server.ts";
-import { createOutput, table } from "../report/output.ts";
+import { createOutput, type OutputOptions, table } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
 export const examples = [["config", "what is set, and what is a default"]] as const;
 
 export function define(command: Command): void {
-  command.action((_: object, self: Command) =>
-    show(createOutput({ json: self.optsWithGlobals().json ?? false })),
-  );
+  command.action((_: object, self: Command) => show(createOutput(self.optsWithGlobals<OutputOptions>())));
 }
 
 /** Shows the settings even if some are refused: the error that lists those comes after them. */

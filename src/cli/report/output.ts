@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import { shortInstant } from "../../domain/time/days.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
-import { describeError, factsOf } from "../session/exit.ts";
+import { describeError, factsOf, refusalOf } from "../session/exit.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */
@@ -23,7 +23,13 @@ export interface Output {
   readonly logTo: LogTarget;
 }
 
-export function createOutput({ json }: { json: boolean }): Output {
+export interface OutputOptions {
+  readonly json?: boolean;
+  /** Also what only a technician reads of a refused request. With `json` errors always have all of it. */
+  readonly verbose?: boolean;
+}
+
+export function createOutput({ json = false, verbose = false }: OutputOptions): Output {
   const bar = process.stderr.isTTY && !json ? createBar(process.stderr) : undefined;
   const say = (line: string) => {
     if (bar === undefined) process.stderr.write(`${line}\n`);
@@ -36,7 +42,7 @@ export function createOutput({ json }: { json: boolean }): Output {
     clear: () => void (process.stdout.isTTY && !json && process.stdout.write("\u001b[2J\u001b[3J\u001b[H")),
     note: (line) => say(json ? toDocument({ note: line }) : printable(line)),
     error: (error, source) => {
-      const facts = factsOf(error);
+      const facts = (json || verbose ? undefined : refusalOf(error)) ?? factsOf(error);
       if (json) return say(toDocument(source === undefined ? facts : { source, ...facts }));
       return say(printable(`${source === undefined ? "" : `${source}: `}${describeError(facts)}`));
     },

@@ -66,6 +66,24 @@ export function factsOf(given: unknown): ErrorFacts {
   };
 }
 
+/**
+ * A request that the platform refused, as one plain sentence: without the request, whose address may be longer than a screen. Undefined
+ * for any other error.
+ */
+export function refusalOf(error: unknown): ErrorFacts | undefined {
+  if (!(error instanceof PlatformError) || error.retryable) return undefined;
+  const { code, status, words, next } = error;
+  const said: Readonly<Record<string, string>> = {
+    unauthorized: `The platform does not know this key (${status}).`,
+    forbidden: `This key may not do that (${status}).`,
+    request_refused: `The platform refused the request (${status})${words === "" ? "." : `: ${words.replace(/[^.?!]$/, "$&.")}`}`,
+  };
+  const message = said[code];
+  return message === undefined
+    ? undefined
+    : { code, message, hint: `${next} Add --verbose to see the request.` };
+}
+
 /** An error as text: what happened, then the next step. */
 export function describeError({ code, message, hint, stack }: ErrorFacts): string {
   return [`${message}\n  ${hint} [${code}]`, ...(stack === undefined ? [] : [stack])].join("\n");

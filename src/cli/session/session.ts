@@ -5,7 +5,7 @@ import { withEnvFile } from "../../config/env-file.ts";
 import { InterruptedError, UsageError } from "../../errors.ts";
 import type { Store, StoreOptions } from "../../store/db/database.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
-import { createOutput, type Output } from "../report/output.ts";
+import { createOutput, type Output, type OutputOptions } from "../report/output.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
 /** What a command works with. Everything it opens is closed when the command ends, last first. */
@@ -32,9 +32,9 @@ export function inSession<O extends object>(
 ): (...given: unknown[]) => Promise<void> {
   return async (...given) => {
     const command = given.at(-1) as Command;
-    const options = command.optsWithGlobals() as O & { json?: boolean };
+    const options = command.optsWithGlobals() as O & OutputOptions;
     const closers: (() => Promise<void>)[] = [];
-    const output = createOutput({ json: options.json ?? false });
+    const output = createOutput(options);
     const abort = new AbortController();
     const stop = () => {
       abort.abort(interrupted());

@@ -65,6 +65,7 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     isRetryAfterOdd: problem !== undefined,
     reason: reasonOf(detailOf(answer.body)),
+    words: wordsOf(detailOf(context.redact(answer.body))) ?? excerpt,
     locations: status === 422 ? locationsOf(detailOf(context.redact(answer.body))) : [],
   });
 }
@@ -212,6 +213,22 @@ function detailOf(body: string): unknown {
 function reasonOf(detail: unknown): string | undefined {
   const { error } = (detail ?? {}) as { error?: unknown };
   return typeof error === "string" ? error : undefined;
+}
+
+/** A `detail` that is a text; of a 422 what is wrong where. Undefined for any other. One line, as an excerpt. */
+function wordsOf(detail: unknown): string | undefined {
+  const said = Array.isArray(detail)
+    ? detail
+        .map((one: { loc?: unknown; msg?: unknown } | null) =>
+          [[one?.loc].flat().filter(isWord).join("."), one?.msg].filter(isWord).join(": "),
+        )
+        .join("; ")
+    : detail;
+  return isWord(said) ? excerptOf(said, (text) => text) : undefined;
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 /** `detail[].loc` of a 422 (Requests in docs/platform.md), joined with dots, in lower case; [] for any other body. */

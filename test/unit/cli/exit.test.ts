@@ -1,6 +1,13 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { describeError, EXIT, exitCodeOf, factsOf, firstExit } from "../../../src/cli/session/exit.ts";
+import {
+  describeError,
+  EXIT,
+  exitCodeOf,
+  factsOf,
+  firstExit,
+  refusalOf,
+} from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
 const facts = { code: "a_code", message: "It is wrong.", next: "Correct it." };
@@ -49,4 +56,28 @@ describe("exitCodeOf", () => {
 
 test("an error shows what happened, the next step and its code", () => {
   expect(describeError(factsOf(new UsageError(facts)))).toBe("It is wrong.\n  Correct it. [a_code]");
+});
+
+test.each([
+  ["unauthorized", 401, "", "The platform does not know this key (401)."],
+  ["forbidden", 403, "Forbidden", "This key may not do that (403)."],
+  [
+    "request_refused",
+    422,
+    "query.end_time: too late",
+    "The platform refused the request (422): query.end_time: too late.",
+  ],
+  ["request_refused", 409, "Taken!", "The platform refused the request (409): Taken!"],
+  ["request_refused", 404, "", "The platform refused the request (404)."],
+])("%s is a plain sentence without the request", (code, status, words, message) => {
+  expect(refusalOf(platform({ code, status, words }))).toEqual({
+    ...{ code, message },
+    hint: "Correct it. Add --verbose to see the request.",
+  });
+});
+
+test("what is tried again, and what is no refusal, keeps its whole message", () => {
+  expect(refusalOf(platform({ code: "request_refused", status: 408, retryable: true }))).toBeUndefined();
+  expect(refusalOf(platform({ code: "templates_missing", status: 404 }))).toBeUndefined();
+  expect(refusalOf(new UsageError(facts))).toBeUndefined();
 });

@@ -26,6 +26,20 @@ async function failure(
 
 describe("An error answer", () => {
   it.each([
+    ['{"detail":"Invalid token"}', "Invalid token"],
+    [
+      '{"detail":[{"loc":["query","end_time"],"msg":"too late"},{"msg":"no"}]}',
+      "query.end_time: too late; no",
+    ],
+    ['{"error":"Forbidden"}', '{"error":"Forbidden"}'],
+    [`{"detail":"the key ${KEY} is known"}`, "the key [redacted] is known"],
+    ["", ""],
+  ])("%s says in words: %s", async (body, words) => {
+    const server = await rawServer(() => status("422 X", body));
+    expect(await failure(server.url)).toMatchObject({ words });
+  });
+
+  it.each([
     [400, "request_refused", false],
     [401, "unauthorized", false],
     [403, "forbidden", false],
