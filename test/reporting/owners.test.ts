@@ -225,6 +225,25 @@ budgets:
   expect(stdout).toContain("; 3 budgets count nothing now (lines 8, 10, 12)");
 });
 
+test("a name in the place of an id is answered with the id", async () => {
+  const lines = [
+    "rules:",
+    "  - { project: Checkout-Agent, owner: search }",
+    "  - { project: nobody knows it, owner: search }",
+    `  - { project: ${PLAIN}, owner: ads }`,
+    "budgets:",
+    "  - { project: checkout-agent, traces: 10 }",
+  ];
+  const file = await fileOf(`${lines.join("\n")}\n`);
+  const said = (await printed(["owners", "plan", file]))
+    .split("\n")
+    .filter((line) => line.startsWith("Line "));
+  expect(said).toEqual([
+    `Line 2: "Checkout-Agent" is the name of a project. Write its id: ${TAGGED}.`,
+    `Line 6: "checkout-agent" is the name of a project. Write its id: ${TAGGED}.`,
+  ]);
+});
+
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {
   await printed(["owners", "apply", await fileOf(FILE)]);
   const before = await stored();
@@ -319,6 +338,13 @@ test("a long list of what has no owner says how much it leaves out, and --json h
   const text = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01"]);
   expect(text.match(/USD/g)).toHaveLength(20);
   expect(text).toContain("\nand 12 more: --json lists all.\n");
+  const ofWorkspaces = text.split("\n").filter((line) => line.startsWith("  - { workspace: "));
+  const all = JSON.parse(
+    await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]),
+  ).unallocated as { dimension: string | null; rule: string }[];
+  const rests = all.filter(({ dimension }) => dimension === null);
+  expect(rests.length).toBeGreaterThan(0);
+  expect(ofWorkspaces).toEqual(rests.map(({ rule }) => `  - ${rule}`));
   const json = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]);
   expect(JSON.parse(json).unallocated).toHaveLength(32);
   // By default it is about this month and the one before.

@@ -10,7 +10,10 @@ import { describeRedis, redisServerOf } from "../../redis-server.ts";
 import { createOutput, type OutputOptions, table } from "../report/output.ts";
 import { commandEnvironment } from "../session/running-demo.ts";
 
-export const examples = [["config", "what is set, and what is a default"]] as const;
+export const examples = [
+  ["config", "what is set, and what is a default"],
+  ["config --json", "the same for a script"],
+] as const;
 
 export function define(command: Command): void {
   command.action((_: object, self: Command) => show(createOutput(self.optsWithGlobals<OutputOptions>())));

@@ -39,7 +39,8 @@ import {
   finalityOf,
 } from "../report/status-report.ts";
 import { EXIT } from "../session/exit.ts";
-import { inSession, type Session } from "../session/session.ts";
+import { withSource } from "../session/options.ts";
+import { inSessionOfSource, type Session } from "../session/session.ts";
 
 export const examples = [
   ["doctor", "before the first sync, and when something is odd"],
@@ -47,12 +48,12 @@ export const examples = [
 ] as const;
 
 export function define(command: Command): void {
-  command
+  withSource(command)
     .option(
       "--state",
       "check what is stored of every day, hour and cost by the rules, which takes minutes for years of usage",
     )
-    .action(inSession(doctor));
+    .action(inSessionOfSource(doctor));
 }
 
 interface DoctorOptions {

@@ -3,7 +3,10 @@ import { refuseReader } from "../../store/activity/readers.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { inSession, type Session } from "../session/session.ts";
 
-export const examples = [["migrate", "after a release is installed, before its workers start"]] as const;
+export const examples = [
+  ["migrate", "after a release is installed, before its workers start"],
+  ["migrate --json", "the same for a script, which reads what was applied"],
+] as const;
 
 export function define(command: Command): void {
   command.action(inSession(run));

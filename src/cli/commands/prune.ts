@@ -7,7 +7,10 @@ import { inSession, type Session } from "../session/session.ts";
 
 type Pruned = { readonly source: string } & Awaited<ReturnType<typeof pruneLedgers>>;
 
-export const examples = [["prune", "what the nightly job does"]] as const;
+export const examples = [
+  ["prune", "what the nightly job does"],
+  ["prune --json", "the same for a script, which reads how much was deleted"],
+] as const;
 
 export function define(command: Command): void {
   command.action(inSession(run));

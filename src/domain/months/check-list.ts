@@ -52,6 +52,8 @@ export interface AskedClose {
   /** Workspaces that are left out already. */
   readonly without: readonly string[];
   readonly withoutCosts?: boolean;
+  /** Whether it is to have costs, and no price is valid in it. */
+  readonly isUnpriced?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis a load runs in the process of the command. */
   readonly hasRedis: boolean;
@@ -63,7 +65,16 @@ export interface AskedClose {
 
 /** What helps against some of the open points. */
 interface Step {
-  readonly kind: "none" | "load" | "wait" | "repair" | "reconcile" | "check" | "accept" | "workspace";
+  readonly kind:
+    | "none"
+    | "load"
+    | "wait"
+    | "repair"
+    | "reconcile"
+    | "check"
+    | "accept"
+    | "workspace"
+    | "prices";
   /** Sentences for a person. Commands stand in them, in backticks. */
   readonly text: string;
   /** The commands of the text that take the step, without backticks. */
@@ -144,6 +155,14 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
       commands: [...loads, leaveOut],
       workspaceId: one.workspaceId,
     });
+  }
+  if (asked.isUnpriced) {
+    const costless = `${close} --without-costs${withoutFlags}`;
+    say(
+      "prices",
+      `No price is valid in ${month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
+      costless,
+    );
   }
   return steps;
 }

@@ -4,6 +4,8 @@ import {
   idleBudgets,
   idleRules,
   lockOwners,
+  type NameForId,
+  namesForIds,
   type OwnerChange,
   ownerAmounts,
   ownerChanges,
@@ -20,6 +22,8 @@ export interface OwnersOutcome {
   readonly idle: readonly number[];
   /** Lines of budgets that count nothing of what is known. */
   readonly idleBudgets: readonly number[];
+  /** Lines of both with a name where an id belongs. */
+  readonly namesForIds: readonly NameForId[];
 }
 
 /**
@@ -40,6 +44,7 @@ export async function applyOwners(
       const changes = await ownerChanges(db, before);
       const idle = await idleRules(db);
       const budgets = await idleBudgets(db);
+      const names = await namesForIds(db);
       const rules = owners.rules.length;
       if (by === undefined) {
         await sql`rollback to savepoint plan`.execute(db);
@@ -50,7 +55,7 @@ export async function applyOwners(
           detail: `${name}: ${rules} rules`,
         });
       }
-      return { rules, changes, idle, idleBudgets: budgets };
+      return { rules, changes, idle, idleBudgets: budgets, namesForIds: names };
     },
     { isOneInstant: true },
   );

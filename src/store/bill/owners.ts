@@ -120,6 +120,37 @@ export async function idleBudgets(db: Database): Promise<number[]> {
   return rows.map(({ line }) => line);
 }
 
+/** A rule or budget with a name in the place of an id. */
+export interface NameForId {
+  readonly line: number;
+  /** What the name is of. */
+  readonly dimension: string;
+  readonly given: string;
+  /** What has that name now, whatever its letters are: the ids, as views show them. */
+  readonly ids: readonly string[];
+}
+
+/** Lines that name no known id, but what is the name of one or more now. */
+export async function namesForIds(db: Database): Promise<NameForId[]> {
+  const { rows } = await sql<NameForId>`
+    with given (line, source, dimension, id) as (
+      select line, source, dimension, external_id from usage.owner_rule where external_id is not null
+      union select line, source, 'workspace', workspace from usage.owner_rule where workspace is not null
+      union select line, source, 'workspace', workspace from usage.budget where workspace is not null
+      union select line, source, 'project', project from usage.budget where project is not null
+    )
+    select g.line, g.dimension, g.id as given, array_agg(distinct n.dimension_id order by n.dimension_id) as ids
+    from given g
+    join reporting_detail.dim_name n
+      on n.is_current and n.group_by = g.dimension and lower(n.dimension_name) = lower(g.id) and n.source_id = coalesce(g.source, n.source_id)
+    where not exists (
+      select from usage.entity e where e.dimension = g.dimension and usage.shown_id(e.external_id) = g.id
+    )
+    group by 1, 2, 3 order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
 /** What an owner has of a month: traces, or costs in one currency. */
 export interface OwnerAmount {
   readonly source: string;

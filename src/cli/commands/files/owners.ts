@@ -19,7 +19,7 @@ import { readOwnerFile } from "./owner-file.ts";
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
-/** Each has a line of the table and a rule. */
+/** Each has a line of the table and a rule. Whole workspaces have a rule wherever they stand. */
 const SUGGESTED = 20;
 /** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
@@ -97,7 +97,7 @@ function fileOf({ ownersFile }: Config): string {
 }
 
 function describeOutcome(
-  { changes, idle, idleBudgets }: OwnersOutcome,
+  { changes, idle, idleBudgets, namesForIds }: OwnersOutcome,
   { isPlan }: { isPlan: boolean },
 ): string {
   const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
@@ -128,6 +128,10 @@ function describeOutcome(
       `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
     idleBudgets.length > 0 &&
       `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
+    namesForIds.map(
+      ({ line, dimension, given, ids }) =>
+        `Line ${line}: ${JSON.stringify(given)} is the name of a ${dimension.replace("_", " ")}. Write its id: ${ids.join(" or ")}.`,
+    ),
   );
 }
 
@@ -229,7 +233,10 @@ async function suggest(
           "",
           "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
-          rulesFor(shown).map((line) => `  ${line}`),
+          // However little the rest of a workspace is: its rule also decides what the list leaves out.
+          rulesFor([...shown, ...found.slice(SUGGESTED).filter(({ dimension }) => dimension === null)]).map(
+            (line) => `  ${line}`,
+          ),
         ),
   );
 }

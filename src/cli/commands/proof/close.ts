@@ -160,7 +160,7 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
   return linesOf(
-    result.state === "open" && describeOpen(what, result.open, asked),
+    result.state === "open" && describeOpen(what, result.open, { ...asked, isUnpriced: result.isUnpriced }),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&

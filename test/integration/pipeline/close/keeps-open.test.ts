@@ -31,6 +31,30 @@ test("a day restated since it was reconciled is open again", async () => {
   });
 });
 
+test("an open month that also lacks a price says so at once", async () => {
+  await load();
+  const isUnpriced = async (withoutCosts: boolean) => {
+    const result = await close({ withoutCosts });
+    expect(result.state).toBe("open");
+    return result.state === "open" && result.isUnpriced;
+  };
+  const priced = async (from: number, to: number) => {
+    await bench.sql("TRUNCATE usage.price CASCADE");
+    await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces') ON CONFLICT DO NOTHING");
+    await bench.sql(
+      `INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
+       SELECT sku_id, 0.5, 'USD', $1::date, $2::date FROM usage.sku`,
+      [from, to].map((at) => new Date(at).toISOString().slice(0, 10)),
+    );
+    return isUnpriced(false);
+  };
+  expect([await isUnpriced(false), await isUnpriced(true)]).toEqual([true, false]);
+  expect(await priced(month.start - DAY_MS, month.start)).toBe(true);
+  expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(false);
+  expect(await priced(month.end - DAY_MS, month.end + DAY_MS)).toBe(false);
+  expect(await priced(month.end, month.end + DAY_MS)).toBe(true);
+});
+
 test("platform totals that differ keep a month open unless somebody accepts them", async () => {
   const cell = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
   await load();
