@@ -735,6 +735,7 @@ CREATE TABLE usage.run (
   backfill_id integer,
   started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   finished_at timestamp with time zone,
+  seen_at timestamp with time zone,
   outcome text,
   tasks integer,
   failed integer NOT NULL DEFAULT 0,

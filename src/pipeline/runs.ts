@@ -1,11 +1,14 @@
 import { EtlError } from "../errors.ts";
 import { faultOf } from "../faults.ts";
 import type { Run } from "../store/activity/runs.ts";
-import { beginRun, endRun, type RunEnd, type RunKind } from "../store/work/runs.ts";
+import { beginRun, endRun, keepSeen, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
 import type { ProbeResult } from "./proof/probe.ts";
 import type { EnteredSource, OpenSource } from "./source/source.ts";
 import type { SourceHandle } from "./source/source-handle.ts";
+
+/** Ten of these may fail before `runs` calls a run lost. */
+const NOTE_SEEN_EVERY_MS = 30_000;
 
 /**
  * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is
@@ -18,9 +21,10 @@ export async function asRun<T>(
   endOf: (result: T) => RunEnd,
 ): Promise<T> {
   const runId = await beginRun(store.db, { sourceId, kind });
+  const stopNoting = keepSeen(store.db, runId, { everyMs: NOTE_SEEN_EVERY_MS });
   let result: T;
   try {
-    result = await work(runId);
+    result = await work(runId).finally(stopNoting);
   } catch (error) {
     // What ended the run counts, not that Postgres could not be told of it.
     await endRun(store.db, runId, { outcome: "failed", ...reasonOf(error) }).catch(() => {});

@@ -32,6 +32,8 @@ CREATE TABLE usage.run (
   backfill_id integer CONSTRAINT run_backfill_id_fkey REFERENCES usage.backfill,
   started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   finished_at timestamptz,
+  -- When its process was last at it: it says so twice a minute. Null of a backfill, which many processes work on.
+  seen_at timestamptz,
   outcome text,
   tasks integer,
   failed integer NOT NULL DEFAULT 0,

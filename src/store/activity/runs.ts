@@ -39,8 +39,10 @@ export interface Run {
   readonly reason: string | null;
 }
 
-/** A run without an end whose last request is older is lost: nothing pauses for so long. */
-const LOST_AFTER = sql`interval '30 minutes'`;
+/** A run without an end whose process was last at it before then is lost. */
+const LOST_AFTER = sql`interval '5 minutes'`;
+/** The same of one whose process does not say so, by its last request: nothing pauses for so long. */
+const SILENT_AFTER = sql`interval '30 minutes'`;
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 
 /** The newest runs first. */
@@ -114,11 +116,13 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
       select k.*, case when backfill_id is null then k.failed else k.state_failed end as all_failed,
              case
                when backfill_state in ('paused', 'cancelled') then backfill_state
+               -- Its fetch tasks are left to the next run then.
+               when backfill_id is null and outcome is null and seen_at < now() - ${LOST_AFTER} then 'lost'
                when backfill_state = 'running' or state_left > 0 then 'running'
                when backfill_state = 'done' then case when state_failed > 0 then 'partly_failed' else 'done' end
                when outcome = 'done' and k.failed > 0 then 'partly_failed'
                when outcome is not null then outcome
-               when coalesce(last_at, started_at) < now() - ${LOST_AFTER} then 'lost'
+               when coalesce(seen_at, last_at, started_at) < now() - ${SILENT_AFTER} then 'lost'
                else 'running'
              end as judgement
       from known k
@@ -126,6 +130,7 @@ async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]>
       select j.*, case
                when judgement in ('running', 'paused') then null
                when backfill_id is not null then backfill_finished
+               when judgement = 'lost' then greatest(seen_at, last_at)
                else greatest(finished_at, last_at)
              end as ended_at
       from judged j

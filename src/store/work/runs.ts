@@ -21,10 +21,34 @@ export async function beginRun(
   run: { sourceId: number; kind: RunKind; backfillId?: number },
 ): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into usage.run (source_id, kind, backfill_id)
-    values (${run.sourceId}, ${run.kind}, ${run.backfillId ?? null}) returning run_id as id
+    insert into usage.run (source_id, kind, backfill_id, seen_at)
+    values (
+      ${run.sourceId}, ${run.kind}, ${run.backfillId ?? null}, ${run.backfillId === undefined ? sql`clock_timestamp()` : null}
+    ) returning run_id as id
   `.execute(db);
   return rows[0]?.id as number;
+}
+
+/**
+ * Notes every `everyMs` that the process of a run is at it, until the returned function is called. A Postgres that is away is no error
+ * here: the work itself meets it.
+ */
+export function keepSeen(db: Database, runId: number, { everyMs }: { everyMs: number }): () => Promise<void> {
+  let noting: Promise<unknown> | undefined;
+  const note = () => {
+    // One at a time: a slow Postgres gets no queue of them.
+    noting ??= sql`update usage.run set seen_at = clock_timestamp() where run_id = ${runId}`
+      .execute(db)
+      .catch(() => {})
+      .finally(() => {
+        noting = undefined;
+      });
+  };
+  const timer = setInterval(note, everyMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await noting;
+  };
 }
 
 /** Without a reason of its own, the last request that failed is the reason. */

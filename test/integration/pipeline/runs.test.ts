@@ -13,7 +13,9 @@ import {
   finishBackfills,
   listBackfills,
 } from "../../../src/store/work/backfills.ts";
+import { beginRun, endRun, keepSeen } from "../../../src/store/work/runs.ts";
 import { takeTasksToQueue } from "../../../src/store/work/tasks.ts";
+import { poll } from "../../support/poll.ts";
 import { setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
@@ -109,7 +111,35 @@ test("a backfill never says done alone where a fetch task failed, and each faile
   ]);
 });
 
-test("an error ends a run with its reason; a run whose process said nothing for half an hour is lost", async () => {
+test("a run whose process was not at it for five minutes is lost, also with fetch tasks left", async () => {
+  const bench = await setup({ workspaces: [0], days: 3, hourlyForMs: 3_600_000 });
+  const source = await bench.open();
+  const { db } = source.store;
+  const runId = await beginRun(db, { sourceId: source.sourceId, kind: "sync" });
+  const { entered } = await planSync({ ...source, runId });
+  expect(entered).toBeGreaterThan(0);
+  const after = async (startedAgo: string, seenAgo: string) => {
+    await bench.sql(
+      "UPDATE usage.run SET started_at = now() - $1::interval, seen_at = now() - $2::interval WHERE run_id = $3",
+      [startedAgo, seenAgo, runId],
+    );
+    const [run] = await listRuns(db, { most: 1 });
+    return [run?.outcome, run?.left, run?.finishedAt !== null];
+  };
+  expect(await after("2 hours", "4 min 50 s")).toEqual(["running", entered, false]);
+  expect(await after("2 hours", "5 min 1 s")).toEqual(["lost", entered, true]);
+  expect(await after("6 min", "6 min")).toEqual(["lost", entered, true]);
+
+  // It is seen again as soon as its process says so.
+  const stop = keepSeen(db, runId, { everyMs: 5 });
+  await poll(async () => (await listRuns(db, { most: 1 }))[0]?.outcome === "running");
+  await stop();
+  const [first] = await bench.sql("SELECT seen_at FROM usage.run");
+  await endRun(db, runId, { outcome: "done" });
+  expect(await bench.sql("SELECT seen_at FROM usage.run")).toEqual([first]);
+});
+
+test("an error ends a run with its reason; one that never said that it is at it is lost after half an hour", async () => {
   const bench = await setup({ workspaces: [0] });
   const source = await bench.open();
   const { db } = source.store;
