@@ -19,7 +19,7 @@ import { readOwnerFile } from "./owner-file.ts";
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
 const ROWS_SHOWN = 40;
-/** Each has a line of the table and a rule. Whole workspaces have a rule wherever they stand. */
+/** Each has a line of the table and a rule. */
 const SUGGESTED = 20;
 /** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
@@ -233,10 +233,8 @@ async function suggest(
           "",
           "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
-          // However little the rest of a workspace is: its rule also decides what the list leaves out.
-          rulesFor([...shown, ...found.slice(SUGGESTED).filter(({ dimension }) => dimension === null)]).map(
-            (line) => `  ${line}`,
-          ),
+          // What the list leaves out has a rule too: that of its workspace.
+          rulesFor([...shown, ...found.slice(SUGGESTED).map(wholeWorkspace)]).map((line) => `  ${line}`),
         ),
   );
 }
@@ -259,6 +257,10 @@ function describeUnallocated(found: readonly OwnedPart[]): string {
 function costOf({ costs }: OwnedPart): string {
   const all = Object.entries(costs).map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`);
   return all.length === 0 ? "-" : all.join(", ");
+}
+
+function wholeWorkspace(part: OwnedPart): OwnedPart {
+  return { ...part, dimension: null, name: null, tags: [] };
 }
 
 /** Lines of an owner file, each once and with a name that says what it is about, below the table: no terminal cuts them there. */
