@@ -41,7 +41,17 @@ describe("several sources", () => {
     expect(differences(await inStore(made), together(...book))).toEqual([]);
 
     // A third one is configured, and nobody has contacted it yet: what is missing of it is said.
-    expect((await run(["status"], env)).code).toBe(0);
+    const healthy = await run(["status"], env);
+    expect(healthy.code).toBe(0);
+    expect(healthy.stdout).toMatch(/^eu: .*\nto do +Nothing.*(\n .*)*\nlast sync .*\ndays +[\d,]+ .*final/m);
+    expect(healthy.stdout).not.toContain("PROBLEMS");
+    expect(healthy.stdout).toContain("`usage-etl status --source eu` shows all");
+    // So three of them fit the screen of a terminal.
+    const lines = healthy.stdout.trim().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(16);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+    const doctor = document(await run(["doctor", "--source", "us", "--json"], env)) as { source: string }[];
+    expect(new Set(doctor.map(({ source }) => source))).toEqual(new Set([null, "us"]));
     const third = { ...sourceOf("new", other), workspaceIds: [] };
     const more = several(made, [sourceOf("eu", made.standin), sourceOf("us", other), third]);
     const status = await run(["status"], more);
@@ -55,6 +65,15 @@ describe("several sources", () => {
     const never = await run(["status", "--source", "new"], more);
     expect([never.code, never.stdout.trim()]).toEqual([3, ""]);
     expect(endOf(await run(["status", "--watch"], more))).toEqual([2, "watch_without_terminal"]);
+
+    const keyless = { ...sourceOf("eu", made.standin), apiKey: `${KEY}wrong` };
+    const wrong = several(made, [keyless, sourceOf("us", other)]);
+    expect((await run(["sync", "--inline"], wrong)).code).toBe(5);
+    const refused = await run(["status"], wrong);
+    expect([refused.code, refused.stdout]).toEqual([
+      5,
+      expect.stringMatching(/^PROBLEMS +the key is refused/m),
+    ]);
   });
 
   test("are loaded even if others fail; the first exit code that applies is returned", async () => {

@@ -17,7 +17,13 @@ import { openDays } from "../../store/coverage/coverage-lines.ts";
 import { listedOnly } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { describeStatus, exitOfStatus, finalityOf, type ShownStatus } from "../report/status-report.ts";
+import {
+  describeInShort,
+  describeStatus,
+  exitOfStatus,
+  finalityOf,
+  type ShownStatus,
+} from "../report/status-report.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { inSession, type Session } from "../session/session.ts";
 
@@ -55,6 +61,14 @@ async function run(session: Session, { source, watch = false }: StatusOptions): 
     await setTimeout(WATCH_EVERY_MS, undefined, { signal: session.signal }).catch(() => {});
   }
   return EXIT.interrupted;
+}
+
+function describeAll(all: readonly ShownStatus[], now: number, settleAfterMs: number): string {
+  const [first] = all;
+  if (first === undefined || all.length === 1)
+    return all.map((one) => describeStatus(one, now, settleAfterMs)).join();
+  const more = `\`usage-etl status --source ${first.source}\` shows all that is known of a source.`;
+  return [...all.map((one) => describeInShort(one, now)), more].join("\n\n");
 }
 
 /** Reads the tables and Redis, and asks the platform nothing: it shows the same while that is away. */
@@ -101,7 +115,7 @@ async function show(session: Session, only: string | undefined): Promise<number>
   output.data(statuses, (all) =>
     reports.length === 0
       ? "No source was ever opened. Run `usage-etl sync --inline`."
-      : all.map((one) => describeStatus(one, now, settleAfterMs)).join("\n\n"),
+      : describeAll(all, now, settleAfterMs),
   );
   const isMeant = ({ slug }: { slug: string }) => slug === (only ?? slug);
   const unopened = neverOpened(session, reports, config.sources.filter(isMeant));

@@ -115,6 +115,42 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
   );
 }
 
+/** What of a source a person needs to see beside others, so that three of them fit a screen. */
+export function describeInShort(status: ShownStatus, now: number): string {
+  const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
+  const { provedUntil, dataStart, refused, rounds, dataStartProblem } = status;
+  const problems = [
+    ...(refused === null ? [] : ["the key is refused"]),
+    ...[rounds?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
+    ...status.failures.map(({ code }) => code),
+    ...status.alerts.map(({ kind }) => kind),
+    ...describeLost(status.lostWorkspaces).map(() => "lost access to workspaces"),
+  ];
+  const counts = Map.groupBy(problems, (one) => one);
+  const proved =
+    provedUntil <= dataStart ? `${dataStart} is not proved` : `proved until ${addDays(provedUntil, -1)}`;
+  return linesOf(
+    wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
+    line("to do", describeAdvice(status.advice)),
+    line("last sync", describeLast(status.lastSync, now)),
+    status.days
+      .filter(({ stride }) => stride === "day")
+      .map((days) => line("days", `${describeOpen(days)} (daily figures); ${proved}`)),
+    problems.length > 0 &&
+      line(
+        "PROBLEMS",
+        [...counts].map(([one, { length }]) => (length === 1 ? one : `${one} (${length})`)).join(", "),
+      ),
+  );
+}
+
+/** What there is none of is left out. */
+function describeOpen({ final, provisional, missing, failed, unverified }: OpenDays): string {
+  const counts = Object.entries({ missing, failed, unverified, "not final": provisional, final });
+  const some = counts.filter(([name, days]) => days > 0 || name === "final");
+  return some.map(([name, days]) => `${count(days)} ${name}`).join(", ");
+}
+
 function describeAdvice({ sentence, command }: Advice): string {
   return command === undefined ? sentence : `${sentence} \`${command}\``;
 }
