@@ -10,6 +10,8 @@ export interface BesideTraces {
   readonly provider: ProviderMonth;
   /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
   readonly others: readonly OtherUsage[];
+  /** Whether any price is valid on a day of the month: without one it has no costs to close. */
+  readonly hasPrice: boolean;
 }
 
 /** What is known of a month beside its traces: in one statement, since a page has few. */
@@ -17,10 +19,15 @@ export async function besideTraces(
   db: Database,
   asked: { sourceId: number; monthStart: string; range: Interval },
 ): Promise<BesideTraces> {
-  const { rows } = await sql<{ provider: ProviderMonth; others: OtherUsage[] }>`
+  const { rows } = await sql<{ provider: ProviderMonth; others: OtherUsage[]; hasPrice: boolean }>`
     select (select to_json(p) from (${providerMonthIn(asked)}) p) as provider,
-           (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others
+           (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others,
+           exists (
+             select from usage.price
+             where coalesce(source_id, ${asked.sourceId}) = ${asked.sourceId} and daterange(valid_from, valid_to)
+               && daterange(${asked.monthStart}::date, (${asked.monthStart}::date + interval '1 month')::date)
+           ) as "hasPrice"
   `.execute(db);
-  const [{ provider, others }] = rows as [(typeof rows)[number]];
-  return { provider, others: inOrder(others) };
+  const [{ provider, others, hasPrice }] = rows as [(typeof rows)[number]];
+  return { provider, others: inOrder(others), hasPrice };
 }

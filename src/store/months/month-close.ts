@@ -37,8 +37,6 @@ export type CloseResult =
       readonly open: readonly OpenDay[];
       /** Of what `acceptDisagreements` would close; null if something else keeps the month open. */
       readonly digest: string | null;
-      /** Costs are asked for, and no price is valid on any day of the month: that too would keep it open. */
-      readonly isUnpriced: boolean;
     };
 
 interface ClosedWith {
@@ -96,8 +94,7 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     const close = { ...request, without, required, accepted };
     if (open.length === 0) return found === undefined ? keepClose(db, close) : closeCosts(db, close, found);
     const canAccept = open.every(({ reason }) => DISAGREEMENTS.includes(reason));
-    const isUnpriced = !withoutCosts && !(await hasPrice(db, request));
-    return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null, isUnpriced };
+    return { state: "open", open, digest: canAccept ? await digestToClose(db, close) : null };
   });
 }
 
@@ -203,17 +200,6 @@ function nothingToClose(): UsageError {
     message: "There is no workspace to close the month for.",
     next: "Run `usage-etl sync` first, or leave out fewer workspaces.",
   });
-}
-
-/** Whether any price of the source is valid on a day of the month. */
-async function hasPrice(db: Database, { sourceId, monthStart }: CloseRequest): Promise<boolean> {
-  const { rows } = await sql`
-    select from usage.price
-    where coalesce(source_id, ${sourceId}) = ${sourceId}
-      and daterange(valid_from, valid_to) && daterange(${monthStart}::date, (${monthStart}::date + interval '1 month')::date)
-    limit 1
-  `.execute(db);
-  return rows.length > 0;
 }
 
 /** No price, no cost: not the same as a cost of nothing. */

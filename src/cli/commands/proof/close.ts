@@ -100,8 +100,8 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, unpriced, provider, others }) => {
-      return { source, ...toData(result), unpriced, provider, others };
+    closed.map(({ source, result, unpriced, provider, others, hasPrice }) => {
+      return { source, ...toData(result), unpriced, provider, others, hasPrice };
     }),
     () => {
       const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
@@ -156,11 +156,12 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
 }
 
 function describeMonth(one: ClosedSource, asked: AskedClose): string {
-  const { source, result, unpriced, provider, others } = one;
+  const { source, result, unpriced, provider, others, hasPrice } = one;
+  const isUnpriced = asked.withoutCosts !== true && !hasPrice;
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
   return linesOf(
-    result.state === "open" && describeOpen(what, result.open, { ...asked, isUnpriced: result.isUnpriced }),
+    result.state === "open" && describeOpen(what, result.open, { ...asked, isUnpriced }),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&

@@ -12,7 +12,7 @@ import {
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import { EtlError } from "../../../errors.ts";
 import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
-import { lookAtMonth } from "../../../pipeline/months/look.ts";
+import { lookAtMonth, type MonthLook } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
@@ -124,7 +124,7 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           source,
           accepts: query.accept === "yes",
           mayClose: who.role === "operator",
-          asked: askedOf(context, { month: look.month, without: query.without, source: source.source }),
+          asked: askedOf(context, look, { without: query.without, source: source.source }),
         })
       : await closedPage(db, {
           ...{ month, source, closed, masked: who.role === "viewer" },
@@ -196,7 +196,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
   if (open.length > 0) {
     const list = checkList(
       open,
-      askedOf(context, { month, without: wanted.without, source: source.source }),
+      askedOf(context, look, { without: wanted.without, source: source.source }),
       source.source,
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
@@ -276,10 +276,12 @@ function lookFor(
 
 function askedOf(
   { config }: Pick<Context<unknown, unknown>, "config">,
-  { source, ...asked }: Pick<AskedClose, "month" | "without"> & { readonly source: string },
+  { month, hasPrice }: Pick<MonthLook, "month" | "hasPrice">,
+  { source, without }: Pick<AskedClose, "without"> & { readonly source: string },
 ): AskedClose {
   const sourceFlags = sourceFlagsOf(config, source);
-  return { ...asked, sourceFlags, settleAfterMs: config.settleAfterMs, hasRedis: config.redis !== undefined };
+  const { settleAfterMs, redis } = config;
+  return { month, isUnpriced: !hasPrice, without, sourceFlags, settleAfterMs, hasRedis: redis !== undefined };
 }
 
 /** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */

@@ -158,7 +158,7 @@ describe("a month", () => {
       [[first], { ...done, without }, false],
       [[], { ...done, without }, false],
       [[first], { ...done, without: [] }, false],
-      [[], { state: "open", open: [], digest: null, isUnpriced: false }, false],
+      [[], { state: "open", open: [], digest: null }, false],
     ] as const) {
       expect(isAsAsked({ asked, result }), JSON.stringify({ asked, result })).toBe(is);
     }

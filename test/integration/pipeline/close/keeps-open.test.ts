@@ -2,6 +2,7 @@ import { DateTime } from "luxon";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { closeSources } from "../../../../src/pipeline/months/close.ts";
+import { besideTraces } from "../../../../src/store/months/beside-traces.ts";
 import {
   bench,
   booked,
@@ -31,28 +32,34 @@ test("a day restated since it was reconciled is open again", async () => {
   });
 });
 
-test("an open month that also lacks a price says so at once", async () => {
-  await load();
-  const isUnpriced = async (withoutCosts: boolean) => {
-    const result = await close({ withoutCosts });
-    expect(result.state).toBe("open");
-    return result.state === "open" && result.isUnpriced;
+test("a price counts for a month if it is valid on one of its days, for its source or for all", async () => {
+  const source = await bench.open();
+  const has = async () => {
+    const monthStart = new Date(month.start).toISOString().slice(0, 10);
+    return (await besideTraces(bench.store.db, { sourceId: source.sourceId, monthStart, range: month }))
+      .hasPrice;
   };
-  const priced = async (from: number, to: number) => {
-    await bench.sql("TRUNCATE usage.price CASCADE");
-    await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces') ON CONFLICT DO NOTHING");
+  const priced = async (from: number, to: number, of: number | null = null) => {
+    await bench.sql("DELETE FROM usage.price");
     await bench.sql(
-      `INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
-       SELECT sku_id, 0.5, 'USD', $1::date, $2::date FROM usage.sku`,
-      [from, to].map((at) => new Date(at).toISOString().slice(0, 10)),
+      `INSERT INTO usage.price (sku_id, source_id, unit_price, currency, valid_from, valid_to)
+       SELECT sku_id, $3, 0.5, 'USD', $1::date, $2::date FROM usage.sku`,
+      [...[from, to].map((at) => new Date(at).toISOString().slice(0, 10)), of],
     );
-    return isUnpriced(false);
+    return has();
   };
-  expect([await isUnpriced(false), await isUnpriced(true)]).toEqual([true, false]);
-  expect(await priced(month.start - DAY_MS, month.start)).toBe(true);
-  expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(false);
-  expect(await priced(month.end - DAY_MS, month.end + DAY_MS)).toBe(false);
-  expect(await priced(month.end, month.end + DAY_MS)).toBe(true);
+  await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces')");
+  await bench.sql(
+    `INSERT INTO usage.source (source_id, slug, base_url, data_start, hourly_hours, configuration_digest)
+     OVERRIDING SYSTEM VALUE VALUES (77, 'other', 'http://localhost', '2026-01-05', 1, '')`,
+  );
+  expect(await has()).toBe(false);
+  expect(await priced(month.start - DAY_MS, month.start)).toBe(false);
+  expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(true);
+  expect(await priced(month.end - DAY_MS, month.end + DAY_MS)).toBe(true);
+  expect(await priced(month.end, month.end + DAY_MS)).toBe(false);
+  expect(await priced(month.start, month.end, 77)).toBe(false);
+  expect(await priced(month.start, month.end, source.sourceId)).toBe(true);
 });
 
 test("platform totals that differ keep a month open unless somebody accepts them", async () => {
