@@ -71,7 +71,12 @@ FROM (
            PARTITION BY workspace_id, dimension, external_id ORDER BY rule_number, days
            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
          ) AS earlier
-  FROM matched m
+  FROM (
+    SELECT m.*, min(rule_number) FILTER (WHERE days = '{(,)}') OVER (PARTITION BY workspace_id, dimension, external_id) AS last
+    FROM matched m
+  ) m
+  -- After a rule that has all days nothing is left: there may be thousands.
+  WHERE rule_number <= coalesce(last, rule_number)
 ) m
 CROSS JOIN LATERAL (SELECT m.days - coalesce(m.earlier, '{}') AS days) d
 WHERE NOT isempty(d.days);
