@@ -1201,7 +1201,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   days_loaded integer,
 --   is_final boolean,
 --   is_proved boolean,
---   is_closed boolean
+--   is_closed boolean,
+--   from_quantity bigint,
+--   to_quantity bigint,
+--   counted_over text
 -- )
 
 -- VIEW reporting_detail.backfill_status (
@@ -3617,7 +3620,7 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.oldest_proof(starts date[], instants timestamp with time zone[], first date, last date) RETURNS timestamp with time zone
 
--- FUNCTION usage.open_corrections(source smallint, month date) RETURNS TABLE(usage_date date, measure text, sku text, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
+-- FUNCTION usage.open_corrections(source smallint, month date) RETURNS TABLE(usage_date date, measure text, sku text, price_id integer, tier integer, from_quantity bigint, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
 
 -- FUNCTION usage.platform_id(id text) RETURNS text
 
@@ -3815,6 +3818,9 @@ COMMENT ON COLUMN reporting.usage_bill_monthly.days_loaded IS 'Those of days_exp
 COMMENT ON COLUMN reporting.usage_bill_monthly.is_final IS 'Whether the month is over and every day of what the line counts is final in every workspace.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.is_proved IS 'Whether every day that has ended is final and proved in every workspace, by an export or by totals.';
 COMMENT ON COLUMN reporting.usage_bill_monthly.is_closed IS 'Whether the costs of the month are closed: then its charges and corrections never change.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.from_quantity IS 'Of a price by volume: it applies after so much usage of a calendar month; null: a price for all of it. Does not add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.to_quantity IS 'And up to so much; null: without limit, a price for all of it, or a price of a closed month that is imported no more. Does not add up.';
+COMMENT ON COLUMN reporting.usage_bill_monthly.counted_over IS 'Whose usage fills the volumes: source (all workspaces together) or workspace (each by itself); null: a price for all of it, or one that is imported no more.';
 COMMENT ON VIEW reporting_detail.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
 COMMENT ON COLUMN reporting_detail.backfill_status.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.backfill_status.backfill_id IS 'Number of the backfill, as the command line shows it.';
@@ -3908,7 +3914,7 @@ COMMENT ON VIEW reporting_detail.dim_name_masked IS 'Grain: id of a dimension x 
 COMMENT ON COLUMN reporting_detail.dim_name_masked.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.group_by IS 'What was named: a dimension, deployment, sandbox or run_rule.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_id IS E'The platform''s id in this dimension; (none) where the platform gave none, and \\(none) for an id of that spelling.';
-COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'A name that it had. The same name may be that of several ids.';
+COMMENT ON COLUMN reporting_detail.dim_name_masked.dimension_name IS 'Current name in this dimension; for a user the word user and the id.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_from IS 'First UTC day of this name; 1900-01-01 for the first name that is known.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.valid_to IS 'UTC day on which the next name begins: not included; 9999-12-31 for the current name.';
 COMMENT ON COLUMN reporting_detail.dim_name_masked.is_current IS 'Whether it is the name of now.';

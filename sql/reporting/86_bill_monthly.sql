@@ -25,11 +25,12 @@ RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARR
 
 -- Corrections of closed months that no close has kept yet, which a month is to bill.
 CREATE OR REPLACE FUNCTION usage.open_corrections(source smallint, month date)
-RETURNS TABLE (usage_date date, measure text, sku text, unit_price numeric, currency text, traces numeric, cost numeric, is_final boolean)
+RETURNS TABLE (usage_date date, measure text, sku text, price_id integer, tier integer, from_quantity bigint, unit_price numeric, currency text,
+               traces numeric, cost numeric, is_final boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT c.usage_date, c.measure, c.sku, c.unit_price, c.currency, c.traces, c.cost, c.is_final
+  SELECT c.usage_date, c.measure, c.sku, c.price_id, c.tier, c.from_quantity, c.unit_price, c.currency, c.traces, c.cost, c.is_final
   FROM usage.open_correction c
   WHERE c.source_id = source AND c.billing_month = month
 $$;
@@ -57,7 +58,7 @@ WITH cell AS MATERIALIZED (SELECT * FROM usage.bill_cell),
 closed AS MATERIALIZED (SELECT source_id, month_start, corrected_in FROM usage.closed_period)
 SELECT src.slug AS source_id, m.month_start, x.line_number, x.service, x.line, x.measure, x.sku, x.unit_price, x.currency,
        x.corrected_month, x.quantity, x.cost AS estimated_cost, x.days_expected, x.days_loaded, x.is_final, x.is_proved,
-       c.month_start IS NOT NULL AS is_closed
+       c.month_start IS NOT NULL AS is_closed, x.from_quantity, x.to_quantity, x.counted_over
 FROM usage.source src
 -- A filter on the month leaves out all that follows of other months.
 JOIN usage.usage_month m USING (source_id)
@@ -109,32 +110,37 @@ CROSS JOIN LATERAL (
   charged AS MATERIALIZED (
     SELECT b.measure, b.sku, b.unit_price, b.currency,
            CASE WHEN b.is_correction THEN usage.month_of(b.usage_date) END AS corrected_month, sum(b.traces)::numeric(38, 10) AS quantity,
-           sum(b.cost)::numeric(38, 10) AS cost, bool_and(b.is_final) AS is_final
+           sum(b.cost)::numeric(38, 10) AS cost, bool_and(b.is_final) AS is_final,
+           -- Of a price by volume. A month that was closed may have one that is imported no more, of which only this is kept.
+           CASE WHEN b.tier > 0 THEN b.from_quantity END AS from_quantity, v.to_quantity,
+           CASE WHEN p.workspace_id IS NULL THEN p.counted_over ELSE 'workspace' END AS counted_over
     FROM (
-      SELECT usage_date, measure, sku, unit_price, currency, traces, cost, is_final, is_correction
+      SELECT usage_date, measure, sku, price_id, tier, from_quantity, unit_price, currency, traces, cost, is_final, is_correction
       FROM usage.kept_charge
       WHERE source_id = src.source_id AND billing_month = m.month_start
       UNION ALL
-      SELECT o.usage_date, o.measure, o.sku, o.unit_price, o.currency, o.traces, o.cost, o.is_final, true
+      SELECT o.usage_date, o.measure, o.sku, o.price_id, o.tier, o.from_quantity, o.unit_price, o.currency, o.traces, o.cost, o.is_final, true
       FROM (SELECT WHERE EXISTS (SELECT FROM closed x WHERE x.source_id = src.source_id AND x.corrected_in = m.month_start)) x
       CROSS JOIN LATERAL usage.open_corrections(src.source_id, m.month_start) o
     ) b
-    GROUP BY b.measure, b.sku, b.unit_price, b.currency, 5
+    LEFT JOIN usage.volume_tier v ON b.tier > 0 AND v.price_id = b.price_id AND v.tier = b.tier AND v.from_quantity = b.from_quantity
+    LEFT JOIN usage.price p ON p.price_id = v.price_id
+    GROUP BY b.measure, b.sku, b.unit_price, b.currency, 5, 9, 10, 11
   ),
   line AS (
     SELECT CASE WHEN corrected_month IS NOT NULL THEN 'correction'
                 WHEN usage.is_on_no_invoice(measure, m.month_start) THEN 'estimate' ELSE 'charge' END AS line,
-           measure, sku, unit_price, currency, corrected_month, quantity, cost, is_final
+           measure, sku, unit_price, currency, corrected_month, quantity, cost, is_final, from_quantity, to_quantity, counted_over
     FROM charged
     UNION ALL
     SELECT 'unpriced', 'traces', CASE WHEN u.has_other_price THEN u.unpriced_skus END, NULL, NULL, NULL, sum(u.traces), NULL,
-           bool_and(u.is_final)
+           bool_and(u.is_final), NULL, NULL, NULL
     FROM usage.unpriced_day u
     WHERE u.source_id = src.slug AND u.usage_date >= m.month_start AND u.usage_date < (m.month_start + interval '1 month')::date
     GROUP BY 3
     UNION ALL
     SELECT CASE WHEN usage.is_on_no_invoice(u.measure, m.month_start) THEN 'not_charged' ELSE 'unpriced' END, u.measure, NULL, NULL, NULL,
-           NULL, u.unpriced, NULL, true
+           NULL, u.unpriced, NULL, true, NULL, NULL, NULL
     FROM used u
     -- Long-lived traces are priced apart or with all traces; of deployments one measure may be priced, and the others are not; of
     -- sandboxes both are charged.
@@ -143,36 +149,39 @@ CROSS JOIN LATERAL (
       ELSE u.measure IN (SELECT measure FROM priced)
         OR NOT EXISTS (SELECT FROM priced p WHERE usage.meter_of_measure(p.measure) = u.meter) END
     UNION ALL
-    SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false
+    SELECT 'inconsistent', 'shortlived', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
     FROM tiers
     WHERE CASE WHEN is_short_priced THEN usage.has_inconsistent_day(src.source_id, m.month_start) END
     UNION ALL
-    SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false
+    SELECT 'not_reported', u.measure, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
     FROM (VALUES ('deployment_lcu'), ('deployment_lsu')) u (measure)
     WHERE m.month_start >= usage.deployment_units_since() AND EXISTS (SELECT FROM used WHERE meter = 'deployments')
     UNION ALL
-    SELECT 'not_invoiced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true
+    SELECT 'not_invoiced', u.measure, NULL, NULL, NULL, NULL, u.quantity, NULL, true, NULL, NULL, NULL
     FROM used u
     WHERE u.measure = 'spend_usd' AND u.quantity > 0
     UNION ALL
     -- Of deployments, sandboxes and evaluators all measures are in one answer.
-    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' WHEN 'evaluators' THEN 'spend_usd' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL, false
+    SELECT 'not_loaded', CASE meter WHEN 'deployments' THEN 'nodes_executed' WHEN 'sandboxes' THEN 'lcu' WHEN 'evaluators' THEN 'spend_usd' ELSE meter END, NULL, NULL, NULL, NULL, NULL, NULL,
+           false, NULL, NULL, NULL
     FROM state
     -- Long-lived traces that are not priced apart are on no bill.
     WHERE days_loaded < days_expected AND (meter <> 'longlived' OR (SELECT are_priced FROM tiers))
     UNION ALL
     -- No day has ended yet, or no workspace is known. That is not a month without usage.
-    SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false
+    SELECT 'not_loaded', 'traces', NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL
     WHERE NOT EXISTS (SELECT FROM state WHERE meter = 'traces')
   )
   SELECT row_number() OVER (
            ORDER BY usage.service_of(l.measure) = 'evaluators', usage.service_of(l.measure) DESC,
                     array_position(ARRAY['charge', 'estimate', 'correction', 'unpriced', 'inconsistent', 'not_loaded', 'not_reported'], l.line),
-                    l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.unit_price DESC, l.currency COLLATE "C"
+                    l.corrected_month, l.measure COLLATE "C", l.sku COLLATE "C", l.from_quantity,
+                    l.unit_price DESC, l.currency COLLATE "C"
          )::integer AS line_number,
          l.line, usage.service_of(l.measure) AS service, l.measure, l.sku, l.unit_price::numeric(18, 10) AS unit_price, l.currency,
          l.corrected_month, l.quantity::numeric(38, 10) AS quantity, l.cost::numeric(38, 10) AS cost, t.days_expected, t.days_loaded,
-         l.is_final AND coalesce(t.is_final, false) AS is_final, l.line NOT IN ('inconsistent', 'not_reported') AND coalesce(t.is_proved, false) AS is_proved
+         l.is_final AND coalesce(t.is_final, false) AS is_final, l.line NOT IN ('inconsistent', 'not_reported') AND coalesce(t.is_proved, false) AS is_proved,
+         l.from_quantity, l.to_quantity, l.counted_over
   FROM line l
   CROSS JOIN LATERAL (
     SELECT max(days_expected) AS days_expected, min(days_loaded) AS days_loaded, bool_and(is_final) AS is_final,

@@ -200,6 +200,9 @@ BEGIN
         ('is_final', $$Whether the month is over and every day of what the line counts is final in every workspace.$$, 'usage_bill_monthly'),
         ('is_proved', $$Whether every day that has ended is final and proved in every workspace, by an export or by totals.$$, 'usage_bill_monthly'),
         ('is_closed', $$Whether the costs of the month are closed: then its charges and corrections never change.$$, 'usage_bill_monthly'),
+        ('from_quantity', $$Of a price by volume: it applies after so much usage of a calendar month; null: a price for all of it. Does not add up.$$, 'usage_bill_monthly'),
+        ('to_quantity', $$And up to so much; null: without limit, a price for all of it, or a price of a closed month that is imported no more. Does not add up.$$, 'usage_bill_monthly'),
+        ('counted_over', $$Whose usage fills the volumes: source (all workspaces together) or workspace (each by itself); null: a price for all of it, or one that is imported no more.$$, 'usage_bill_monthly'),
         -- Changes and differences.
         ('old_traces', $$Count before the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),
         ('new_traces', $$Count after the change; null: no record. Does not add up: one bucket may change more than once.$$, ''),

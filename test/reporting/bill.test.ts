@@ -66,6 +66,55 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   ]);
 });
 
+test("lines of a price by volume say which part of the month they are for, also where the price is imported no more", async () => {
+  const bench = await setupBill();
+  await enterMonths(bench, { [WORKSPACE]: { 0: 1500, 40: 2 }, [OTHER]: { 0: 1200, 40: 3 } });
+  await enterPrices(bench.store, [
+    { unitPrice: "0" },
+    { unitPrice: "0.2", fromQuantity: 1000 },
+    { unitPrice: "0.1", fromQuantity: 2500 },
+    { sku: "fee", unitPrice: "0.5", countedOver: "workspace" },
+    { sku: "fee", unitPrice: "0.4", countedOver: "workspace", fromQuantity: 1200 },
+  ]);
+  const billed = [
+    "Traces, first 1,200 of each workspace | fee | 2,400 | 0.5 | 1,200 USD",
+    "Traces, above 1,200 of each workspace | fee | 300 | 0.4 | 120 USD",
+    "Traces, first 1,000 | traces | 1,000 | 0 | 0 USD",
+    "Traces, above 1,000 up to 2,500 | traces | 1,500 | 0.2 | 300 USD",
+    "Traces, above 2,500 | traces | 200 | 0.1 | 20 USD",
+  ];
+  const shown = async (month: string) =>
+    (await bench.printed(month)).slice(2, -1).map((line) => line.replace(/ \| [^|]*$/, ""));
+  expect(await shown("2026-03")).toEqual(billed);
+  const page = await bench.command("2026-03", "--html");
+  for (const line of billed) expect(page).toContain(`>${line.slice(0, line.indexOf(" |"))}<`);
+  const [head, ...rows] = (await bench.command("2026-03", "--csv")).trim().split("\n");
+  expect(head).toMatch(/,from_quantity,to_quantity,counted_over\s*$/);
+  expect(rows.map((row) => row.trim().split(",").slice(-3).join(" "))).toEqual([
+    "0 1200 workspace",
+    "1200  workspace",
+    "0 1000 source",
+    "1000 2500 source",
+    "2500  source",
+  ]);
+
+  await bench.owner.query(CLOSE_MARCH);
+  expect(await shown("2026-03")).toEqual(billed);
+  await enterPrices(bench.store, [{ sku: "fee", unitPrice: "0.5" }]);
+  expect(await shown("2026-03")).toEqual([
+    "Traces, first tier | fee | 2,400 | 0.5 | 1,200 USD",
+    "Traces, above 1,200 | fee | 300 | 0.4 | 120 USD",
+    "Traces, first tier | traces | 1,000 | 0 | 0 USD",
+    "Traces, above 1,000 | traces | 1,500 | 0.2 | 300 USD",
+    "Traces, above 2,500 | traces | 200 | 0.1 | 20 USD",
+  ]);
+  expect((await shown("2026-04")).slice(0, 3)).toEqual([
+    "Traces | fee | 5 | 0.5 | 2.5 USD",
+    "Traces, above 1,200, correction of 2026-03 | fee | -300 | 0.4 | -120 USD",
+    "Traces, correction of 2026-03 | fee | 300 | 0.5 | 150 USD",
+  ]);
+});
+
 test("a closed month keeps its bill, and what changes later is in the first open one", async () => {
   const bench = await setupBill();
   await enterMonths(bench, { [WORKSPACE]: { 0: 6 }, [OTHER]: { 0: 3 } });

@@ -1,5 +1,6 @@
 import type { CalendarMonth } from "../months/month.ts";
 import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
+import type { CountedOver } from "./price.ts";
 
 /** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
 export interface BillLine {
@@ -18,6 +19,11 @@ export interface BillLine {
   /** Of a line `unpriced`: the SKUs that have a price on other days. */
   readonly sku: string | null;
   readonly unitPrice: string | null;
+  /** Of a price by volume: it applies after so many of a month, up to so many. Null: a price for all; without an end or not known. */
+  readonly fromQuantity: number | null;
+  readonly toQuantity: number | null;
+  /** What fills those: all workspaces together, or each by itself. Null: no price by volume, or not known. */
+  readonly countedOver: CountedOver | null;
   /** ISO 4217. */
   readonly currency: string | null;
   /** Such as `2026-09`: the closed month that is corrected. */
@@ -47,12 +53,22 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   deployment_lsu: "Storage units (LSU) of deployments",
 };
 
-export function lineName({ line, measure, service, correctedMonth }: BillLine): string {
+export function lineName(one: BillLine): string {
+  const { line, measure, service, correctedMonth } = one;
   if (line === "not_loaded" && service === "deployments") return "Deployment usage";
   if (line === "not_loaded" && service === "sandboxes") return "Sandbox usage";
   if (line === "not_loaded" && service === "evaluators") return "Evaluators";
-  const name = MEASURE_NAME[measure] ?? measure;
+  const name = [MEASURE_NAME[measure] ?? measure, volumeOf(one)].filter(Boolean).join(", ");
   return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
+}
+
+/** Which part of a month's usage the price is for, such as `first 100,000`; undefined: for all of it. */
+function volumeOf({ fromQuantity, toQuantity, countedOver }: BillLine): string | undefined {
+  if (fromQuantity === null) return undefined;
+  const [from, to] = [fromQuantity, toQuantity].map((quantity) => quantity?.toLocaleString("en-US"));
+  const whose = countedOver === "workspace" ? " of each workspace" : "";
+  if (fromQuantity === 0) return to === undefined ? "first tier" : `first ${to}${whose}`;
+  return `above ${from}${to === undefined ? "" : ` up to ${to}`}${whose}`;
 }
 
 /** What may be claimed of a line, in a few words. */

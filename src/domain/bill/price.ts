@@ -103,7 +103,7 @@ function startsBefore(price: Price, end: string | null): boolean {
 
 export const COUNTED_OVER = ["source", "workspace"] as const;
 /** Whose traces of a calendar month fill the tiers: those of the whole source, or of each workspace by itself. */
-type CountedOver = (typeof COUNTED_OVER)[number];
+export type CountedOver = (typeof COUNTED_OVER)[number];
 
 /** What traces cost after the first `fromQuantity` ones of a calendar month. */
 interface VolumeTier {

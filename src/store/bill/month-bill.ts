@@ -9,6 +9,7 @@ export async function monthBill(
 ): Promise<BillLine[]> {
   const { rows } = await sql<BillLine>`
     select service, line, measure, sku, trim_scale(unit_price)::text as "unitPrice", currency,
+           from_quantity::float8 as "fromQuantity", to_quantity::float8 as "toQuantity", counted_over as "countedOver",
            to_char(corrected_month, 'YYYY-MM') as "correctedMonth", trim_scale(quantity)::text as quantity,
            trim_scale(estimated_cost)::text as cost, days_expected as "daysExpected", days_loaded as "daysLoaded",
            is_final as "isFinal", is_proved as "isProved", is_closed as "isClosed"
