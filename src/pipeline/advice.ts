@@ -2,6 +2,7 @@ import { type Config, sourceFlagsOf } from "../config/config.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
 import { counted } from "../printable.ts";
+import type { AlertKind } from "../store/activity/alerts.ts";
 import {
   type SourceProgress,
   type SourceStatus,
@@ -13,7 +14,7 @@ import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
 import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
-import { type FiringAlert, firingAlerts, staleAfterOf } from "./alerts.ts";
+import { type FiringAlert, factOf, firingAlerts, staleAfterOf } from "./alerts.ts";
 import { type SyncBudget, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */
@@ -85,7 +86,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       // Without a schedule somebody syncs by cron and needs no worker.
       workers: nextSync === null ? null : (queue?.workers ?? null),
       redis: problem,
-      isStale: alerts.some(({ kind }) => kind === "stale"),
+      stale: alerts.filter(({ kind }) => kind === "stale").map(factOf)[0] ?? null,
       lastSyncFailure: failureOf(lastSync),
       openDifferences,
       unread: lostOf
@@ -127,7 +128,8 @@ export interface Situation {
   readonly workers: number | null;
   /** Why Redis could not be asked; null if it could, or is not used. */
   readonly redis: string | null;
-  readonly isStale: boolean;
+  /** For how long nothing was loaded, as a sentence; null while that is as it should be. */
+  readonly stale: string | null;
   /** How the last sync failed as a whole; null if it did not. */
   readonly lastSyncFailure: string | null;
   readonly openDifferences: number;
@@ -146,6 +148,8 @@ export interface Advice {
   readonly href: string | undefined;
   /** The page that shows why it is so, where that is another one. */
   readonly why?: string;
+  /** Alerts about the same: they say how much of it there is, or nothing more (`isWhole`). */
+  readonly alerts?: { readonly kinds: readonly AlertKind[]; readonly isWhole: boolean };
 }
 
 /** `lastSyncFailure` of a run. */
@@ -167,7 +171,8 @@ function whereOf({ source }: Situation): string {
 function onService(at: Situation): Advice | undefined {
   const { trust } = at;
   if (at.refused !== null) {
-    return advice("bad", "The platform refuses the key. Correct it.", `usage-etl doctor`);
+    const correct = advice("bad", "The platform refuses the key. Correct it.", `usage-etl doctor`);
+    return { ...correct, alerts: said("refused") };
   }
   if (at.redis !== null) {
     return advice("bad", "Redis does not answer, so nothing is fetched. Start it.", `usage-etl doctor`);
@@ -175,9 +180,9 @@ function onService(at: Situation): Advice | undefined {
   if (at.workers === 0) {
     return advice("bad", "No process fetches. Start the service with a worker.", `usage-etl serve`);
   }
-  if (at.isStale) {
-    const why = "Nothing was loaded for a long time. Find out why.";
-    return advice("bad", why, `usage-etl status`, "/timeline");
+  if (at.stale !== null) {
+    const why = advice("bad", `${at.stale} Find out why.`, `usage-etl status`, "/timeline");
+    return { ...why, alerts: said("stale") };
   }
   if (at.lastSyncFailure !== null) {
     const again = `The last sync failed. ${at.lastSyncFailure} The next one tries again.`;
@@ -205,7 +210,10 @@ function onDays(at: Situation): Advice | undefined {
     const [first] = at.unread;
     const more = at.unread.length > 1 ? ` and ${at.unread.length - 1} more` : "";
     const give = `The key lost access to workspace ${first}${more}. Give it back: the next sync loads what is missing.`;
-    return advice("warn", give, `usage-etl doctor`, `/coverage?${where}`);
+    return {
+      ...advice("warn", give, `usage-etl doctor`, `/coverage?${where}`),
+      alerts: said("access_lost"),
+    };
   }
   const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {
@@ -253,11 +261,15 @@ function onFigures(at: Situation): Advice | undefined {
   }
   if (trust.disagreements > 0) {
     const ask = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept ${them(trust.disagreements)} when you close.`;
-    return advice("warn", ask, undefined, `/differences?${where}`);
+    return { ...advice("warn", ask, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   if (at.unpriced) {
     const price = "Some usage has no price, so costs leave it out. Import prices for it.";
-    return advice("warn", price, `usage-etl prices import FILE`, `/usage?${where}&measure=cost`);
+    const to = `/usage?${where}&measure=cost`;
+    return {
+      ...advice("warn", price, `usage-etl prices import FILE`, to),
+      alerts: { kinds: ["unpriced"], isWhole: false },
+    };
   }
   const month = closable(trust);
   if (month !== undefined) {
@@ -267,9 +279,19 @@ function onFigures(at: Situation): Advice | undefined {
   if (trust.disagreementsSince > 0) {
     const many = counted(trust.disagreementsSince, "count");
     const ask = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
-    return advice("warn", ask, undefined, `/differences?${where}`);
+    return { ...advice("warn", ask, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   return undefined;
+}
+
+const CONTRADICTIONS: NonNullable<Advice["alerts"]> = {
+  kinds: ["difference", "control_total", "provider_total"],
+  isWhole: false,
+};
+
+/** An alert that says nothing more than the advice. */
+function said(kind: AlertKind): NonNullable<Advice["alerts"]> {
+  return { kinds: [kind], isWhole: true };
 }
 
 function onNothing({ nextSync, trust: { leftOutDays, monthsNotClosed, closedMonth } }: Situation): Advice {

@@ -102,6 +102,11 @@ export interface FiringAlert {
   readonly message: string;
 }
 
+/** Its message without the view or command at the end, which is for those who have no page. */
+export function factOf({ message }: FiringAlert): string {
+  return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
+}
+
 /** The alerts of each source (by slug) that apply now, whether a webhook was sent them or not. */
 export async function firingAlerts(
   db: Database,

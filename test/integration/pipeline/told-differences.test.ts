@@ -106,7 +106,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   const [trust] = await trustOfSources(db);
   if (trust === undefined) throw new Error("no source");
   expect(trust.disagreements).toBe(contradicted);
-  const now = { source: "default", trust, refused: null, workers: null, redis: null, isStale: false };
+  const now = { source: "default", trust, refused: null, workers: null, redis: null, stale: null };
   const asked = {
     ...now,
     sourceFlags: "",

@@ -31,7 +31,7 @@ const CALM: Situation = {
   refused: null,
   workers: 1,
   redis: null,
-  isStale: false,
+  stale: null,
   lastSyncFailure: null,
   openDifferences: 0,
   unread: [],
@@ -123,11 +123,16 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   ],
   [
     "a stale source",
-    { lastSyncFailure: "No answer.", isStale: true },
-    "Nothing was loaded for a long time",
+    { lastSyncFailure: "No answer.", stale: "Nothing was loaded for 5 h." },
+    "Nothing was loaded for 5 h. Find out why.",
     "usage-etl status",
   ],
-  ["no worker", { isStale: true, workers: 0 }, "No process fetches", "usage-etl serve"],
+  [
+    "no worker",
+    { stale: "Nothing was loaded for 5 h.", workers: 0 },
+    "No process fetches",
+    "usage-etl serve",
+  ],
   ["no Redis", { workers: 0, redis: "away" }, "Redis does not answer", "usage-etl doctor"],
   ["a refused key", { redis: "away", refused: "401" }, "The platform refuses the key", "usage-etl doctor"],
 ])("%s", (_what, changes, sentence, command) => {

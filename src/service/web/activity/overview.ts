@@ -5,6 +5,7 @@ import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
+import { type FiringAlert, factOf } from "../../../pipeline/alerts.ts";
 import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
@@ -105,6 +106,9 @@ function needsSomebody({ advice, alerts }: SourceReport): boolean {
 function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html {
   const { status, trust, alerts, advice } = report;
   const { source } = status;
+  // What the advice is about stands with it alone.
+  const isSaid = ({ kind }: FiringAlert) => advice.alerts?.kinds.includes(kind) === true;
+  const [said, others] = [alerts.filter(isSaid), alerts.filter((one) => !isSaid(one))];
   const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
   const told = describedByDay(unusual.filter((one) => one.source === source));
   const points = days.map(({ date, traces, isFinal }) => ({
@@ -125,9 +129,10 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
     ${notice(
       advice.kind,
       html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}${advice.why === undefined ? "" : html` <a href="${advice.why}">See why</a>`}</p>
+      ${advice.alerts?.isWhole === false ? said.map((one) => alertShown(one, source)) : ""}
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${alerts.filter(({ isNote }) => !isNote).map((one) => notice("warn", alertShown(one, source)))}
+    ${others.filter(({ isNote }) => !isNote).map((one) => notice("warn", alertShown(one, source)))}
     <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${
       days.length === 0
@@ -139,7 +144,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
           )}`
     }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
-    ${alerts.filter(({ isNote }) => isNote).map((one) => notice("info", alertShown(one, source)))}
+    ${others.filter(({ isNote }) => isNote).map((one) => notice("info", alertShown(one, source)))}
     ${loading(report, now)}`;
 }
 
@@ -217,6 +222,7 @@ function changeShown(now: number | null, before: number | null): string | null {
 
 const DIFFERENCES_OF: Readonly<Record<string, string>> = {
   difference: "export",
+  control_total: "total",
   provider_total: "total",
   final_changed: "restatement",
 };
@@ -226,12 +232,12 @@ const PAGES_OF: Readonly<Record<string, (source: string) => string>> = {
   unusual: (source) => address("/usage", { source, by: "project" }),
 };
 
-/** An alert's message ends with the view that has more, for those who have no page. */
-function alertShown({ kind, message }: SourceReport["alerts"][number], source: string): Html {
+function alertShown(alert: FiringAlert, source: string): Html {
+  const { kind } = alert;
   const says = DIFFERENCES_OF[kind];
   const to = PAGES_OF[kind]?.(source) ?? (says && address("/differences", { source, says }));
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
-  return html`<p>${prose(message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]+budgets)\./, ""))}${link}</p>`;
+  return html`<p>${prose(factOf(alert))}${link}</p>`;
 }
 
 /** How the loading goes, folded away where all is well. */
