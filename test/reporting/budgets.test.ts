@@ -70,6 +70,9 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   }
   expect(found.map(({ spent }) => amountText(spent))).toEqual(expected);
   expect(found.map(({ daysMissing }) => daysMissing)).toEqual([2, 2, 0, 1, 2, 2, 1, 1, 0]);
+  expect(found.map(({ missingIn }) => missingIn)).toEqual(
+    found.map(({ daysMissing }) => (daysMissing === 0 ? [] : ["default"])),
+  );
   expect(found.map(({ isPriced }) => isPriced)).toEqual([
     true,
     true,

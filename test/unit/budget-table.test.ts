@@ -14,6 +14,7 @@ const OVER: MonthBudget = {
     final: amountOf(40),
     daysMissing: 0,
     daysUnpriced: 0,
+    missingIn: [],
     countedFrom: MONTH.start,
     percent: 40,
   },
@@ -34,6 +35,13 @@ test("a budget of a month that is over was kept only if all of it is known and f
     / not known: 2 days are not loaded or have usage without a price$/,
   );
   expect(shown({ daysMissing: 1, daysUnpriced: 1 })).toMatch(/ not known: 1 day has usage without a price$/);
+  expect(shown({ daysMissing: 2, missingIn: ["acme", "lab"] })).toMatch(
+    / 2 days are not loaded in acme, lab$/,
+  );
+  expect(shown({ daysMissing: 2, daysUnpriced: 2, missingIn: ["acme"] })).toMatch(
+    / 2 days have usage without a price in acme$/,
+  );
+  expect(shown({ daysMissing: 2, missingIn: ["acme"], source: "acme" })).toMatch(/ 2 days are not loaded$/);
   expect(shown({ daysMissing: 1, mayBeLess: true })).toMatch(/ about 40 .* not known: 1 day is not loaded$/);
   expect(shown({ countedFrom: null, spent: 0n, final: 0n, percent: 0 })).toMatch(/ no day of it is known$/);
 });

@@ -14,7 +14,14 @@ function days(today: string, of: (day: string) => string | number | null): Budge
   for (let day = "2026-10-01"; day <= today; day = addDays(day, 1)) {
     const amount = of(day);
     const isFinal = amount !== null && addDays(day, 3) < today;
-    all.push({ day, amount: amountOf(amount ?? 0), isLoaded: amount !== null, isUnpriced: false, isFinal });
+    all.push({
+      day,
+      amount: amountOf(amount ?? 0),
+      isLoaded: amount !== null,
+      isUnpriced: false,
+      isFinal,
+      missingIn: amount === null ? ["default"] : [],
+    });
   }
   return all;
 }

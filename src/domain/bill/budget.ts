@@ -12,6 +12,8 @@ export interface BudgetDay {
   /** Of money: it has usage that a price is missing for. */
   readonly isUnpriced: boolean;
   readonly isFinal: boolean;
+  /** Slugs of the sources in which a part of it is not loaded or lacks a price. */
+  readonly missingIn: readonly string[];
 }
 
 /** How a budget stands in a calendar month. */
@@ -24,6 +26,8 @@ export interface BudgetState {
   readonly daysMissing: number;
   /** Those of them that lack a price. */
   readonly daysUnpriced: number;
+  /** Slugs of the sources that those days are missing in. */
+  readonly missingIn: readonly string[];
   /** The first day of the month that counts, which is later where the data starts in it; null: none of it does. */
   readonly countedFrom: string | null;
   /** Per cents of the amount, and of the month's days: those that are over. */
@@ -60,15 +64,17 @@ export function budgetState(
   const spent = sum(own);
   const limit = amountOf(amount);
   const percent = Number((spent * 1000n) / limit) / 10;
-  const past = days.map(({ isLoaded, amount: used, ...day }): DayAmount => {
-    return { ...day, amount: isLoaded ? amountDrawn(used) : null };
+  const past = days.map(({ isLoaded, amount: used, day, isFinal }): DayAmount => {
+    return { day, isFinal, amount: isLoaded ? amountDrawn(used) : null };
   });
+  const missing = own.filter(({ isLoaded, day }) => !isLoaded && day < today);
   const isUnderWay = month.from <= today && today < month.to;
   const timeOver = { from: month.from, to: today < month.to ? today : month.to };
   return {
     spent,
     final: sum(own.filter(({ isLoaded, isFinal }) => isLoaded && isFinal)),
-    daysMissing: own.filter(({ isLoaded, day }) => !isLoaded && day < today).length,
+    daysMissing: missing.length,
+    missingIn: [...new Set(missing.flatMap((one) => one.missingIn))].sort(),
     daysUnpriced: own.filter(({ isUnpriced, day }) => isUnpriced && day < today).length,
     countedFrom: own[0]?.day ?? null,
     percent,

@@ -169,6 +169,17 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
   </table></div>`;
 }
 
+/** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
+export function card(
+  first: Html | string,
+  cells: readonly (readonly [column: string, cell: Html | string, kind?: string])[],
+): Html {
+  return html`<tr><th scope="row">${first}</th>${cells.map(
+    ([column, cell, kind]) =>
+      html`<td data-column="${column}" ${kind === undefined ? "" : html`class="${kind}"`}>${cell}</td>`,
+  )}</tr>`;
+}
+
 /** The head of a column of numbers. */
 export function numberHead(label: string): Html {
   return html`<th scope="col" class="number">${label}</th>`;

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { BudgetDay } from "../../domain/bill/budget.ts";
 import { type Budget, UNALLOCATED } from "../../domain/bill/owner.ts";
 import { addDays, type Days } from "../../domain/time/days.ts";
@@ -22,8 +22,8 @@ interface Row extends Budget {
   readonly isPriced: boolean;
   readonly mayBeLess: boolean;
   readonly amounts: readonly { day: string; amount: string }[];
-  /** Days of it that are not loaded, or loaded and not final; half-open ranges. */
-  readonly missing: readonly Days[];
+  /** Days of it that are not loaded, by source, or loaded and not final; half-open ranges. */
+  readonly missing: Readonly<Record<string, readonly Days[]>>;
   readonly open: readonly Days[];
   /** Of money: days with usage of workspaces that have prices, but none then. */
   readonly unpriced: readonly Days[];
@@ -128,27 +128,33 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
            b.currency is null or exists (select from usage.price p where p.currency = b.currency)
              or exists (select from usage.closed_charge k where k.currency = b.currency) as "isPriced",
            coalesce(b.owner = ${UNALLOCATED} or b.owner in (select owner from rest_owner), false) as "mayBeLess",
-           coalesce(s.amounts, '[]') as amounts, ${rangesOf("missing")} as missing, ${rangesOf("open")} as open, ${rangesOf("unpriced")} as unpriced, d.since
+           coalesce(s.amounts, '[]') as amounts, d.missing, ${rangesOf(sql`d.open`)} as open,
+           ${rangesOf(sql`d.unpriced`)} as unpriced, d.since
     from budget b
     left join spent s using (budget_number)
     cross join lateral (
-      select range_agg(c.missing) as missing, range_agg(c.open) as open,
-             range_agg(c.missing) filter (where c.group_by = 'unpriced') as unpriced, min(c.data_start)::text as since
-      from cell c
-      where coalesce(c.slug = b.source, true) and coalesce(c.workspace_id = b.workspace, true) and (
-        c.group_by = 'workspace' and (c.meter is null or b.currency is not null)
-        or c.group_by = 'unpriced' and b.currency is not null
-        or c.group_by = case when b.owner is not null then (select o.dimension from usage.owned_dimension o) when b.project is not null then 'project' end
-      )
+      select coalesce(json_object_agg(c.slug, ${rangesOf(sql`c.missing`)}) filter (where not isempty(c.missing)), '{}') as missing,
+             range_agg(c.open) as open, range_agg(c.unpriced) as unpriced, min(c.since)::text as since
+      from (
+        select c.slug, range_agg(c.missing) as missing, range_agg(c.open) as open,
+               range_agg(c.missing) filter (where c.group_by = 'unpriced') as unpriced, min(c.data_start) as since
+        from cell c
+        where coalesce(c.slug = b.source, true) and coalesce(c.workspace_id = b.workspace, true) and (
+          c.group_by = 'workspace' and (c.meter is null or b.currency is not null)
+          or c.group_by = 'unpriced' and b.currency is not null
+          or c.group_by = case when b.owner is not null then (select o.dimension from usage.owned_dimension o) when b.project is not null then 'project' end
+        )
+        group by c.slug
+      ) c
     ) d
     order by b.budget_number
   `.execute(db);
   return rows.map((row) => courseOf(row, { from, to }));
 }
 
-function rangesOf(days: "missing" | "open" | "unpriced") {
+function rangesOf(days: RawBuilder<unknown>) {
   return sql`(
-    select coalesce(json_agg(json_build_object('from', lower(r)::text, 'to', upper(r)::text)), '[]') from unnest(${sql.ref(`d.${days}`)}) r
+    select coalesce(json_agg(json_build_object('from', lower(r)::text, 'to', upper(r)::text)), '[]') from unnest(${days}) r
   )`;
 }
 
@@ -162,10 +168,11 @@ function courseOf(
   const days: BudgetDay[] = [];
   for (let day = from; day < to; day = addDays(day, 1)) {
     if (since === null || day < since) continue;
-    const isLoaded = !isIn(missing, day);
+    const missingIn = Object.keys(missing).filter((source) => isIn(missing[source] ?? [], day));
+    const isLoaded = missingIn.length === 0;
     days.push({
       ...{ day, amount: found.get(day) ?? 0n, isLoaded, isUnpriced: isIn(unpriced, day) },
-      isFinal: isLoaded && !isIn(open, day),
+      ...{ isFinal: isLoaded && !isIn(open, day), missingIn },
     });
   }
   return { ...budget, days };

@@ -210,6 +210,7 @@ test("a budget that will be used up is told of, whatever marks it has passed, an
       final: 0n,
       daysMissing: 0,
       daysUnpriced: 0,
+      missingIn: [],
     },
     ...{ countedFrom: "2026-11-01", percent: 0, percentOfTime: 0, forecast: null },
   };

@@ -5,6 +5,7 @@ import { rangeText } from "../coverage/query.ts";
 import {
   ALL,
   address,
+  card,
   choice,
   count,
   DIMENSION,
@@ -53,6 +54,7 @@ function filter(slugs: readonly string[], chosen: string | undefined): Html {
 function tableOf(backfills: readonly Backfill[]): Html {
   return table({
     label: "Backfills",
+    kind: "cards",
     caption: "Backfills, the newest first. The bar counts fetch tasks that ended.",
     heads: [
       "Backfill",
@@ -66,19 +68,18 @@ function tableOf(backfills: readonly Backfill[]): Html {
       "Source",
       "Started",
     ],
-    rows: backfills.map(
-      (one) => html`<tr>
-        <th scope="row"><a href="/backfills/${one.backfillId}">${one.backfillId}</a></th>
-        <td>${stateOf(one)}</td>
-        <td>${bar(one)}</td>
-        <td>${count(one.total)}</td>
-        <td>${rangeOf(one)}</td>
-        <td>${one.stride}</td>
-        <td>${dimensionsOf(one.groupings)}</td>
-        <td>${count(one.workspaces)}</td>
-        <td>${one.source}</td>
-        <td>${instant(one.createdAt)}</td>
-      </tr>`,
+    rows: backfills.map((one) =>
+      card(html`<a href="/backfills/${one.backfillId}">${one.backfillId}</a>`, [
+        ["State", stateOf(one)],
+        ["Progress", bar(one)],
+        ["Fetch tasks", count(one.total)],
+        ["Range", rangeOf(one)],
+        ["Per", one.stride],
+        ["Dimensions", dimensionsOf(one.groupings)],
+        ["Workspaces", count(one.workspaces)],
+        ["Source", one.source],
+        ["Started", instant(one.createdAt)],
+      ]),
     ),
   });
 }

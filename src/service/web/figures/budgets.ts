@@ -2,7 +2,7 @@ import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts"
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
 import { describeBudgeted, leastOf, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
-import { capital, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
+import { capital, card, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
 
 /** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
 export function budgetTable(
@@ -14,6 +14,7 @@ export function budgetTable(
   return html`<h2>Budgets</h2>
     ${table({
       label: "Budgets",
+      kind: "cards",
       caption: isOver
         ? `What was spent of each budget in ${monthTitle(month)}.`
         : `What is spent of each budget in ${monthTitle(month)}; ${first?.percentOfTime} % of the month has passed. Forecast: ${lowered(FORECAST_METHOD)}`,
@@ -28,11 +29,23 @@ export function budgetTable(
       rows: budgets.map((one) => {
         const shown = (amount: Amount) => amountIn(one, amount);
         const of = `${capital(describeBudgeted(one))}${one.source === null ? ", all sources" : ""}`;
-        return html`<tr><th scope="row">${name(of)}</th><td class="number">${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}</td>
-          <td class="number">${leastOf(one)}${shown(one.spent)}</td>
-          ${isOver ? "" : html`<td class="number">${shown(one.spent - one.final)}</td><td class="number">${one.forecast === null ? "–" : forecastIn(one)}</td>`}
-          <td class="used"><meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${Math.max(0, Math.min(100, one.percent))}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}</td>
-          <td>${stateOf(one, isOver)}</td></tr>`;
+        const share = Math.max(0, Math.min(100, one.percent));
+        return card(name(of), [
+          ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}`, "number"],
+          ["Spent", html`${leastOf(one)}${shown(one.spent)}`, "number"],
+          ...(isOver
+            ? []
+            : [
+                ["May still change", shown(one.spent - one.final), "number"] as const,
+                ["Forecast", one.forecast === null ? "–" : forecastIn(one), "number"] as const,
+              ]),
+          [
+            "Used",
+            html`<meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${share}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}`,
+            "used",
+          ],
+          ["State", stateOf(one, isOver)],
+        ]);
       }),
     })}`;
 }
@@ -73,12 +86,14 @@ function stateOf(one: MonthBudget, isOver: boolean): Html {
   return html`${warned}no forecast: ${why}`;
 }
 
-function missingOf({ daysMissing, daysUnpriced }: MonthBudget): string {
+function missingOf({ daysMissing, daysUnpriced, missingIn, source }: MonthBudget): string {
+  // A budget of one source names it.
+  const where = source === null && missingIn.length > 0 ? ` in ${missingIn.join(", ")}` : "";
   const days = `${daysMissing} ${daysMissing === 1 ? "day" : "days"}`;
   const [are, have] = daysMissing === 1 ? ["is", "has"] : ["are", "have"];
-  if (daysUnpriced === 0) return `${days} ${are} not loaded`;
+  if (daysUnpriced === 0) return `${days} ${are} not loaded${where}`;
   const unpriced = `${have} usage without a price`;
-  return daysUnpriced === daysMissing ? `${days} ${unpriced}` : `${days} ${are} not loaded or ${unpriced}`;
+  return `${days} ${daysUnpriced === daysMissing ? unpriced : `${are} not loaded or ${unpriced}`}${where}`;
 }
 
 function lowered(text: string): string {
