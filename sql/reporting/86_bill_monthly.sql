@@ -24,7 +24,7 @@ RETURN CASE measure WHEN 'shortlived' THEN ARRAY['traces', 'longlived'] ELSE ARR
 -- month. A function is planned where it is called. Readers may not read the tables, so it runs as its owner.
 
 -- Corrections of closed months that no close has kept yet, which a month is to bill.
-CREATE OR REPLACE FUNCTION usage.open_corrections(source smallint, month date)
+CREATE OR REPLACE FUNCTION usage.unbilled_corrections(source smallint, month date)
 RETURNS TABLE (usage_date date, measure text, sku text, price_id integer, tier integer, from_quantity bigint, unit_price numeric, currency text,
                traces numeric, cost numeric, is_final boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -121,7 +121,7 @@ CROSS JOIN LATERAL (
       UNION ALL
       SELECT o.usage_date, o.measure, o.sku, o.price_id, o.tier, o.from_quantity, o.unit_price, o.currency, o.traces, o.cost, o.is_final, true
       FROM (SELECT WHERE EXISTS (SELECT FROM closed x WHERE x.source_id = src.source_id AND x.corrected_in = m.month_start)) x
-      CROSS JOIN LATERAL usage.open_corrections(src.source_id, m.month_start) o
+      CROSS JOIN LATERAL usage.unbilled_corrections(src.source_id, m.month_start) o
     ) b
     LEFT JOIN usage.volume_tier v ON b.tier > 0 AND v.price_id = b.price_id AND v.tier = b.tier AND v.from_quantity = b.from_quantity
     LEFT JOIN usage.price p ON p.price_id = v.price_id

@@ -1,4 +1,4 @@
-import { intersectNormal, subtract } from "../time/intervals.ts";
+import { intersectNormal, subtract, union } from "../time/intervals.ts";
 import { floorToGrid } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import { type ColumnLength, type GridStride, unitMsOf } from "./coverage-columns.ts";
@@ -76,6 +76,8 @@ export interface ColumnState {
   readonly count: Count;
   /** Undefined where nothing is expected. */
   readonly status: Status | undefined;
+  /** Units that are final and proved: equal to the export, or part of a total that equals them. */
+  readonly proved: number;
 }
 
 /** The state of cells, taken together as one, in each column. */
@@ -90,9 +92,14 @@ export function columnStates(
     columns,
     unitMs,
   );
+  const proved = unitsIn(
+    all.map((one) => intersectNormal(union(one.reconciled, one.matched), one.final)),
+    columns,
+    unitMs,
+  );
   return countsOf(all, columns, unitMs).map((count, n) => {
     const kind = kindOf(count);
-    return { count, status: kind && statusOf(kind, (traced[n] ?? 0) > 0) };
+    return { count, status: kind && statusOf(kind, (traced[n] ?? 0) > 0), proved: proved[n] ?? 0 };
   });
 }
 
@@ -162,6 +169,11 @@ export function sum(counts: readonly Count[]): Count {
   const all: Mutable = { ...NONE };
   for (const count of counts) for (const name of COUNTED) all[name] += count[name];
   return all;
+}
+
+/** Whether it is final, and not all of it is proved. */
+export function isUnproved({ count, status, proved }: ColumnState): boolean {
+  return (status === "ok" || status === "empty") && proved < count.final;
 }
 
 /** Units that are expected in a column. */

@@ -121,7 +121,14 @@ export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; ab
   unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
   provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },
   empty: { glyph: "–", word: "empty", about: "final, without usage" },
-  ok: { glyph: "●", word: "final", about: "loaded and final" },
+  ok: { glyph: "●", word: "final", about: "loaded, final and proved" },
+};
+
+/** What is final and not proved, or not all of it. Proof is no state of a day in the views: it stands beside them. */
+export const UNPROVED = {
+  glyph: "◇",
+  word: "not proved",
+  about: "final, but not all of it is compared with the platform's export or totals yet",
 };
 
 /** A state as sign, word and colour. */
@@ -144,6 +151,7 @@ export function legend(): Html {
   return html`<dl class="legend">${STATUS_ORDER.map(
     (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
   )}
+    <div><dt><span class="status unproved"><span aria-hidden="true">${UNPROVED.glyph}</span> ${UNPROVED.word}</span></dt><dd>${UNPROVED.about}</dd></div>
     <div><dt><span class="status differs"><span aria-hidden="true">≠</span> differs</span></dt><dd>loaded, and the platform's export has another number</dd></div>
   </dl>`;
 }

@@ -55,11 +55,8 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   expect(shown).not.toContain("<script>alert");
   expect(shown).not.toContain("\u202e");
   expect(cellsOf(shown, "by workspace")).toEqual([
-    "final",
-    "empty",
-    "empty",
-    "empty",
-    "empty",
+    "final, not proved",
+    ...Array(4).fill("empty, not proved"),
     "missing",
     "missing",
     "missing",
@@ -98,7 +95,7 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   expect(await textOf(pages, tenth.to)).toContain('workspaces <span class="number">1</span> to');
   expect([dayOf(months, day(-41)), dayOf(months, day(0))]).toEqual(Array(2).fill(dayOf("", "")));
   const final = dayOf(await textOf(pages, `/coverage?workspace=${A}&group_by=workspace`), day(-10));
-  expect(final).toMatchObject({ status: "ok", text: "final" });
+  expect(final).toMatchObject({ status: "unproved", text: "final, not proved" });
   expect(final.to).not.toContain("gaps");
 
   // What the export contradicts is not shown as if it were right.
@@ -115,11 +112,11 @@ test("coverage leads from months to days, hours and cells, and from the next gap
   const differing = await textOf(pages, `/coverage?workspace=${A}&group_by=workspace`);
   expect(dayOf(differing, day(-10))).toMatchObject({
     status: "differs",
-    text: "final, differs from the export",
+    text: "final, not proved, differs from the export",
   });
-  expect(dayOf(differing, day(-9))).toMatchObject({ status: "empty", text: "empty" });
+  expect(dayOf(differing, day(-9))).toMatchObject({ status: "unproved", text: "empty, not proved" });
   const [tenthOfDays, ninth] = cellsOf(await textOf(pages, days), "by workspace");
-  expect([tenthOfDays, ninth]).toEqual(["final, differs from the export", "empty"]);
+  expect([tenthOfDays, ninth]).toEqual(["final, not proved, differs from the export", "empty, not proved"]);
 
   // From a day on, no column lies in the future.
   const since = await textOf(pages, `/coverage?from=${day(-3)}&workspace=${A}`);
@@ -127,6 +124,14 @@ test("coverage leads from months to days, hours and cells, and from the next gap
 
   const hours = await textOf(pages, `/coverage?stride=hour&from=${day(-1)}&to=${day(0)}&open=${A}`);
   expect(cellsOf(hours, "by user")).toEqual(Array(24).fill("missing"));
+  expect(hours).toContain("compared with the platform's export apart from days".replace("'", "&#39;"));
+  const cell = await textOf(
+    pages,
+    `/cell?source=default&stride=hour&from=${day(-10)}T05:00&to=${day(-10)}T06:00&workspace=${A}&group_by=workspace`,
+  );
+  expect(cell).toMatch(
+    new RegExp(`By day, ${day(-10)} is: <a href="/cell[^"]+stride=day[^"]+">final, not proved</a>`),
+  );
   expect(
     (await textOf(pages, `/coverage?from=${day(-10)}&to=${day(-6)}&gaps=1&group_by=workspace`)).match(
       /<tr data-/g,

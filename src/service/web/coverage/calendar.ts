@@ -11,7 +11,7 @@ import { dayOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import type { CoverageCell, SourceCoverage } from "../../../store/coverage/coverage-cells.ts";
-import { type Html, html, STATUSES, table } from "../parts.ts";
+import { type Html, html, table } from "../parts.ts";
 import { addressOf, rangeText, type Target } from "./query.ts";
 import { described, differsIn, signOf, unitOf } from "./table.ts";
 
@@ -64,8 +64,8 @@ function day(
   const { count, status } = state;
   const hasGap = count.failed + count.missing + count.unverified > 0;
   const to = addressOf("/coverage", { ...target, range }, { gaps: hasGap ? "1" : undefined });
-  const { kind, glyph, note } = signOf(status, differs);
-  const title = `${dayOf(range.start)}: ${described(count, status, unit)}${note}`;
+  const { kind, glyph, note } = signOf(state, status, differs);
+  const title = `${dayOf(range.start)}: ${described(state, status, unit)}${note}`;
   return html`<td class="status ${kind}"><a href="${to}" title="${title}"><span aria-hidden="true">${glyph}</span></a></td>`;
 }
 
@@ -82,12 +82,14 @@ export function years({ coverage, cells, target }: Chosen, chosen: Interval | un
     html`<li><a href="${addressOf("/coverage", { ...target, range })}" ${title && html`title="${title}"`} ${range?.start === chosen?.start && range?.end === chosen?.end ? html`aria-current="page"` : ""}>${text}</a></li>`;
   return html`<nav class="presets" aria-label="Years"><ul>${link(undefined, "Last 13 months")}${before
     .map((range, n) => {
-      const { count, status } = states[n] as ColumnState;
+      const state = states[n] as ColumnState;
+      const { status } = state;
       if (status === undefined) return "";
       const year = dayOf(range.start).slice(0, 4);
-      const { glyph, word } = STATUSES[status];
-      const sign = html`<span class="status ${status}" aria-hidden="true">${glyph}</span><span class="visually-hidden">${word}</span>`;
-      return link(range, html`${year} ${sign}`, described(count, status, unit));
+      const { kind, glyph } = signOf(state, status, false);
+      const text = described(state, status, unit);
+      const sign = html`<span class="status ${kind}" aria-hidden="true">${glyph}</span><span class="visually-hidden">${text}</span>`;
+      return link(range, html`${year} ${sign}`, text);
     })
     .reverse()}</ul></nav>`;
 }

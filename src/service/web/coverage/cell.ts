@@ -5,6 +5,7 @@ import { shortInstant } from "../../../domain/time/days.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
+import type { GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { startShown } from "../../../pipeline/backfill/start-backfill.ts";
@@ -27,8 +28,10 @@ import {
   name,
   postForm,
   STATUSES,
+  type Status,
   table,
   twin,
+  UNPROVED,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import {
@@ -48,7 +51,7 @@ import {
   unknownSource,
   workspaceUnknown,
 } from "./query.ts";
-import { described } from "./table.ts";
+import { described, HOURS_APART, signOf, unitOf } from "./table.ts";
 
 const QUERY = z.object(TARGET);
 type Query = z.output<typeof QUERY>;
@@ -110,13 +113,14 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
     .filter((id) => id !== null);
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
   const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
+  const byDay = stride === "hour" ? await daysBeside(db, { source, workspaceId, groupBy, range }) : undefined;
   const refusal = refusalOf(coverage, first);
   const isConfigured = config.sources.some(({ slug }) => slug === source);
   const hasButton = who.role === "operator" && refusal === undefined && isConfigured;
   return {
     title: `Coverage of ${rangeText(range)}`,
     body: html`${about(shown, query)}
-    <h2>State</h2>${stateTable(shown)}
+    <h2>State</h2>${stateTable(shown)}${byDay}
     <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined, hasButton })}
     ${taskList(facts)}
     <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
@@ -170,6 +174,22 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
     ${twin(`usage-etl coverage --from ${shortInstant(range.start)} --to ${shortInstant(range.end)} --days`)}`;
 }
 
+/** What is claimed of the days that hours belong to: they are fetched and compared apart, so both may be said of one time. */
+async function daysBeside(
+  db: Context<unknown, unknown>["db"],
+  { range, ...asked }: { source: string; workspaceId: string; groupBy: GroupBy | undefined; range: Interval },
+): Promise<Html> {
+  const { source, workspaceId, groupBy } = asked;
+  const found = await sourceCoverage(db, { source, stride: "day", workspaceId, ...(groupBy && { groupBy }) });
+  const days = { start: floorToGrid(range.start, DAY_MS), end: ceilToGrid(range.end, DAY_MS) };
+  const parts = partsFor(found?.cells ?? [], "day", found?.now ?? 0).map((one) => one.parts);
+  const [state] = columnStates(parts, [days], DAY_MS);
+  if (state?.status === undefined) return html``;
+  const to = addressOf("/cell", { ...asked, stride: "day", range: days });
+  const text = described(state, state.status, unitOf("day", "day", parts.length));
+  return html`<p>By day, ${rangeText(days)} is: <a href="${to}">${text}</a>. ${HOURS_APART}</p>`;
+}
+
 function stateTable(shown: Shown): Html {
   const { coverage, cells, states, range, unit } = shown;
   const { source, stride } = coverage;
@@ -178,13 +198,20 @@ function stateTable(shown: Shown): Html {
     heads: ["Dimension", "Status", "Traces stored"],
     rows: cells.map((cell, n) => {
       const { workspaceId, groupBy } = cell;
-      const { count: counted, status } = states[n] as ColumnState;
+      const state = states[n] as ColumnState;
+      const { status } = state;
       const link = addressOf("/cell", { source, stride, range, workspaceId, groupBy });
       return html`<tr><th scope="row"><a href="${link}">${DIMENSION[groupBy]}</a></th>
-        <td>${status === undefined ? "nothing expected" : html`<span class="status ${status}" title="${STATUSES[status].about}" aria-hidden="true">${STATUSES[status].glyph}</span> ${described(counted, status, unit)}`}</td>
+        <td>${status === undefined ? "nothing expected" : stateShown(state, status, unit)}</td>
         <td>${tracesOf(cell, shown)}</td></tr>`;
     }),
   });
+}
+
+function stateShown(state: ColumnState, status: Status, unit: string): Html {
+  const { kind, glyph } = signOf(state, status, false);
+  const { about } = kind === "unproved" ? UNPROVED : STATUSES[status];
+  return html`<span class="status ${kind}" title="${about}" aria-hidden="true">${glyph}</span> ${described(state, status, unit)}`;
 }
 
 /** The stored traces of the loaded part of the range. */

@@ -56,7 +56,7 @@ import {
   type Target,
   workspaceUnknown,
 } from "./query.ts";
-import { coverageTable, marksLegend, type Rows, rowsOf } from "./table.ts";
+import { coverageTable, HOURS_APART, marksLegend, type Rows, rowsOf } from "./table.ts";
 
 const QUERY = z.object({
   ...TARGET,
@@ -125,11 +125,12 @@ async function show({ db, query, config, now }: Context<Query, unknown>): Promis
     ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
     ${isCalendar ? html`<h2>Calendar</h2>${years(all, chosen)}${calendar(all, span)}${legend()}` : ""}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
+    ${stride === "hour" ? html`<p class="quiet">${HOURS_APART} <a href="${addressOf("/coverage", { ...target, stride: "day", range: chosen && span })}">The same by day</a></p>` : ""}
     ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}
     ${backfillForm(target, coverage, span)}
     <h2>Legend</h2>
     ${isCalendar ? "" : legend()}${marksLegend()}
-    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded. What is final without R is not, or not all, compared with the export yet.</p>
+    <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
     ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)}${sourceFlags} --days`)}
     <script type="module" src="/assets/coverage.js"></script>`,
   };

@@ -5,6 +5,7 @@ import {
   type ColumnState,
   type Count,
   columnStates,
+  isUnproved,
   kindOf,
   statusOf,
   unitsOf,
@@ -12,7 +13,7 @@ import {
 import type { Interval } from "../../../domain/time/window.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import type { CoverageCell } from "../../../store/coverage/coverage-cells.ts";
-import { count, DIMENSION, type Html, html, name, STATUSES, type Status } from "../parts.ts";
+import { count, DIMENSION, type Html, html, name, STATUSES, type Status, UNPROVED } from "../parts.ts";
 import { addressOf, rangeText, type Target } from "./query.ts";
 
 interface Shown extends Rows {
@@ -65,10 +66,11 @@ function line(row: Row, shown: Shown): Html {
 }
 
 function part(
-  { count: counted, status }: ColumnState,
+  state: ColumnState,
   { cell, groupBy, dimensions, differing }: Row,
   { shown: { target, length }, column }: { shown: Shown; column: Interval },
 ): Html {
+  const { count: counted, status } = state;
   if (status === undefined) {
     return html`<td class="none"><span aria-hidden="true">·</span><span class="visually-hidden">nothing expected</span></td>`;
   }
@@ -80,8 +82,8 @@ function part(
     workspaceId: cell.workspaceId,
     groupBy: groupBy ?? target.groupBy,
   });
-  const sign = signOf(status, differing.includes(column));
-  const text = `${described(counted, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
+  const sign = signOf(state, status, differing.includes(column));
+  const text = `${described(state, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
   return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
 }
 
@@ -173,19 +175,21 @@ const SHORT: Readonly<Record<Sign["kind"], string>> = {
   provisional: "prov",
   empty: "empty",
   ok: "final",
+  unproved: "final",
 };
 
 interface Sign {
-  readonly kind: Status | "differs";
+  readonly kind: Status | "differs" | "unproved";
   readonly glyph: string;
   readonly note: string;
 }
 
-/** What is loaded, and of which the export has another number, must not look as if nothing were wrong. */
-export function signOf(status: Status, differs: boolean): Sign {
+/** What is loaded, and of which the export has another number, must not look as if nothing were wrong; nor final days that nothing was compared with as if they were proved. */
+export function signOf(state: ColumnState, status: Status, differs: boolean): Sign {
   const note = differs ? ", differs from the export" : "";
   const isLoaded = status === "ok" || status === "empty" || status === "provisional";
   if (differs && isLoaded) return { kind: "differs", glyph: "≠", note };
+  if (isUnproved(state)) return { kind: "unproved", glyph: UNPROVED.glyph, note };
   return { kind: status, glyph: STATUSES[status].glyph, note };
 }
 
@@ -203,7 +207,8 @@ function cellContent(
 }
 
 /** The counts of a part in words: the worst first. */
-export function described(count: Count, status: Status, unit: string): string {
+export function described(state: ColumnState, status: Status, unit: string): string {
+  const { count, proved } = state;
   const units = unitsOf(count);
   if (units === 0) return "nothing expected";
   const kinds = (["not_available", "failed", "missing", "unverified", "provisional", "final"] as const)
@@ -212,6 +217,10 @@ export function described(count: Count, status: Status, unit: string): string {
       const { word } = STATUSES[statusOf(kind, status !== "empty")];
       return count[kind] === units ? word : `${word} ${count[kind]} of ${units} ${unit}`;
     });
+  if (isUnproved(state)) {
+    const some = proved === 0 ? UNPROVED.word : `${proved} of ${units} ${unit} proved`;
+    return [...kinds, some].join(", ");
+  }
   const proofs = [
     ...(count.reconciled > 0 ? [proof("reconciled", count.reconciled, units)] : []),
     ...(count.matched > 0 ? [proof("matched by totals", count.matched, units)] : []),
@@ -233,6 +242,9 @@ function marks(count: Count): Html {
   if (letters.length === 0) return html``;
   return html`<span class="marks" aria-hidden="true">${letters.map((one) => html`<span class="mark">${one}</span>`)}</span>`;
 }
+
+export const HOURS_APART =
+  "Hours are fetched and compared with the platform's export apart from days. So a day may be proved while its hours are not yet.";
 
 /** What the marks mean. */
 export function marksLegend(): Html {

@@ -314,7 +314,7 @@ export function questionForm(
   question: Question,
   { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
 ): Html {
-  const { source, by, asked, per, measure, currency, workspace, against, today } = question;
+  const { source, by, asked, range, per, measure, currency, workspace, against, sort, today } = question;
   const { slug, workspaces } = source;
   const dimensions = GROUPINGS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
   const measures = MEASURED.map((value) => ({
@@ -333,9 +333,10 @@ export function questionForm(
       ${choice("By", "by", dimensions, by)}
       ${workspaces.length > 1 ? choice("Workspace", "workspace", named, workspace?.id ?? "") : ""}
       ${dayField("From", "from", asked.from)}
-      ${lastDayField(asked.to)}
+      ${lastDayField(sort === "growth" && range.from < range.to ? range.to : asked.to)}
       ${choice("Per", "per", ["hour", "day", "month"], per)}
       ${dayField("Compare with days from", "against", against)}
+      ${sort === "growth" ? hidden({ sort }) : ""}
       <button>Show</button>
     </form>
     <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {

@@ -22,6 +22,7 @@ import {
   percent,
   plainName,
   table,
+  UNPROVED,
 } from "../parts.ts";
 import { bucketsOf, LoadedTime } from "./loaded-time.ts";
 import { addressOf, COUNTED_WORDS, findForm, idWord, MOST_DAYS, type Question, rowsOf } from "./question.ts";
@@ -170,8 +171,8 @@ function changeOf({ isComparable, change, before, compared }: Line): Html {
 const SIGNS = {
   "under way": ["◔", "provisional", "it grows until its time ends"],
   "final, not proved": [
-    "◉",
-    "final",
+    UNPROVED.glyph,
+    "unproved",
     "it changes only by a restatement, and is not compared with the export or totals yet",
   ],
   "no price": [

@@ -14,6 +14,7 @@ import { DAY_MS } from "../../../domain/time/stride.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { METER_NAME } from "../../../domain/usage/meter.ts";
 import type { MonthLook } from "../../../pipeline/months/look.ts";
+import { counted } from "../../../printable.ts";
 import type { ListedSource } from "../../../store/activity/overview.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { digestOfClose } from "../../../store/months/close-digest.ts";
@@ -50,10 +51,11 @@ export function openPage(given: OpenMonth): Html {
   const { month, open, accepted } = look;
   const { without } = asked;
   const fields = { source: source.source, without, accept: accepts ? "yes" : undefined };
+  const behind = accepts ? 0 : providerBehind(look);
   const state =
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
-        ${checkList(open, asked, source.source)}`
+        ${checkList(open, asked, source.source, behind)}`
       : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} daily ${accepted === 1 ? "figure" : "figures"} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
@@ -198,8 +200,19 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
   provider_differs: ["≠", "failed"],
 };
 
-/** What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. */
-export function checkList(open: readonly OpenDay[], asked: AskedClose, source: string): Html {
+/** Workspaces of which the billing provider's total differs, where no day of the list says so: each has another reason before that. */
+export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "provider">): number {
+  if (open.some(({ reason }) => reason === "provider_differs")) return 0;
+  return provider.outcomes
+    .filter(({ outcome }) => outcome === "differs")
+    .reduce((most, { workspaces }) => Math.max(most, workspaces), 0);
+}
+
+/**
+ * What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. `behind`: workspaces
+ * of which the billing provider's total differs too, which no point names.
+ */
+export function checkList(open: readonly OpenDay[], asked: AskedClose, source: string, behind: number): Html {
   const points = checkListOf(open);
   const { name, start, end } = asked.month;
   const without = asked.without;
@@ -222,9 +235,10 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
         ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
         ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}</td></tr>`;
   });
+  if (behind > 0) rows.push(providerRow(behind, source));
   return html`${table({
     label: `What keeps ${monthTitle(asked.month)} open`,
-    caption: `What keeps ${monthTitle(asked.month)} open, by dimension`,
+    caption: `What keeps ${monthTitle(asked.month)} open, by dimension. A day with several reasons stands with the first of them.`,
     heads: [
       "What is open",
       "Dimension",
@@ -242,6 +256,14 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
           ${kind === "accept" ? html`<a href="${address(`/months/${name}`, { source, without, accept: "yes" })}">Look at the month with these accepted</a>` : ""}
           ${workspaceId === undefined ? "" : html`<a href="${address(`/months/${name}`, { source, without: [...without, workspaceId] })}">Look at the month without this workspace</a>`}</li>`,
     )}</ul></div>`;
+}
+
+/** What keeps the month open once its days have no reason before it. */
+function providerRow(behind: number, source: string): Html {
+  const [glyph, status] = SIGNS.provider_differs;
+  return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS.provider_differs}</span></th>
+    <td colspan="4">The total of the month, of ${counted(behind, "workspace")}. It comes after the reasons above.</td>
+    <td><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
 }
 
 /** The same in a few words, for a list of months. */

@@ -37,7 +37,7 @@ import {
 import type { Context, Web } from "../routes.ts";
 import { billTable, withoutCost } from "./bill.ts";
 import { closedLine, closedPage, monthList } from "./months.ts";
-import { checkList, confirmation, openPage } from "./open.ts";
+import { checkList, confirmation, openPage, providerBehind } from "./open.ts";
 import { statementOf } from "./statement.ts";
 
 const SLUG = z.string().max(63).optional();
@@ -198,6 +198,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
       open,
       askedOf(context, look, { without: wanted.without, source: source.source }),
       source.source,
+      wanted.accept === "yes" ? 0 : providerBehind(look),
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }

@@ -4,6 +4,7 @@ import { cellsIn, gapsOf, hasGapIn } from "../../../../src/domain/coverage/cover
 import {
   columnStates,
   countsOf,
+  isUnproved,
   type Kind,
   kindOf,
   type Parts,
@@ -146,6 +147,20 @@ test("final days of a column are empty where none of them has traces", () => {
     (one) => one.status,
   );
   expect(statuses).toEqual(["empty", "ok", "empty", "provisional", undefined]);
+});
+
+test("a column is proved once all of it is final and equal to the export or part of an equal total", () => {
+  const day = (from: number, to = from + 1) => ({ start: FIRST + from * DAY_MS, end: FIRST + to * DAY_MS });
+  const parts = {
+    ...{ ...NONE, final: [day(0, 5)], provisional: [day(5)], traced: [day(0)] },
+    // Day 1 is proved in both ways; what a total says of a provisional day proves nothing.
+    ...{ reconciled: [day(0, 2)], matched: [day(1, 3), day(5)] },
+  };
+  const columns = [day(0), day(1, 3), day(3), day(4, 6), day(6)];
+  const states = columnStates([parts], columns, DAY_MS);
+  expect(states.map(({ proved }) => proved)).toEqual([1, 2, 0, 0, 0]);
+  expect(states.map(isUnproved)).toEqual([false, false, true, false, false]);
+  expect(columnStates([parts, parts], [day(0, 4)], DAY_MS)[0]).toMatchObject({ proved: 6 });
 });
 
 describe("gaps", () => {

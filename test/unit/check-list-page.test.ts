@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import type { ProviderOutcome } from "../../src/domain/bill/provider.ts";
+import type { OpenDay } from "../../src/domain/months/check-list.ts";
+import { monthNamed } from "../../src/domain/months/month.ts";
+import { checkList, providerBehind } from "../../src/service/web/months/open.ts";
+import { textOf } from "../support/pages.ts";
+
+const MONTH = monthNamed("2026-10") as NonNullable<ReturnType<typeof monthNamed>>;
+const DAY: OpenDay = {
+  ...{ day: Date.parse("2026-10-05"), meter: "traces", groupBy: "workspace", workspaceId: "w1" },
+  ...{ access: "read", reason: "not_reconciled" },
+};
+const providerOf = (...outcomes: readonly [ProviderOutcome, number][]) => ({
+  ...{ readAt: "2026-11-01T00:00:00Z", refusal: null, changedSince: 0 },
+  outcomes: outcomes.map(([outcome, workspaces]) => ({ meter: "traces" as const, outcome, workspaces })),
+});
+
+test("a total of the billing provider that differs is listed also where each day has another reason before it", () => {
+  const provider = providerOf(["equal", 3], ["differs", 2]);
+  const behind = providerBehind({ open: [DAY], provider });
+  expect(behind).toBe(2);
+  const asked = { month: MONTH, without: [], settleAfterMs: 0, hasRedis: true };
+  const listed = textOf(String(checkList([DAY], asked, "default", behind))).replaceAll(/\s+/g, " ");
+  expect(listed).toContain("the billing provider's total differs");
+  expect(listed).toContain("The total of the month, of 2 workspaces.");
+  expect(textOf(String(checkList([DAY], asked, "default", 0)))).not.toContain("billing provider");
+
+  // Where a day names it, it stands there once; what is equal or not compared keeps nothing open.
+  expect(providerBehind({ open: [DAY, { ...DAY, reason: "provider_differs" }], provider })).toBe(0);
+  expect(providerBehind({ open: [DAY], provider: providerOf(["equal", 3], ["not_final", 2]) })).toBe(0);
+});
