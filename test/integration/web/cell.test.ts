@@ -96,7 +96,21 @@ test("a cell shows its answers, restatements, differences and failures, and no a
 
   // The button starts one backfill, however often it is sent from one page.
   const path = cell(-4, "&group_by=user");
-  expect(failed).toContain("Ask again");
+  // Of all dimensions it asks for the one that failed alone; a button that is folded asks for all of them.
+  const buttonsOf = (page: string) =>
+    page
+      .split('action="/cell"')
+      .slice(1)
+      .map((one) =>
+        [...one.matchAll(/name="(reprocess|group_by)" value="(\w+)"|<button>([^<]*)</g)].map((found) =>
+          found.slice(2).join(""),
+        ),
+      );
+  expect(buttonsOf(failed)).toEqual([
+    ["missing", "user", "Ask again"],
+    ["all", "Ask for all of it again"],
+  ]);
+  expect(buttonsOf(await lineOf(pages, cell(-9, "")))).toEqual([["all", "Ask again"]]);
   const form = (await pages.get(path)).text.split('action="/cell"')[1] ?? "";
   const fields = Object.fromEntries(
     [...form.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, field = "", value = ""]) => [
@@ -111,7 +125,7 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   expect((await pages.post("/cell", asked, { from: path })).headers.location).toBe("/backfills/1");
   const [backfill, ...others] = await listBackfills(store.db);
   expect(others).toEqual([]);
-  expect(backfill).toMatchObject({ groupings: ["user"], workspaceIds: [W], reprocess: "all", total: 1 });
+  expect(backfill).toMatchObject({ groupings: ["user"], workspaceIds: [W], reprocess: "missing", total: 1 });
   expect(pages.enqueued).toContain("default");
   const [action] = await listActions(store.db, { most: 1 });
   expect(action).toMatchObject({ action: "backfill.start", via: "page" });

@@ -5,7 +5,7 @@ import { shortInstant } from "../../../domain/time/days.ts";
 import { intersect, totalMs } from "../../../domain/time/intervals.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import type { GroupBy } from "../../../domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import { digestOf, planBackfill, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { startShown } from "../../../pipeline/backfill/start-backfill.ts";
@@ -123,7 +123,11 @@ async function show(context: Context<Query, unknown>): Promise<Page> {
     <h2>State</h2>${stateTable(shown)}${byDay}
     <h2>Failures</h2>${failureList(facts.failures, { who, isAsked: refusal === undefined, hasButton })}
     ${taskList(facts)}
-    <h2>Ask again</h2>${askAgainForm(context, { target: { source, stride, range, groupBy, workspaceId }, refusal })}
+    <h2>Ask again</h2>${askAgain(context, {
+      target: { source, stride, range, groupBy, workspaceId },
+      refusal,
+      failed: GROUPINGS.filter((one) => facts.failures.some((failure) => failure.groupBy === one)),
+    })}
     <h2>Differences</h2>${differenceList(facts.differences, who)}
     <h2>Restatements</h2>${restatementList(facts.restatements, who)}
     <h2>Where it comes from</h2>
@@ -236,10 +240,10 @@ function tracesOf(
 
 const BODY = ASKED.extend({ shown_at: z.coerce.number().int().positive().max(8.64e15) });
 
-/** Fetches all of a part of the coverage again, as a backfill. Sent twice from one page, it is started once. */
+/** Fetches a part of the coverage again, as a backfill. Sent twice from one page, it is started once. */
 function addAskAgain(web: Web): void {
   web.action("/cell", { body: BODY }, async ({ body, config, store, actor, now, enqueue }) => {
-    const { checked, problems } = checkAsked(config, { ...body, reprocess: "all" });
+    const { checked, problems } = checkAsked(config, body);
     if (checked === undefined) {
       throw new UsageError({
         code: "form_invalid",
@@ -255,23 +259,32 @@ function addAskAgain(web: Web): void {
     const started = await startShown(store, source, wish, { shown, by: actor, now });
     // Something was loaded there in this moment: the preview shows what is left to ask.
     if (started.outcome === "changed") {
-      const { source: slug, stride, from, to, group_by, workspace } = body;
-      const fields = { source: slug, stride, from, to, group_by, workspace, reprocess: "all" };
-      return { redirect: address("/backfills/new", fields) };
+      const { source: slug, stride, from, to, group_by, workspace, reprocess } = body;
+      return {
+        redirect: address("/backfills/new", {
+          source: slug,
+          stride,
+          from,
+          to,
+          group_by,
+          workspace,
+          reprocess,
+        }),
+      };
     }
     await enqueue(source.slug);
     return { redirect: `/backfills/${started.backfillId}` };
   });
 }
 
-/** The button, with the commands that do the same. */
-function askAgainForm(
+/** What failed is asked for by itself; all of it, also what is final, by a second button. */
+function askAgain(
   { config, who, csrf, now }: Pick<Context<unknown, unknown>, "config" | "who" | "csrf" | "now">,
-  { target, refusal }: { target: Target; refusal: string | undefined },
+  { target, refusal, failed }: { target: Target; refusal: string | undefined; failed: readonly GroupBy[] },
 ): Html {
   const { source, stride = "day", range, groupBy, workspaceId } = target;
   if (range === undefined || workspaceId === undefined) return html``;
-  const asked: Asked = {
+  const all: Asked = {
     source,
     stride,
     from: shortInstant(range.start),
@@ -280,14 +293,23 @@ function askAgainForm(
     group_by: groupBy === undefined ? [] : [groupBy],
     workspace: [workspaceId],
   };
-  const { checked } = checkAsked(config, asked);
-  if (checked === undefined) {
+  if (checkAsked(config, all).checked === undefined) {
     return html`<p class="quiet">The source is not configured here, so nothing of it can be asked for.</p>`;
   }
   if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be asked for: ${refusal}.</p>`;
-  const commands = twin(...commandsOf(checked, asked, config));
-  if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>${commands}`;
-  const { reprocess: _, ...fields } = asked;
-  return html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>
-    ${postForm("/cell", { csrf: csrf(), label: "Ask again", fields: { ...fields, shown_at: Math.round(now) } })}${commands}`;
+  const form = (label: string, asked: Asked): Html => {
+    const { checked } = checkAsked(config, asked);
+    if (checked === undefined) return html``;
+    const commands = twin(...commandsOf(checked, asked, config));
+    if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>${commands}`;
+    const fields = { ...asked, shown_at: Math.round(now) };
+    return html`${postForm("/cell", { csrf: csrf(), label, fields })}${commands}`;
+  };
+  const wholly = (label: string) =>
+    html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>${form(label, all)}`;
+  if (failed.length === 0) return wholly("Ask again");
+  const named = failed.map((one) => DIMENSION[one]).join(", ");
+  return html`<p>Fetches what failed by ${named}, and what else of it is not loaded or not final.</p>
+    ${form("Ask again", { ...all, reprocess: "missing", group_by: [...failed] })}
+    <details><summary>All of it, also what is final</summary>${wholly("Ask for all of it again")}</details>`;
 }
