@@ -121,7 +121,7 @@ export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; ab
   unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
   provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },
   empty: { glyph: "–", word: "empty", about: "final, without usage" },
-  ok: { glyph: "●", word: "final", about: "loaded, final and proved" },
+  ok: { glyph: "●", word: "final", about: "loaded, final, proved" },
 };
 
 /** What is final and not proved, or not all of it. Proof is no state of a day in the views: it stands beside them. */

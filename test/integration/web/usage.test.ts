@@ -116,6 +116,14 @@ test("what grew most comes first where that is asked for, in the file too", asyn
   const file: string[][] = parse((await pages.get(`/usage.csv?${address}&sort=growth`)).text);
   expect(file[1]?.join()).toContain(grown[0]?.name);
   expect((await pages.get(`/usage?${address}&sort=name`)).status).toBe(400);
+  // With today in the range, the form names what is shown, keeps the order, and asks for the same.
+  const now = await pages.get(`/usage?by=project&from=${day(3)}&to=${day(-1)}&per=day&sort=growth`);
+  const [form = ""] = /<form class="row" method="get" action="\/usage">.*?<\/form>/s.exec(now.text) ?? [];
+  expect(form).toMatch(new RegExp(`name="until" value="${day(1)}"`));
+  expect(form).toContain('name="sort" value="growth"');
+  expect((await pages.get(`/usage?by=project&from=${day(3)}&to=${day(-1)}&per=day`)).text).toMatch(
+    new RegExp(`name="until" value="${day(0)}"`),
+  );
 });
 
 test("a range with today is compared without it: half a day is no fall", async () => {

@@ -81,7 +81,8 @@ export function billTable(
 
 function chargedRow(one: BillLine): Html {
   const what = lineName(one);
-  const isNamed = one.sku === null || one.sku === what || one.line === "unpriced";
+  const isNamed =
+    one.sku === null || one.sku === lineName({ ...one, fromQuantity: null }) || one.line === "unpriced";
   return html`<tr><th scope="row">${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}</th>${quantity(one)}<td class="number">${one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`}</td>
     <td class="number">${one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`;
 }
