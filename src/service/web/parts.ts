@@ -177,11 +177,11 @@ export function table({ caption, label = caption, heads, rows, foot, kind = "" }
   </table></div>`;
 }
 
+/** A cell with the name of its column, and its class. */
+export type Cell = readonly [column: string, cell: Html | string, kind?: string];
+
 /** A row of a table of the kind `cards`: on a phone each cell is a line that begins with the name of its column. */
-export function card(
-  first: Html | string,
-  cells: readonly (readonly [column: string, cell: Html | string, kind?: string])[],
-): Html {
+export function card(first: Html | string, cells: readonly Cell[]): Html {
   return html`<tr><th scope="row">${first}</th>${cells.map(
     ([column, cell, kind]) =>
       html`<td data-column="${column}" ${kind === undefined ? "" : html`class="${kind}"`}>${cell}</td>`,

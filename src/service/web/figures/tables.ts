@@ -56,7 +56,7 @@ function perDay({ total, question }: Report): string {
   return change === null ? "" : `, which has ${daysBefore} days: ${percent(change, { signed: true })} a day`;
 }
 
-export function numberCell(figure: Figure, report: Report): Html {
+function numberCell(figure: Figure, report: Report): Html {
   return html`<td class="number">${figureShown(figure, report)}</td>`;
 }
 
@@ -383,7 +383,7 @@ export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "
 }
 
 /** A sum in words: what is loaded of it where a part is missing, never zero in its place. */
-function figureShown(figure: Figure, { question }: Report): Html {
+export function figureShown(figure: Figure, { question }: Report): Html {
   const shown = question.measure === "cost" ? money(figure.amount) : html`${amountShown(figure.amount)}`;
   if (figure.isComplete) return html`${shown}${figure.isUnderWay ? " so far" : ""}`;
   if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;

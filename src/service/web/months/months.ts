@@ -10,6 +10,8 @@ import { type Adjustments, adjustmentsOf, countAdjusted } from "../../../store/m
 import { checkMonths } from "../../../store/months/month-open-days.ts";
 import {
   address,
+  type Cell,
+  card,
   count,
   DIMENSION,
   type Html,
@@ -24,7 +26,7 @@ import {
   twin,
 } from "../parts.ts";
 import { inShort } from "./open.ts";
-import { figuresByMonth } from "./statement.ts";
+import { costColumn, figuresByMonth } from "./statement.ts";
 
 /** Months on a page. */
 const ON_A_PAGE = 12;
@@ -82,12 +84,13 @@ export async function monthList(
   const hasClosed = shown.some(({ name }) => closed.has(name));
   const months = table({
     label: "Months",
+    kind: "cards",
     caption: `Months of ${source.source} since ${source.dataStart}, the newest first. Numbers in brackets count daily figures. A cost lacks what has no price or is not reported: the page of the month names it.`,
     heads: [
       "Month",
       numberHead("Traces"),
       numberHead("Change"),
-      ...figures.currencies.map((currency) => numberHead(`Estimated cost, ${currency}`)),
+      ...figures.currencies.map((currency) => numberHead(costColumn(currency))),
       "State",
       "Closed, or what keeps it open",
       ...(hasClosed ? ["Changed since the close"] : []),
@@ -95,9 +98,13 @@ export async function monthList(
     rows: rows.map(({ month, what, since }) => {
       const { name, start } = month;
       const to = address(`/months/${name}`, { source: source.source });
-      return html`<tr><th scope="row"><a href="${to}">${monthTitle(month)}</a></th>
-        ${figures.cells.get(start) ?? html`<td colspan="${3 + figures.currencies.length}"></td>`}<td>${what}</td>
-        ${hasClosed ? html`<td>${since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`}</td>` : ""}</tr>`;
+      const changed = since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`;
+      const unknown = ["Traces", "Change", ...figures.currencies.map(costColumn), "State"];
+      return card(html`<a href="${to}">${monthTitle(month)}</a>`, [
+        ...(figures.cells.get(start) ?? unknown.map((column): Cell => [column, "–"])),
+        ["Closed, or what keeps it open", what],
+        ...(hasClosed ? [["Changed since the close", changed] as const] : []),
+      ]);
     }),
   });
   return html`${months}

@@ -5,9 +5,9 @@ import { closedMonths } from "../../../store/months/closed-months.ts";
 import { changedMonths } from "../../../store/months/month-adjustments.ts";
 import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
-import { changeSince, course, headline, idTable, numberCell, stateBadge } from "../figures/tables.ts";
+import { changeSince, course, figureShown, headline, idTable, stateBadge } from "../figures/tables.ts";
 import { askedOf, sinceClose } from "../figures/usage.ts";
-import { address, type Html, html } from "../parts.ts";
+import { address, type Cell, type Html, html } from "../parts.ts";
 
 interface Statement {
   /** Traces, and costs in each currency, each with what can be claimed of it. */
@@ -20,7 +20,11 @@ interface Statement {
 interface MonthFigures {
   readonly currencies: readonly string[];
   /** By the first day of the month: cells for its traces, their change, its costs, and what can be claimed of the traces. */
-  readonly cells: ReadonlyMap<string, Html>;
+  readonly cells: ReadonlyMap<string, readonly Cell[]>;
+}
+
+export function costColumn(currency: string): string {
+  return `Estimated cost, ${currency}`;
 }
 
 export async function figuresByMonth(
@@ -44,15 +48,22 @@ export async function figuresByMonth(
   const priced: Report[] = [];
   for (const currency of costs.currencies) priced.push(await read({ ...costs.question, currency }));
   const months = traces.total.course;
-  const cells = traces.buckets.map(({ at }, n): [string, Html] => {
+  const cells = traces.buckets.map(({ at }, n): [string, Cell[]] => {
     const figure = months[n] as Figure;
     const before = traces.buckets[n - 1];
     // A first month that begins with the data start has fewer days than its name says.
     const whole = before?.start === Date.parse(before?.at ?? "") ? months[n - 1] : undefined;
     return [
       at,
-      html`${numberCell(figure, traces)}<td class="number">${changeSince(whole, figure)}</td>
-        ${priced.map((report) => numberCell(report.total.course[n] as Figure, report))}<td>${stateBadge(figure)}</td>`,
+      [
+        ["Traces", figureShown(figure, traces), "number"],
+        ["Change", changeSince(whole, figure), "number"],
+        ...priced.map((report, of): Cell => {
+          const shown = figureShown(report.total.course[n] as Figure, report);
+          return [costColumn(costs.currencies[of] ?? ""), shown, "number"];
+        }),
+        ["State", stateBadge(figure)],
+      ],
     ];
   });
   return { currencies: costs.currencies, cells: new Map(cells) };
