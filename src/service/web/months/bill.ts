@@ -10,7 +10,7 @@ import {
 } from "../../../domain/bill/bill.ts";
 import type { CalendarMonth } from "../../../domain/months/month.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
-import { type Html, html, money, name, notice, numberHead, table } from "../parts.ts";
+import { type Cell, card, type Html, html, money, name, notice, numberHead, table } from "../parts.ts";
 
 /** Counted, and on no invoice. */
 const IS_APART: ReadonlySet<BillLine["line"]> = new Set(["not_charged", "not_invoiced"]);
@@ -49,7 +49,7 @@ export function billTable(
   const totals = billTotals(lines);
   const foot = totals.map(
     ({ currency, cost }) => html`<tr><th scope="row" colspan="3">Total</th>
-      <td class="number"><strong>${money(cost)} ${currency}</strong></td><td>${totalState(lines)}</td></tr>`,
+      <td class="number" data-column="Cost"><strong>${money(cost)} ${currency}</strong></td><td data-column="State">${totalState(lines)}</td></tr>`,
   );
   const charged = lines.filter(({ line }) => !IS_APART.has(line));
   const apart = lines.filter(({ line }) => IS_APART.has(line));
@@ -58,6 +58,7 @@ export function billTable(
       ? ""
       : table({
           label: "Bill",
+          kind: "cards",
           caption:
             "An estimate from the imported prices, without taxes and discounts: not an invoice. Rounded to cents.",
           heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
@@ -69,11 +70,11 @@ export function billTable(
       ? ""
       : table({
           label: "Counted, and on no invoice",
+          kind: "cards",
           caption: "Counted, and on no invoice.",
           heads: ["What", numberHead("Quantity"), "Why it has no cost"],
-          rows: apart.map(
-            (one) =>
-              html`<tr><th scope="row">${lineName(one)}</th>${quantity(one)}<td>${lineState(one)}</td></tr>`,
+          rows: apart.map((one) =>
+            card(lineName(one), [quantity(one), ["Why it has no cost", lineState(one)]]),
           ),
         })
   }`;
@@ -83,11 +84,15 @@ function chargedRow(one: BillLine): Html {
   const what = lineName(one);
   const isNamed =
     one.sku === null || one.sku === lineName({ ...one, fromQuantity: null }) || one.line === "unpriced";
-  return html`<tr><th scope="row">${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}</th>${quantity(one)}<td class="number">${one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`}</td>
-    <td class="number">${one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`}</td><td>${lineState(one)}</td></tr>`;
+  return card(html`${what}${isNamed ? "" : html`<br><small>SKU ${name(one.sku ?? "")}</small>`}`, [
+    quantity(one),
+    ["Unit price", one.unitPrice === null ? "–" : `${shownAmount(one.unitPrice)} ${one.currency}`, "number"],
+    ["Cost", one.cost === null ? "–" : html`${money(amountOf(one.cost))} ${one.currency}`, "number"],
+    ["State", lineState(one)],
+  ]);
 }
 
-function quantity({ measure, quantity: text }: BillLine): Html {
-  if (text === null) return html`<td class="number">–</td>`;
-  return html`<td class="number">${measure === IN_MONEY ? money(amountOf(text)) : shownAmount(text)}</td>`;
+function quantity({ measure, quantity: text }: BillLine): Cell {
+  const shown = measure === IN_MONEY && text !== null ? money(amountOf(text)) : shownAmount(text);
+  return ["Quantity", shown ?? "–", "number"];
 }

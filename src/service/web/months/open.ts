@@ -21,6 +21,7 @@ import { digestOfClose } from "../../../store/months/close-digest.ts";
 import { totalsToClose } from "../../../store/months/month-totals.ts";
 import {
   address,
+  card,
   count,
   DIMENSION,
   type Html,
@@ -228,16 +229,26 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
       to: end,
       meter: isTraces ? undefined : meter,
     });
-    return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span></th>
-      <td>${isTraces ? "" : `${METER_NAME[meter]}, `}${DIMENSION[groupBy]}</td><td class="number">${count(days)}</td>
-      <td>${shortInstant(first)}</td><td>${shortInstant(last)}</td>
-      <td>${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
+    return card(
+      html`<span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span>`,
+      [
+        ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${DIMENSION[groupBy]}`],
+        ["Daily figures", count(days), "number"],
+        ["First day", shortInstant(first)],
+        ["Last day", shortInstant(last)],
+        [
+          "Look, or do something",
+          html`${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
         ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
-        ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}</td></tr>`;
+        ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}`,
+        ],
+      ],
+    );
   });
   if (behind > 0) rows.push(providerRow(behind, source));
   return html`${table({
     label: `What keeps ${monthTitle(asked.month)} open`,
+    kind: "cards",
     caption: `What keeps ${monthTitle(asked.month)} open, by dimension. A day with several reasons stands with the first of them.`,
     heads: [
       "What is open",
@@ -262,8 +273,8 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
 function providerRow(behind: number, source: string): Html {
   const [glyph, status] = SIGNS.provider_differs;
   return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS.provider_differs}</span></th>
-    <td colspan="4">The total of the month, of ${counted(behind, "workspace")}. It comes after the reasons above.</td>
-    <td><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
+    <td colspan="4" data-column="Of what">The total of the month, of ${counted(behind, "workspace")}. It comes after the reasons above.</td>
+    <td data-column="Look"><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
 }
 
 /** The same in a few words, for a list of months. */
