@@ -19,8 +19,16 @@ const DAYS = 6;
 const NOW = FIRST + (DAYS - 1) * DAY_MS + 90 * 60_000;
 
 /** What stands in a day or hour of a cell; `none`: nothing is expected. */
-const unit = fc.record({ kind: fc.constantFrom("none" as const, ...KINDS), hasTraces: fc.boolean() });
-type Unit = { readonly kind: Kind | "none"; readonly hasTraces: boolean };
+const unit = fc.record({
+  kind: fc.constantFrom("none" as const, ...KINDS),
+  hasTraces: fc.boolean(),
+  proof: fc.constantFrom("none" as const, "export" as const, "export" as const, "total" as const),
+});
+type Unit = {
+  readonly kind: Kind | "none";
+  readonly hasTraces: boolean;
+  readonly proof: "none" | "export" | "total";
+};
 
 const drawn = fc.constantFrom("day" as const, "hour" as const).chain((stride) =>
   fc.record({
@@ -46,7 +54,9 @@ function partsOf(units: readonly Unit[], unitMs: number): Parts {
     );
   const kinds = Object.fromEntries(KINDS.map((kind) => [kind, where((one) => one.kind === kind)]));
   const traced = where(({ hasTraces }) => hasTraces);
-  return { ...(kinds as Record<Kind, Interval[]>), reconciled: [], matched: [], loaded: [], traced };
+  const reconciled = where(({ kind, proof }) => kind === "final" && proof === "export");
+  const matched = where(({ kind, proof }) => kind === "final" && proof === "total");
+  return { ...(kinds as Record<Kind, Interval[]>), reconciled, matched, loaded: [], traced };
 }
 
 const none = partsOf([], DAY_MS);
@@ -99,15 +109,25 @@ test(`each day says what a slow count of all cells says, and the worst of it (se
       const [worst] = kinds;
       if (worst === undefined) continue;
       const isEmpty = worst === "final" && all.every(({ hasTraces }) => !hasTraces);
-      const text = kinds
-        .map((kind) => {
-          const count = all.filter((one) => one.kind === kind).length;
-          const word = kind === "final" && isEmpty ? "empty" : kind.replace("_", " ");
-          return count === all.length ? word : `${word} ${count} of ${all.length} ${figures}`;
-        })
-        .join(", ");
+      const words = kinds.map((kind) => {
+        const count = all.filter((one) => one.kind === kind).length;
+        const word = kind === "final" && isEmpty ? "empty" : kind.replace("_", " ");
+        return count === all.length ? word : `${word} ${count} of ${all.length} ${figures}`;
+      });
+      const provedBy = (how: Unit["proof"]) =>
+        all.filter(({ kind, proof }) => kind === "final" && proof === how).length;
+      const proved = provedBy("export") + provedBy("total");
+      const isUnproved = worst === "final" && proved < all.length;
+      const marks = [
+        ["reconciled", provedBy("export")] as const,
+        ["matched by totals", provedBy("total")] as const,
+      ].flatMap(([word, count]) =>
+        count === 0 ? [] : count === all.length ? [word] : [`${word} ${count} of ${all.length}`],
+      );
+      const some = proved === 0 ? "not proved" : `${proved} of ${all.length} ${figures} proved`;
+      const text = [...words, ...(isUnproved ? [some] : marks)].join(", ");
       expected.set(new Date(FIRST + day * DAY_MS).toISOString().slice(0, 10), {
-        ...{ class: worst === "final" ? (isEmpty ? "empty" : "ok") : worst, text },
+        ...{ class: isUnproved ? "unproved" : worst === "final" ? (isEmpty ? "empty" : "ok") : worst, text },
         hasGap: kinds.some((kind) => ["failed", "missing", "unverified"].includes(kind)),
       });
     }
