@@ -54,6 +54,7 @@ BEGIN
         ('last_seen_at', $$Start of the latest bucket that named it so.$$, 'dim_name'),
         ('group_by', $$What was named: a dimension, deployment, sandbox or run_rule.$$, 'dim_name'),
         ('dimension_name', $$A name that it had. The same name may be that of several ids.$$, 'dim_name'),
+        ('dimension_name', $$A name that it had; of a user the word user and the id. The same name may be that of several ids.$$, 'dim_name_masked'),
         ('valid_from', $$First UTC day of this name; 1900-01-01 for the first name that is known.$$, 'dim_name'),
         ('valid_to', $$UTC day on which the next name begins: not included; 9999-12-31 for the current name.$$, 'dim_name'),
         ('is_current', $$Whether it is the name of now.$$, 'dim_name'),
@@ -383,7 +384,7 @@ BEGIN
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
     JOIN words ON words.name = a.attname AND (
-      words.of = '' OR words.of = regexp_replace(c.relname, '_masked$', '')
+      words.of IN ('', c.relname, regexp_replace(c.relname, '_masked$', ''))
       OR (words.of = 'masked' AND c.relname LIKE '%\_masked')
       OR (words.of = 'bridge' AND c.relname LIKE 'bridge\_%')
       OR (words.of = 'tag' AND c.relname LIKE 'dim\_%\_tag')
@@ -395,7 +396,7 @@ BEGIN
     )
     -- A comment that names a key marks the views that are ours.
     WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND obj_description(c.oid) LIKE '%(key: %'
-    ORDER BY c.oid, a.attnum, words.of = ''
+    ORDER BY c.oid, a.attnum, words.of = '', words.of <> c.relname, words.of
   LOOP
     EXECUTE format('COMMENT ON COLUMN %s.%I IS %L', one.view, one.column, one.comment);
   END LOOP;
