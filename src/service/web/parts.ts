@@ -3,9 +3,11 @@ import { z } from "zod";
 import { STATUSES as STATUS_ORDER, type Status } from "../../domain/coverage/coverage-grid.ts";
 import { addDays } from "../../domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../../domain/usage/amount.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
+import type { Meter } from "../../domain/usage/meter.ts";
+import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import { type EtlError, UsageError } from "../../errors.ts";
 import { printableLine } from "../../printable.ts";
+import { DIMENSIONS } from "../../store/db/dimensions.ts";
 
 /** Parts of a page that screens share: texts, notices, states of a day, tables, forms, and addresses of other pages. */
 
@@ -138,13 +140,10 @@ export function badge(status: Status): Html {
     <span class="word">${word}</span></span>`;
 }
 
-/** How dimensions are called. */
-export const DIMENSION: Readonly<Record<GroupBy, string>> = {
-  workspace: "workspace",
-  project: "project",
-  user: "user",
-  api_key: "API key",
-};
+/** How a dimension is called. What counts deployments or sandboxes in the place of projects is called so. */
+export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): string {
+  return DIMENSIONS[dimensionOf(meter, groupBy)].title;
+}
 
 /** What each state means, once a page. */
 export function legend(): Html {

@@ -5,8 +5,10 @@ import { addDays, dayOf, shortInstant } from "../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
 import { METER, METER_NAME, METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
+import type { Counted } from "../../store/figures/counted.ts";
 import { type ListedDifference, listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
 import { rangeText } from "./coverage/query.ts";
+import { COUNTED_WORDS } from "./figures/question.ts";
 import { chosenSource } from "./months/routes.ts";
 import {
   ALL,
@@ -16,8 +18,8 @@ import {
   count,
   cursorField,
   cursorText,
-  DIMENSION,
   dayField,
+  dimensionTitle,
   type Html,
   html,
   instant,
@@ -120,7 +122,7 @@ function filterForm(asked: Query, sources: readonly string[]): Html {
     ${choice("Who says another number", "says", SAYS, asked.says ?? "")}
     ${choice("State", "state", STATES, asked.state ?? "left")}
     ${choice("What is counted", "meter", COUNTED, asked.meter ?? "")}
-    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: DIMENSION[value] }))], asked.group_by ?? "")}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: dimensionTitle(value) }))], asked.group_by ?? "")}
     <label>Workspace id <input name="workspace" value="${asked.workspace ?? ""}"></label>
     ${dayField("Days from", "from", asked.from)} ${lastDayField(asked.to)}
     <button>Show</button>
@@ -191,14 +193,14 @@ function eventTitle(event: readonly ListedDifference[]): Html {
 }
 
 /** Both numbers in a sentence, where they are all that differs; of the workspace, where it is among them. */
-function inWords({ kind, says, storedTraces, otherTraces, exportSays }: ListedDifference): Html {
+function inWords({ kind, storedTraces, otherTraces, exportSays }: ListedDifference): Html {
   if (storedTraces !== null && otherTraces !== null) {
     if (kind === "traces_differ")
       return html`the export says ${count(otherTraces)}, and ${count(storedTraces)} are stored`;
     if (kind === "restated")
       return html`a final count changed from ${count(otherTraces)} to ${count(storedTraces)}`;
   }
-  return html`${says}: ${DIFFERENCE_KINDS[kind]}${exportSays === null ? "" : html` (${name(exportSays)})`}`;
+  return html`${DIFFERENCE_KINDS[kind]}${exportSays === null ? "" : html` (${name(exportSays)})`}`;
 }
 
 const OTHER = { export: "export", total: "total", restatement: "before" } as const;
@@ -215,7 +217,7 @@ function difference(row: ListedDifference, source: string): Html {
     to: dayOf(ceilToGrid(Date.parse(to), DAY_MS)),
   });
   const { word, about } = DIFFERENCE_STATES[state];
-  const by = `${capital(DIMENSION[groupBy])} by ${stride}`;
+  const by = `${capital(dimensionTitle(groupBy, row.meter))} by ${stride}`;
   return html`<tr><th scope="row">${row.meter === "traces" ? html`<a href="${cell}">${by}</a>` : by}
       <span class="quiet" title="${dimensionId}">${name(row.dimensionName ?? dimensionId)}</span></th>
     <td class="number">${count(row.storedTraces, "nothing is stored")}</td>
@@ -226,5 +228,5 @@ function difference(row: ListedDifference, source: string): Html {
 /** What the numbers count, where it is not traces of all tiers. */
 function ofUsage({ meter, measure }: ListedDifference): string {
   if (meter === "traces") return "";
-  return `${METER_NAME[meter]}${METER[meter].measures.length > 1 ? ` (${measure})` : ""}, `;
+  return `${METER[meter].measures.length > 1 ? COUNTED_WORDS[measure as Counted] : METER_NAME[meter]}, `;
 }

@@ -102,7 +102,7 @@ test("differences show both numbers, of the export, of totals and of restatement
   expect(eventsOf((await pages.get("/differences?source=default&says=total")).text)).toEqual([
     expect.stringMatching(
       new RegExp(
-        `^${from} to ${dayOf(day + 6 * DAY_MS)}, .*total: a total differs from the sum of the stored days`,
+        `^${from} to ${dayOf(day + 6 * DAY_MS)}, .*: a total differs from the sum of the stored days`,
       ),
     ),
   ]);

@@ -8,7 +8,7 @@ import {
   card,
   choice,
   count,
-  DIMENSION,
+  dimensionTitle,
   type Html,
   html,
   instant,
@@ -90,7 +90,7 @@ export function rangeOf({ from, to }: Pick<Backfill, "from" | "to">): Html {
 
 export function dimensionsOf(groupings: Backfill["groupings"]): string {
   const isAll = GROUPINGS.every((one) => groupings.includes(one));
-  return isAll ? "all" : groupings.map((one) => DIMENSION[one]).join(", ");
+  return isAll ? "all" : groupings.map((one) => dimensionTitle(one)).join(", ");
 }
 
 const STATES = {

@@ -25,8 +25,8 @@ import type { NamedWorkspace } from "../../../store/activity/readers.ts";
 import type { Page } from "../layout.ts";
 import {
   choice,
-  DIMENSION,
   dayField,
+  dimensionTitle,
   type Html,
   html,
   lastDayField,
@@ -188,7 +188,7 @@ function askForm(
       ${choice("Per", "stride", STRIDES, asked.stride ?? "day")}
     </div>
     <fieldset><legend>Dimensions (none chosen: all)</legend>
-      ${GROUPINGS.map((one) => tick("group_by", one, html`${DIMENSION[one]}`, asked.group_by.includes(one)))}
+      ${GROUPINGS.map((one) => tick("group_by", one, html`${dimensionTitle(one)}`, asked.group_by.includes(one)))}
     </fieldset>
     <fieldset><legend>What is fetched</legend>
       ${radio("missing", "Only what is missing: final figures are skipped", asked.reprocess !== "all")}

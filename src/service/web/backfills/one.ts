@@ -20,7 +20,7 @@ import {
   address,
   capital,
   count,
-  DIMENSION,
+  dimensionTitle,
   type Html,
   html,
   instant,
@@ -226,7 +226,7 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
           heads: ["Range", "Per", "Dimension", "Workspaces"],
           rows: ranges.map(
             ({ from, to, stride, groupBy, workspaceIds }) =>
-              html`<tr><th scope="row">${rangeOf({ from, to })}</th><td>${stride}</td><td>${DIMENSION[groupBy]}</td><td>${
+              html`<tr><th scope="row">${rangeOf({ from, to })}</th><td>${stride}</td><td>${dimensionTitle(groupBy)}</td><td>${
                 workspaceIds.length === 1 ? html`<code>${workspaceIds[0]}</code>` : count(workspaceIds.length)
               }</td></tr>`,
           ),

@@ -13,7 +13,7 @@ import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.t
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { rangeText } from "../coverage/query.ts";
-import { badge, count, DIMENSION, type Html, html, instant, table } from "../parts.ts";
+import { badge, count, dimensionTitle, type Html, html, instant, table } from "../parts.ts";
 
 /** What was asked for, once it makes sense. */
 export interface CheckedWish {
@@ -43,7 +43,8 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
         tasks,
         checked.wish.groupings,
       ).map(
-        ({ groupBy, requests }, n) => html`${n === 0 ? "" : ", "}${DIMENSION[groupBy]} ${count(requests)}`,
+        ({ groupBy, requests }, n) =>
+          html`${n === 0 ? "" : ", "}${dimensionTitle(groupBy)} ${count(requests)}`,
       )}</dd></div>
       ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first</dd></div>`}
       ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
@@ -98,7 +99,7 @@ export function rangeTable(lines: readonly RangeLine[], caption: string): Html {
     rows: lines.map(
       (
         line,
-      ) => html`<tr><th scope="row">${DIMENSION[line.groupBy]}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
+      ) => html`<tr><th scope="row">${dimensionTitle(line.groupBy)}</th><td>${line.stride}</td><td>${badge(line.status === "final" ? "ok" : line.status)}</td>
         <td>${line.code === null ? "" : html`<code>${line.code}</code>`}</td><td>${count(line.buckets)}</td>
         <td>${rangeText({ start: line.first, end: line.end })}</td>
         <td>${line.retryAt === null ? "" : instant(line.retryAt)}</td></tr>`,
@@ -119,7 +120,7 @@ function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
     ${table({
       label: caption,
       caption: `${caption}${more > 0 ? `: the first ${MOST_ROWS}, oldest first. The command with --dry-run --json shows all.` : ""}`,
-      heads: ["Range", "Per", ...dimensions.map(({ groupBy }) => DIMENSION[groupBy]), "All"],
+      heads: ["Range", "Per", ...dimensions.map(({ groupBy }) => dimensionTitle(groupBy)), "All"],
       rows,
     })}</details>`;
 }

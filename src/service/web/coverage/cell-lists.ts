@@ -10,7 +10,7 @@ import {
   MOST,
   type StandingAnswer,
 } from "../../../store/coverage/cell-facts.ts";
-import { count, DIMENSION, type Html, html, instant, name, notice, prose, table } from "../parts.ts";
+import { count, dimensionTitle, type Html, html, instant, name, notice, prose, table } from "../parts.ts";
 import { rangeText } from "./query.ts";
 
 /** Lists of what is kept about a part of the coverage. A viewer sees no address of a user. */
@@ -41,7 +41,7 @@ export function failureList(
   return html`${failures.map((one) =>
     notice(
       one.state === "failed" ? "bad" : "warn",
-      html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${DIMENSION[one.groupBy]}: ${one.state} with code <code>${one.code}</code>.</p>
+      html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
       ${said(one.message, who)}
       <p><strong>What to do:</strong> ${prose(hasButton ? stepAbout(one.code).replace(/retry\.$/, "ask again with the button below.") : stepAbout(one.code))}</p>
       <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isAsked ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
@@ -83,7 +83,7 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
       none: "No answer stands there: nothing of it is loaded.",
       rows: answers.map((one) => [
         span(one),
-        DIMENSION[one.groupBy],
+        dimensionTitle(one.groupBy),
         one.stride,
         one.isFinal ? "final" : "provisional",
         count(one.fetchNumber),
@@ -97,7 +97,7 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
 function requestOf({ request }: StandingAnswer): Html {
   if (request === null) return html`<span class="quiet">no longer in the ledger of requests</span>`;
   const { groupBy, stride, workspaces, records, traces, runId } = request;
-  return html`${span(request)} by ${DIMENSION[groupBy]} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId === null ? "" : html`; run ${count(runId)}`}`;
+  return html`${span(request)} by ${dimensionTitle(groupBy)} and ${stride}, ${count(workspaces)} ${workspaces === 1 ? "workspace" : "workspaces"}: ${count(records)} records, ${count(traces)} traces${runId === null ? "" : html`; run ${count(runId)}`}`;
 }
 
 export function proofList(proofs: readonly CellProof[]): Html {
@@ -108,7 +108,7 @@ export function proofList(proofs: readonly CellProof[]): Html {
       none: "No comparison with the export or with a total stands there.",
       rows: proofs.map((one) => [
         span(one),
-        DIMENSION[one.groupBy],
+        dimensionTitle(one.groupBy),
         one.stride,
         one.how === "export" ? "the export" : "a total of this time",
         instant(one.provedAt),
@@ -137,7 +137,7 @@ export function differenceList(differences: readonly CellDifference[], who: Read
       none: "No difference was found there.",
       rows: differences.map((one) => [
         span(one),
-        DIMENSION[one.groupBy],
+        dimensionTitle(one.groupBy),
         idOf(one, one.groupBy, who),
         DIFFERENCE[one.kind] ?? one.kind,
         count(one.stored, "not there"),
@@ -159,7 +159,7 @@ export function restatementList(restatements: readonly CellRestatement[], who: R
       none: "No final count of it ever changed.",
       rows: restatements.map((one) => [
         instant(one.at),
-        DIMENSION[one.groupBy],
+        dimensionTitle(one.groupBy),
         idOf(one, one.groupBy, who),
         count(one.oldTraces, "not there"),
         count(one.newTraces, "not there"),
@@ -184,7 +184,7 @@ function idOf(
 export function taskList({ tasks, withdrawn }: Pick<CellFacts, "tasks" | "withdrawn">): Html {
   return html`${tasks.map(
     (one) =>
-      html`<p>A fetch task for ${span(one)} by ${one.stride}, dimension ${DIMENSION[one.groupBy]}, is ${one.state}${
+      html`<p>A fetch task for ${span(one)} by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}, is ${one.state}${
         one.backfillId === null
           ? " in a sync"
           : html` in <a href="/backfills/${one.backfillId}">backfill ${one.backfillId}</a>`
@@ -192,6 +192,6 @@ export function taskList({ tasks, withdrawn }: Pick<CellFacts, "tasks" | "withdr
   )}
   ${withdrawn.map(
     (one) =>
-      html`<p>A zero of ${span(one)} by ${one.stride}, dimension ${DIMENSION[one.groupBy]}, was withdrawn ${instant(one.withdrawnAt)}: access to the workspace was not proven.</p>`,
+      html`<p>A zero of ${span(one)} by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}, was withdrawn ${instant(one.withdrawnAt)}: access to the workspace was not proven.</p>`,
   )}`;
 }

@@ -22,7 +22,7 @@ import type { Page } from "../layout.ts";
 import {
   address,
   count,
-  DIMENSION,
+  dimensionTitle,
   type Html,
   html,
   name,
@@ -171,7 +171,7 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
   return html`<dl class="facts">
       <div><dt>Source</dt><dd>${name(source)}</dd></div>
       <div><dt>Workspace</dt><dd>${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access === "read" ? "" : html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}</dd></div>
-      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : DIMENSION[groupBy]}</dd></div>
+      <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : dimensionTitle(groupBy)}</dd></div>
       <div><dt>Loaded by</dt><dd>${stride}</dd></div>
     </dl>
     <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>
@@ -205,7 +205,7 @@ function stateTable(shown: Shown): Html {
       const state = states[n] as ColumnState;
       const { status } = state;
       const link = addressOf("/cell", { source, stride, range, workspaceId, groupBy });
-      return html`<tr><th scope="row"><a href="${link}">${DIMENSION[groupBy]}</a></th>
+      return html`<tr><th scope="row"><a href="${link}">${dimensionTitle(groupBy)}</a></th>
         <td>${status === undefined ? "nothing expected" : stateShown(state, status, unit)}</td>
         <td>${tracesOf(cell, shown)}</td></tr>`;
     }),
@@ -308,7 +308,7 @@ function askAgain(
   const wholly = (label: string) =>
     html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>${form(label, all)}`;
   if (failed.length === 0) return wholly("Ask again");
-  const named = failed.map((one) => DIMENSION[one]).join(", ");
+  const named = failed.map((one) => dimensionTitle(one)).join(", ");
   return html`<p>Fetches what failed by ${named}, and what else of it is not loaded or not final.</p>
     ${form("Ask again", { ...all, reprocess: "missing", group_by: [...failed] })}
     <details><summary>All of it, also what is final</summary>${wholly("Ask for all of it again")}</details>`;

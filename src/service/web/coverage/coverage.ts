@@ -29,8 +29,8 @@ import {
   ALL,
   choice,
   count,
-  DIMENSION,
   dayField,
+  dimensionTitle,
   type Fields,
   type Html,
   hidden,
@@ -167,7 +167,7 @@ function filterForm(
   return html`<form class="row" method="get" action="/coverage">
     ${sourceField(sources, target.source)}
     ${choice("By", "stride", ["day", "hour"], target.stride)}
-    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: DIMENSION[value] }))], target.groupBy ?? "")}
+    ${choice("Dimension", "group_by", [ALL, ...GROUPINGS.map((value) => ({ value, text: dimensionTitle(value) }))], target.groupBy ?? "")}
     ${workspaceChoice(coverage, target)}
     ${dayField("From", "from", day(query.from))}
     ${lastDayField(day(query.to))}
@@ -311,7 +311,7 @@ function gap(range: Interval, all: Cells, target: Target): Html {
   const by =
     groupings.length === GROUPINGS.length
       ? "every dimension"
-      : groupings.map((one) => DIMENSION[one]).join(", ");
+      : groupings.map((one) => dimensionTitle(one)).join(", ");
   const known = new Set(all.map(({ cell }) => cell.workspaceId)).size;
   const named = workspaces.length === known || workspaces.length > MOST_IDS ? [] : workspaces;
   const only = groupings.length === GROUPINGS.length ? [] : groupings;

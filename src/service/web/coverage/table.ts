@@ -13,7 +13,7 @@ import {
 import type { Interval } from "../../../domain/time/window.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import type { CoverageCell } from "../../../store/coverage/coverage-cells.ts";
-import { count, DIMENSION, type Html, html, name, STATUSES, type Status, UNPROVED } from "../parts.ts";
+import { count, dimensionTitle, type Html, html, name, STATUSES, type Status, UNPROVED } from "../parts.ts";
 import { addressOf, rangeText, type Target } from "./query.ts";
 
 interface Shown extends Rows {
@@ -57,7 +57,7 @@ function line(row: Row, shown: Shown): Html {
   const isPart = groupBy !== undefined && shown.target.groupBy === undefined;
   const label = name(workspaceName ?? workspaceId);
   const title = isPart
-    ? html`<th scope="row" class="part"><span class="visually-hidden">${label} </span>by ${DIMENSION[groupBy]}</th>`
+    ? html`<th scope="row" class="part"><span class="visually-hidden">${label} </span>by ${dimensionTitle(groupBy)}</th>`
     : html`<th scope="row">${label}${access === "read" ? "" : html` <span class="quiet">${ACCESS[access]}</span>`}
         ${dimensions === 1 ? "" : html`<a class="fold" href="${shown.toggled(workspaceId)}">${isOpen ? "Hide" : "Show"} ${dimensions} dimensions<span class="visually-hidden"> of ${label}</span></a>`}</th>`;
   return html`<tr data-workspace="${workspaceId}">${title}${row.states.map((state, n) =>

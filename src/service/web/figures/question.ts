@@ -13,7 +13,7 @@ import {
   rangeToCompare,
 } from "../../../domain/time/days.ts";
 import { METER } from "../../../domain/usage/meter.ts";
-import { dimensionOf, GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
+import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { COUNTED, type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
@@ -23,8 +23,8 @@ import {
   ALL,
   address,
   choice,
-  DIMENSION,
   dayField,
+  dimensionTitle,
   type Html,
   hidden,
   html,
@@ -239,9 +239,9 @@ function bucketOf(given: {
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
   if (measure !== "cost" && !METER[meterOfCounted(measure)].groupings.includes(by))
-    return `The platform does not split ${COUNTED_WORDS[measure]} by ${DIMENSION[by]}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
+    return `The platform does not split ${COUNTED_WORDS[measure]} by ${dimensionTitle(by)}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
   if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
-  return `Costs by ${DIMENSION[by]} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
+  return `Costs by ${dimensionTitle(by)} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
 /** Ranges that people ask for most, and the neighbours of the one that is asked for, each with its name. */
@@ -281,8 +281,7 @@ export function titleOf({ measure }: Pick<Question, "measure">): string {
 
 /** What an id stands for. A "project" of other usage than traces is none of the projects that have traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
-  const dimension = measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
-  return dimension === by ? DIMENSION[by] : DIMENSIONS[dimension].title;
+  return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));
 }
 
 /** The address of a question, or of one that differs in some points. Undefined leaves a point out. */

@@ -13,7 +13,7 @@ import {
   type Cell,
   card,
   count,
-  DIMENSION,
+  dimensionTitle,
   type Html,
   html,
   instant,
@@ -214,7 +214,7 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
       caption: `The same changes by each dimension: do not add up its rows with those of another.${shown}`,
       heads: ["Dimension", "Workspace", "Id", ...CHANGE_HEADS],
       rows: largest.map(
-        (one) => html`<tr><th scope="row">${DIMENSION[one.groupBy]}</th>
+        (one) => html`<tr><th scope="row">${dimensionTitle(one.groupBy)}</th>
           <td title="${one.workspaceId}">${name(one.workspaceName ?? one.workspaceId)}</td>
           <td title="${one.dimensionId}">${name(one.dimensionName ?? one.dimensionId)}</td>
           <td class="number">${count(one.closedTraces)}</td>

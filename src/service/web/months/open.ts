@@ -23,7 +23,7 @@ import {
   address,
   card,
   count,
-  DIMENSION,
+  dimensionTitle,
   type Html,
   html,
   money,
@@ -159,7 +159,7 @@ export async function confirmation(
       <dt>Traces</dt><dd>${count(traces)}</dd>
       <dt>Totals</dt><dd><ul>${totals.dimensions.map(
         (one) =>
-          html`<li>${DIMENSION[one.groupBy]}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
+          html`<li>${dimensionTitle(one.groupBy)}: ${count(one.totals)} ${one.totals === 1 ? "id" : "ids"}, ${count(one.traces)} traces</li>`,
       )}</ul></dd>
       <dt>Estimated costs</dt><dd>${
         totals.costs.length === 0
@@ -232,7 +232,7 @@ export function checkList(open: readonly OpenDay[], asked: AskedClose, source: s
     return card(
       html`<span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span>`,
       [
-        ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${DIMENSION[groupBy]}`],
+        ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${dimensionTitle(groupBy, meter)}`],
         ["Daily figures", count(days), "number"],
         ["First day", shortInstant(first)],
         ["Last day", shortInstant(last)],
