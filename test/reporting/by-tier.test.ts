@@ -7,7 +7,7 @@ import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { connectPlain, linesOf, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -48,10 +48,7 @@ const load = (
     },
   });
 
-async function lines(text: string): Promise<string[]> {
-  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
-  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
-}
+const lines = (text: string) => linesOf(client, text);
 
 const byWorkspace = (to: string) =>
   lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting_detail.fct_usage_workspace_by_tier_daily

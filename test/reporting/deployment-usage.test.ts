@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import type { Store } from "../../src/store/db/database.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { connectPlain, linesOf, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -27,10 +27,7 @@ const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: rea
     ...{ sourceId, groupBy, workspaceId: WORKSPACE, window: windowOf("day", from, to), rows },
   });
 
-async function lines(text: string): Promise<string[]> {
-  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
-  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
-}
+const lines = (text: string) => linesOf(client, text);
 
 const MEASURES = "nodes_executed, agent_runs, agent_uptime_seconds";
 
