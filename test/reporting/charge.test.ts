@@ -7,9 +7,8 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import { dayOf, enterMonths, enterPrices, expectedCharges, type GivenPrice } from "../support/charges.ts";
-import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { loadRows, windowOf } from "../support/store.ts";
+import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 
@@ -149,16 +148,7 @@ test("hours that complete a day while another transaction takes its own figure a
     ...{ ...day, window: windowOf("hour", dayOf(3), dayOf(4)) },
     rows: [[`${dayOf(3)}T05:00Z`, WORKSPACE, 7]],
   });
-  const other = await connectPlain(bench.url);
-  await poll(
-    async () => {
-      const { rows } = await other.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-      return rows.length > 0;
-    },
-    { deadlineMs: 20_000, everyMs: 20 },
-  );
+  await untilLockWaits(bench.store);
   await client.query("COMMIT");
   await loading;
   expect(await checkCharges(bench.store.db, bench.sourceId)).toMatchObject({ wrong: 0 });
@@ -180,15 +170,7 @@ test("two transactions that fill one volume tier at once leave what both togethe
   // Neither sees the other's count, so the one that stores later has to wait for the first and to look again.
   await one.query("SET CONSTRAINTS ALL IMMEDIATE");
   const waiting = other.query("COMMIT");
-  await poll(
-    async () => {
-      const { rows } = await one.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-      return rows.length > 0;
-    },
-    { deadlineMs: 20_000, everyMs: 20 },
-  );
+  await untilLockWaits(bench.store);
   await one.query("COMMIT");
   await waiting;
   const { rows } = await one.query<Record<string, string>>(CHARGES);

@@ -8,9 +8,8 @@ import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import type { Ended } from "../support/cli.ts";
-import { poll } from "../support/poll.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
-import { loadRows, windowOf } from "../support/store.ts";
+import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
 /** The commands that say who pays, in this process and over a database of two months. */
@@ -171,12 +170,7 @@ test("usage that is loaded during a plan is no change of an owner", async () => 
   // The plan has read what owners have, and waits for the rules.
   await other.query("BEGIN; LOCK TABLE usage.owner_rule IN SHARE MODE");
   const planned = printed(["owners", "plan", file]);
-  await poll(async () => {
-    const { rowCount } = await client.query(
-      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    return rowCount === 1;
-  });
+  await untilLockWaits(bench.store);
   await enterMonths(bench, { [WORKSPACE]: { 0: 100, 1: 7, 35: 50 } });
   await other.query("COMMIT");
   expect(await planned).toContain("No figure of an owner would change.\n");

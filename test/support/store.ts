@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { onTestFinished } from "vitest";
 import type { FetchStamp } from "../../src/domain/coverage/finality.ts";
 import type { Window } from "../../src/domain/time/window.ts";
@@ -10,6 +11,7 @@ import { migrate } from "../../src/store/db/migrate.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { type LoadResult, loadAnswer } from "../../src/store/load/load.ts";
 import { createTestDatabase, ensureTemplate } from "./database.ts";
+import { poll } from "./poll.ts";
 
 /** A store over a new migrated database, dropped at the end of the test. A connection left open fails the test. */
 export async function setupMigrated(
@@ -100,4 +102,16 @@ async function loadRecords(
 /** `[from, to)` in a stride; ends as ISO days or instants, UTC. */
 export function windowOf(stride: Window["stride"], from: string, to: string): Window {
   return { stride, start: Date.parse(from), end: Date.parse(to) };
+}
+
+/** How many sessions of the database wait for a lock. Asked by a session of its own: a transaction sees no change of them. */
+export async function lockWaits({ db }: Store): Promise<number> {
+  const { rows } = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+  `.execute(db);
+  return rows.length;
+}
+
+export async function untilLockWaits(store: Store, sessions = 1): Promise<void> {
+  await poll(async () => (await lockWaits(store)) >= sessions);
 }

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { forgetSource, forgetWorkspace } from "../../../src/store/catalog/forget.ts";
 import { scopesOf } from "../../../src/store/catalog/scopes.ts";
@@ -7,8 +6,7 @@ import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { createBackfill } from "../../../src/store/work/backfills.ts";
 import { enterTasks } from "../../../src/store/work/tasks.ts";
-import { poll } from "../../support/poll.ts";
-import { loadRows, windowOf } from "../../support/store.ts";
+import { loadRows, untilLockWaits, windowOf } from "../../support/store.ts";
 import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 
 /** Forgetting leaves nothing behind, changes nothing else, and neither overtakes nor is overtaken by a load. */
@@ -211,12 +209,12 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   await reader.query("BEGIN");
   await reader.query("SELECT FROM usage.trace_scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
   const forgetting = forgetWorkspace(store, { sourceId, workspaceId: A, withRecords: true, dryRun: false });
-  await waiting(bundle, 1);
+  await untilLockWaits(bundle.store, 1);
   const loading = loadRows(store, {
     ...{ sourceId, groupBy: "workspace", workspaceId: A, stamp, window: DAYS },
     rows: [["2026-03-02", A, 7]],
   });
-  await waiting(bundle, 2);
+  await untilLockWaits(bundle.store, 2);
   await reader.query("COMMIT");
   expect(await forgetting).toMatchObject({ forgotten: true });
   expect(await loading).toMatchObject({ outcome: "discarded" });
@@ -268,16 +266,3 @@ test("a source goes with all that depends on it, and not while a process loads i
   expect(await forget({ withRecords: true })).toMatchObject({ forgotten: true, held: { records: 6 } });
   expect(await rowCounts(bundle)).toEqual({ ...before, sku: (before.sku ?? 0) + 1 });
 });
-
-/** Waits until so many sessions wait for a lock. Not by the reader: within its transaction it sees no change of them. */
-async function waiting({ store }: StoreBundle, sessions: number): Promise<void> {
-  await poll(
-    async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-      `.execute(store.db);
-      return rows.length >= sessions;
-    },
-    { deadlineMs: 20_000, everyMs: 50 },
-  );
-}

@@ -5,6 +5,7 @@ import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { bindOrganization, registerSource } from "../../../src/store/catalog/sources.ts";
 import type { LoadResult } from "../../../src/store/load/load.ts";
 import { poll } from "../../support/poll.ts";
+import { lockWaits } from "../../support/store.ts";
 import { NAMES, type Question, type Row, WORKSPACES } from "./model/commands.ts";
 import { History } from "./model/history.ts";
 import type { ModelAnswer } from "./model/model.ts";
@@ -31,7 +32,7 @@ describe.each(["loaded before", "not loaded before"])("of two answers to one que
       const run = past.load(running).finally(() => {
         isOver = true;
       });
-      await poll(async () => isOver || (await isBlocked(bundle)));
+      await poll(async () => isOver || (await lockWaits(bundle.store)) > 0);
       paused.goOn();
       const [result, other] = await Promise.all([paused.result, run]);
       settleAll(past, [standing, running], [result, other]);
@@ -133,7 +134,7 @@ test("two processes that contact a new source at once do not deadlock", async ()
       const run = intercepted({ failed: (error) => failed.push(error) }, running).finally(() => {
         isOver = true;
       });
-      await poll(async () => isOver || (await isBlocked(bundle)));
+      await poll(async () => isOver || (await lockWaits(bundle.store)) > 0);
       paused.goOn();
       await Promise.all([paused.result, run]);
     }
@@ -172,11 +173,4 @@ function settleAll(past: History, answers: readonly ModelAnswer[], results: read
   for (const { answer, result } of both) if (result.outcome === "loaded") past.happened(answer, result);
   // A discarded answer has met a newer one.
   for (const { answer, result } of both) if (result.outcome !== "loaded") past.happened(answer, result);
-}
-
-async function isBlocked({ reader }: StoreBundle): Promise<boolean> {
-  const { rowCount } = await reader.query(
-    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-  );
-  return rowCount !== 0;
 }

@@ -4,6 +4,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { beginFetch, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { claimTask, endTask, enterTasks, takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
+import { untilLockWaits } from "../../support/store.ts";
 import { enterSource, FIRST_DAY, setupStore } from "./setup.ts";
 
 // Fetch tasks as rows: which are taken for the queue, and that nobody ends what is not theirs.
@@ -185,12 +186,7 @@ test.each(["alone", "with its fetch"])(
       how === "alone"
         ? endTask(store.db, ending)
         : finishFetch(store.db, stamp, { outcome: "loaded", task: ending });
-    await poll(async () => {
-      const { rows } = await reader.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-      return rows.length === 1;
-    });
+    await untilLockWaits(store);
     await reader.query("COMMIT");
     await ended;
     const { rows } = await reader.query("SELECT state, generation FROM usage.fetch_task");

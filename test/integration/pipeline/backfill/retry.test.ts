@@ -13,8 +13,8 @@ import {
 } from "../../../../src/store/work/backfills.ts";
 import { claimTask, endTask, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { listActions } from "../../../support/actions.ts";
-import { poll } from "../../../support/poll.ts";
 import { type Bench, setup } from "../../../support/source.ts";
+import { untilLockWaits } from "../../../support/store.ts";
 
 /** Failed fetch tasks that are fetched again: none is lost, none is doubled, and the counts are right at the end. */
 
@@ -145,9 +145,7 @@ test("a backfill whose last task ends while its failed ones are retried is not d
       "UPDATE usage.fetch_task SET state = 'waiting', finished_at = NULL WHERE state = 'failed'",
     );
     finishing = finishBackfills(store);
-    const waits =
-      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    await poll(async () => (await bench.sql(waits)).length > 0, { deadlineMs: 10_000, everyMs: 20 });
+    await untilLockWaits(store);
   });
   expect(await finishing).toEqual([]);
   expect(await of(id)).toMatchObject({ state: "running", waiting: 1 });

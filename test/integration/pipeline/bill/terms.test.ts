@@ -10,6 +10,7 @@ import { limitUses } from "../../../../src/store/bill/bill-terms.ts";
 import { lockScopes } from "../../../../src/store/catalog/scopes.ts";
 import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
+import { lockWaits } from "../../../support/store.ts";
 
 /** Usage limits and billing periods, as they are read, shown and warned of. */
 
@@ -239,11 +240,7 @@ test("a billing period closes once all of its days are final and reconciled, and
     const closing = close(end - DAY_MS).finally(() => {
       isOver = true;
     });
-    const waiting = () =>
-      bench.sql(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-    await poll(async () => isOver || (await waiting()).length === 1, { deadlineMs: 20_000 });
+    await poll(async () => isOver || (await lockWaits(bench.store)) === 1);
     expect(isOver).toBe(false);
     return { closing };
   });

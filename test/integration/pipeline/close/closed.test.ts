@@ -25,6 +25,7 @@ import {
 } from "../../../support/month.ts";
 import { poll } from "../../../support/poll.ts";
 import { senderOn } from "../../../support/source.ts";
+import { lockWaits, untilLockWaits } from "../../../support/store.ts";
 
 /** A month is closed when every day of it is final and proved, and what comes later stands beside it. */
 
@@ -172,20 +173,16 @@ test("a load between check and totals waits, and becomes an adjustment", async (
   const source = await bench.open();
   const plan = { wanted: [{ stride: "day" as const, range: month }], reprocess: "all" as const };
   const tasks = await planSource(source, plan);
-  const waiting = () =>
-    bench.sql<{ query: string }>(
-      "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
   const { running, loading } = await bench.store.transaction(async ({ client }) => {
     // Readers pass, and so does the check; the totals are written only when this transaction has ended.
     await client.query("LOCK TABLE usage.closed_total IN SHARE MODE");
     const running = close();
-    await poll(async () => (await waiting()).length === 1, { deadlineMs: 20_000 });
+    await untilLockWaits(bench.store);
     let isLoaded = false;
     const loading = runInline(source, tasks).then(() => {
       isLoaded = true;
     });
-    await poll(async () => isLoaded || (await waiting()).length > 1, { deadlineMs: 20_000 });
+    await poll(async () => isLoaded || (await lockWaits(bench.store)) > 1);
     expect(isLoaded).toBe(false);
     return { running, loading };
   });
