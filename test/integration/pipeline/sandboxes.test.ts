@@ -84,25 +84,26 @@ test("sums by resource prove the days, and one that differs is a finding in its 
 test("compute and storage units are charged to the last digit, by workspace, sandbox, bill and FOCUS", async () => {
   const bench = await setupSandboxes();
   await bench.sync(ALL);
-  const prices = { lcu: "1.5", lsu: "0.0625" } as const;
-  await enterPrices(
-    bench.store,
-    (["lcu", "lsu"] as const).map((measure) => ({
-      ...{
-        sku: `sandbox-${measure}`,
-        unitPrice: prices[measure],
-        measure,
-        currency: "USD",
-        from: "2020-01-01",
-      },
-    })),
+  const lcu = { sku: "sandbox-lcu", measure: "lcu", countedOver: "workspace", from: "2020-01-01" } as const;
+  await enterPrices(bench.store, [
+    { ...lcu, unitPrice: "1.5" },
+    { ...lcu, unitPrice: "1.25", fromQuantity: 2 },
+    { sku: "sandbox-lsu", measure: "lsu", unitPrice: "0.0625", from: "2020-01-01" },
+  ]);
+  // Ten digits after the point: six of the units and four of the price. The second tier begins within a day.
+  const months = Map.groupBy(
+    hoursOf(bench),
+    ({ workspaceId, hour }) => `${workspaceId} ${new Date(hour).toISOString().slice(0, 7)}`,
   );
-  // Ten digits after the point: six of the units and four of the price.
-  const expected = hoursOf(bench).reduce(
-    (sum, { lcu, lsu }) => sum + BigInt(lcu) * 15_000n + BigInt(lsu) * 625n,
-    0n,
-  );
-  expect(expected).toBeGreaterThan(0n);
+  const sums = [...months.values()].map((hours) => ({
+    lcu: hours.reduce((sum, one) => sum + BigInt(one.lcu), 0n),
+    lsu: hours.reduce((sum, one) => sum + BigInt(one.lsu), 0n),
+  }));
+  expect(sums.some((month) => month.lcu > 2_000_000n)).toBe(true);
+  const expected = sums.reduce((all, month) => {
+    const dear = month.lcu < 2_000_000n ? month.lcu : 2_000_000n;
+    return all + dear * 15_000n + (month.lcu - dear) * 12_500n + month.lsu * 625n;
+  }, 0n);
   const costs = {
     workspace: "SELECT sum(estimated_cost) AS cost FROM reporting.fct_cost_workspace_daily",
     sandbox: "SELECT sum(estimated_cost) AS cost FROM reporting_detail.fct_cost_sandbox_daily",
