@@ -30,55 +30,10 @@ async function disturbed(disturb: (bench: Bench) => void, standin: Omit<StandinO
 const usage = { path: "/granular-usage" };
 const script = (bench: Bench, ...steps: FaultStep[]) => bench.standin.faults.script(...steps);
 
-describe("retrying", () => {
-  test.each([
-    ["10 s when the answer names no time", undefined, 10_000],
-    ["as long as the answer says", 3, 3_000],
-  ])("a 429 is retried after %s", async (_, retryAfter, wait) => {
-    const fault = {
-      kind: "status",
-      status: 429,
-      ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
-    };
-    const { bench, tables, expected } = await disturbed((b) =>
-      script(b, { fault: fault as FaultStep["fault"], times: 3, skip: 2, match: usage }),
-    );
-    expect(bench.waits).toEqual([wait, wait, wait]);
-    expect(tables).toEqual(expected);
-  });
-
-  test("a 429 is retried at the date that the answer names", async () => {
-    const { bench, tables, expected } = await disturbed((b) =>
-      script(b, {
-        fault: { kind: "status", status: 429, retry_after: new Date(Date.now() + 40_000).toUTCString() },
-        match: usage,
-      }),
-    );
-    expect(bench.waits).toHaveLength(1);
-    expect(bench.waits[0]).toBeGreaterThan(20_000);
-    expect(bench.waits[0]).toBeLessThanOrEqual(40_000);
-    expect(tables).toEqual(expected);
-  });
-
-  test("a failing server is retried after a pause that doubles", async () => {
-    const { bench, run } = await disturbed((b) =>
-      script(b, {
-        fault: { kind: "status", status: 503 },
-        times: 7,
-        match: { ...usage, query: { group_by: "user", workspace_ids: b.workspaceIds[0] ?? "" } },
-      }),
-    );
-    expect(run.failures).toEqual([]);
-    expect(bench.waits).toHaveLength(7);
-    bench.waits.forEach((ms, i) => {
-      // Several tasks of this workspace may share the seven.
-      expect(ms).toBeLessThanOrEqual(1000 * 2 ** i);
-    });
-  });
-});
-
 describe("a sync ends with the tables of an undisturbed one", () => {
   const faults: [string, FaultStep["fault"], Omit<StandinOptions, "now">?][] = [
+    ["answers of 429", { kind: "status", status: 429 }],
+    ["answers of 429 with a time", { kind: "status", status: 429, retry_after: 3 }],
     ["answers of 500", { kind: "status", status: 500 }],
     ["answers of 502", { kind: "status", status: 502 }],
     ["answers of 408", { kind: "status", status: 408 }],
