@@ -50,7 +50,6 @@ const LONG: readonly string[] = [
   "integration/pipeline/probe",
   "integration/pipeline/probe-misbilled",
   "integration/pipeline/reconcile/compared-strides",
-  "integration/pipeline/reconcile/meters.property",
   "integration/pipeline/reconcile/nightly",
   "integration/pipeline/reconcile/nightly-hours",
   "integration/pipeline/reconcile/reconcile.property",
