@@ -1,18 +1,11 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { enterWorkspaces } from "../../../../src/store/catalog/workspaces.ts";
 import { newestFetch } from "../../../../src/store/figures/load-totals.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
-import { differences, dump, inLedger, inStore, together } from "../../../support/tables.ts";
+import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
 
-/** Rows that are gone from the platform, and rows that the key may no longer see: the first are retired, the second not. */
+/** Rows that are gone from the platform are retired. Those that the key may no longer see are not: lost-access.test.ts. */
 
-const days = (bench: Bench, workspaceIds = bench.workspaceIds) =>
-  inLedger(bench.standin, {
-    stride: "day",
-    range: { start: bench.dataStart, end: bench.today + DAY_MS },
-    workspaceIds,
-  });
 const notFinal = (bench: Bench) => ({ start: bench.today - 3 * DAY_MS, end: bench.today + DAY_MS });
 
 test("a dropped project's rows are retired when their window is fetched again", async () => {
@@ -41,7 +34,8 @@ test("a dropped project's rows are retired when their window is fetched again", 
 
   const range = { start: bench.dataStart, end: bench.today + DAY_MS };
   await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+  const ledger = inLedger(bench.standin, { stride: "day", range, workspaceIds: bench.workspaceIds });
+  expect(differences(await inStore(bench, ["day"]), ledger)).toEqual([]);
   expect((await dump(bench)).restatements.filter((line) => line.includes(project.id))).toHaveLength(
     kept.length,
   );
@@ -131,89 +125,6 @@ test("an empty answer that a second one contradicts retires nothing", async () =
   );
   expect(run.failures).toEqual([]);
   expect(await dump(bench)).toEqual(before);
-});
-
-test.each([true, false])(
-  "a workspace that the key lost (listing %s) keeps what was loaded, unverified",
-  async (listing) => {
-    const bench = await setup({ workspaces: [0, 1], standin: { listing } });
-    await bench.sync();
-    const before = await inStore(bench);
-    const lost = bench.standin.organisation.workspaces[1];
-    if (lost === undefined) throw new Error("no workspace");
-    const ofLost = () =>
-      bench.sql<{ coverage_status: string; traces: number | null; usage_date: string }>(
-        `SELECT coverage_status, traces, usage_date FROM reporting.fct_usage_workspace_daily
-         WHERE workspace_id = $1 ORDER BY usage_date`,
-        [lost.id],
-      );
-    const known = await ofLost();
-    bench.standin.access.setReadable(lost, false);
-    const { run } = await bench.sync();
-    expect(differences(await inStore(bench), before)).toEqual([]);
-    expect(run.counts.every(({ rows }) => rows.unverified > 0)).toBe(true);
-    expect(run.counts.reduce((sum, { rows }) => sum + rows.retired + rows.restated, 0)).toBe(0);
-
-    // The days that were asked for again say so, and still show what was loaded.
-    const shown = await ofLost();
-    expect(shown.map((row) => row.coverage_status)).toEqual([
-      ...["ok", "ok", "ok"],
-      ...["unverified", "unverified", "unverified", "unverified"],
-    ]);
-    // A day that has just begun may have no usage yet: a zero is no longer said.
-    expect(shown.map((row) => row.traces)).toEqual(known.map((row) => row.traces || null));
-    expect(known.filter((row) => row.traces === 0).length).toBeLessThan(2);
-    const alarms = bench.logs.filter((line) => line.code === "workspace_unlisted");
-    expect(alarms.map((line) => line.workspaceId)).toEqual(listing ? [lost.id] : []);
-
-    // Found again, it heals by itself.
-    bench.standin.access.setReadable(lost, true);
-    await bench.passTime();
-    const healed = await bench.sync();
-    expect(healed.run.counts.reduce((sum, { rows, failed }) => sum + rows.unverified + failed, 0)).toBe(0);
-    expect((await dump(bench)).failures).toEqual([]);
-    expect(
-      differences(
-        await inStore(bench),
-        together(
-          days(bench),
-          inLedger(bench.standin, {
-            stride: "hour",
-            range: { start: bench.today - DAY_MS, end: bench.today + DAY_MS },
-            workspaceIds: bench.workspaceIds,
-          }),
-        ),
-      ),
-    ).toEqual([]);
-  },
-);
-
-test("a workspace that the key never read is not shown as zero", async () => {
-  const bench = await setup({ workspaces: [0, 5] });
-  const [first = "", unreadable = ""] = bench.workspaceIds;
-  const { sourceId } = await bench.open({ config: { workspaceIds: [first] } });
-  await enterWorkspaces(bench.store.db, { sourceId, workspaceIds: [unreadable] });
-  const { run } = await bench.sync();
-  expect(run.counts.every(({ rows }) => rows.unverified > 0)).toBe(true);
-  const rows = await bench.sql<{ coverage_status: string; traces: number | null }>(
-    "SELECT coverage_status, traces FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1",
-    [unreadable],
-  );
-  expect(rows).toHaveLength(7);
-  for (const row of rows) expect(row).toEqual({ coverage_status: "unverified", traces: null });
-  expect(differences(await inStore(bench, ["day"]), days(bench, [bench.workspaceIds[0] ?? ""]))).toEqual([]);
-});
-
-test("a listed workspace without usage is zero, not missing", async () => {
-  const bench = await setup({ workspaces: [4] });
-  await bench.sync();
-  const rows = await bench.sql<{ coverage_status: string; traces: number | null; is_final: boolean }>(
-    "SELECT coverage_status, traces, is_final FROM reporting.fct_usage_workspace_daily ORDER BY usage_date",
-  );
-  expect(rows.map((row) => row.traces)).toEqual([0, 0, 0, 0, 0, 0, 0]);
-  expect(rows.slice(0, 3)).toEqual(
-    [1, 2, 3].map(() => ({ coverage_status: "empty", traces: 0, is_final: true })),
-  );
 });
 
 test("a workspace that is no longer configured raises no alarm", async () => {
