@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { start } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
-import { bench, document, endOf, envOf, KEY, outputs, routine, run } from "../support/program.ts";
+import { bench, document, endOf, envOf, KEY, outputs, run } from "../support/program.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
-import { differences, inStore } from "../support/tables.ts";
+import { wrongFigures } from "../support/tables.ts";
 
 describe("the commands of a day", () => {
   test("backfill refuses ranges without usage and unknown workspaces", async () => {
@@ -78,7 +78,7 @@ describe("the commands of a day", () => {
       [0, ""],
       [0, ""],
     ]);
-    expect(differences(await inStore(made), routine(made))).toEqual([]);
+    expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
   });
 
   test("Ctrl-C ends a sync soon; what was loaded stays and the next sync completes it", async () => {
@@ -101,6 +101,6 @@ describe("the commands of a day", () => {
     expect([ended.code, ended.stderr]).toEqual([130, expect.stringContaining("[interrupted]")]);
     made.standin.faults.clear();
     expect((await run(["sync", "--inline"], envOf(made))).code).toBe(0);
-    expect(differences(await inStore(made), routine(made))).toEqual([]);
+    expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
-import { bench, dayOf, document, endOf, KEY, routine, run } from "../support/program.ts";
+import { bench, dayOf, document, endOf, KEY, run } from "../support/program.ts";
 import type { Bench } from "../support/source.ts";
-import { differences, inStore, together } from "../support/tables.ts";
+import { booked, differences, inStore, together, wrongFigures } from "../support/tables.ts";
 import { temporaryFile } from "../support/temporary.ts";
 
 describe("several sources", () => {
@@ -36,7 +36,7 @@ describe("several sources", () => {
     expect([ended.code, ended.stderr]).toEqual([0, ""]);
     expect(document(ended)).toMatchObject([{ source: "eu" }, { source: "us" }]);
     const book = [made.standin, other].map((standin) =>
-      routine({ ...made, standin, workspaceIds: sourceOf("", standin).workspaceIds }),
+      booked({ ...made, standin, workspaceIds: sourceOf("", standin).workspaceIds }, { hourDays: 1 }),
     );
     expect(differences(await inStore(made), together(...book))).toEqual([]);
 
@@ -97,7 +97,10 @@ describe("several sources", () => {
       { source: "refused", code: "unauthorized", message: expect.stringContaining("401") },
     ]);
     expect(document(ended)).toMatchObject([{ source: "us" }]);
-    const book = routine({ ...made, standin: other, workspaceIds: sourceOf("", other).workspaceIds });
+    const book = booked(
+      { ...made, standin: other, workspaceIds: sourceOf("", other).workspaceIds },
+      { hourDays: 1 },
+    );
     expect(differences(await inStore(made), book)).toEqual([]);
   });
 
@@ -108,6 +111,6 @@ describe("several sources", () => {
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain('"code":"workspace_shared"');
     const { workspaceIds } = sourceOf("", made.standin);
-    expect(differences(await inStore(made), routine({ ...made, workspaceIds }))).toEqual([]);
+    expect(await wrongFigures(made, { hourDays: 1, workspaceIds })).toEqual([]);
   });
 });

@@ -1,18 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { eachRecord, startProxy } from "../support/proxy.ts";
-import { type Bench, setup } from "../support/source.ts";
-import { differences, dump, inLedger, inStore, together } from "../support/tables.ts";
+import { setup } from "../support/source.ts";
+import { booked, differences, dump, inStore, wrongFigures } from "../support/tables.ts";
 
 /** What the platform refuses or gets wrong costs as little as possible, is recorded, and heals by itself. */
 
-const everything = ({ standin, dataStart, today, workspaceIds }: Bench) => {
-  const end = today + DAY_MS;
-  return together(
-    inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds }),
-    inLedger(standin, { stride: "hour", range: { start: today - DAY_MS, end }, workspaceIds }),
-  );
-};
+const everything = { hourDays: 1 };
 const usage = { path: "/granular-usage" };
 
 describe("one bad record", () => {
@@ -33,14 +27,14 @@ describe("one bad record", () => {
     expect(run.failures[0]?.message).toContain("traces = -1");
 
     const lost = new Map(
-      [...everything(bench)].filter(([key]) => {
+      [...booked(bench, everything)].filter(([key]) => {
         const [groupBy, stride, at, workspace] = key.split(" ");
         const isIt = groupBy === "project" && stride === "day" && workspace === project?.workspace.id;
         return isIt && Date.parse(at ?? "") === Date.parse(bad);
       }),
     );
     expect(lost.size).toBeGreaterThan(0);
-    const rest = new Map([...everything(bench)].filter(([key]) => !lost.has(key)));
+    const rest = new Map([...booked(bench, everything)].filter(([key]) => !lost.has(key)));
     expect(differences(await inStore(bench), rest)).toEqual([]);
 
     const failures = await bench.sql<{ from: Date; to: Date; minutes: number; status: string }>(
@@ -72,7 +66,7 @@ describe("one bad record", () => {
     await bench.passTime();
     await bench.sync({ baseUrl: proxy.url });
     expect((await dump(bench)).failures).toEqual([]);
-    expect(differences(await inStore(bench), everything(bench))).toEqual([]);
+    expect(await wrongFigures(bench, everything)).toEqual([]);
     expect((await dump(bench)).restatements).toEqual([]);
   });
 
@@ -94,11 +88,7 @@ describe("one bad record", () => {
       ),
     );
     await bench.sync({ baseUrl: proxy.url });
-    const book = inLedger(bench.standin, {
-      stride: "day",
-      range: { start: bench.dataStart, end: bench.today + DAY_MS },
-      workspaceIds: bench.workspaceIds,
-    });
+    const book = booked(bench);
     const stored = await inStore(bench, ["day"]);
     // What is stored is right, and at most the one day of the one grouping is not stored.
     const wrong = [...stored].filter(([key, traces]) => book.get(key) !== traces);
@@ -124,13 +114,9 @@ describe("one bad record", () => {
     expect(new Set(run.failures.flatMap(({ task }) => task.members.map((one) => one.workspaceId)))).toEqual(
       new Set([chokes]),
     );
-    const book = [
-      ...inLedger(bench.standin, {
-        stride: "day",
-        range: { start: bench.dataStart, end: bench.today + DAY_MS },
-        workspaceIds: bench.workspaceIds,
-      }),
-    ].filter(([key]) => !(key.startsWith("workspace ") && key.includes(chokes)));
+    const book = [...booked(bench)].filter(
+      ([key]) => !(key.startsWith("workspace ") && key.includes(chokes)),
+    );
     expect(differences(await inStore(bench, ["day"]), new Map(book))).toEqual([]);
   });
 });
@@ -171,18 +157,7 @@ describe("a refused key", () => {
       bench.standin.faults.clear();
       await bench.sync();
       expect(await refused()).toEqual([{ refused_code: null }]);
-      const { standin, workspaceIds, today, dataStart } = bench;
-      const hours = { start: today - 3 * DAY_MS, end: today + DAY_MS };
-      const days = { start: dataStart, end: today + DAY_MS };
-      expect(
-        differences(
-          await inStore(bench),
-          together(
-            inLedger(standin, { stride: "hour", range: hours, workspaceIds }),
-            inLedger(standin, { stride: "day", range: days, workspaceIds }),
-          ),
-        ),
-      ).toEqual([]);
+      expect(await wrongFigures(bench, { hourDays: 3 })).toEqual([]);
     },
   );
 
@@ -212,14 +187,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     await bench.passTime();
     await bench.sync();
     expect((await dump(bench)).failures).toEqual([]);
-    const { standin, workspaceIds, today, dataStart } = bench;
-    const hours = { start: today - 4 * DAY_MS, end: today + DAY_MS };
-    const days = { start: dataStart, end: today + DAY_MS };
-    const book = together(
-      inLedger(standin, { stride: "hour", range: hours, workspaceIds }),
-      inLedger(standin, { stride: "day", range: days, workspaceIds }),
-    );
-    expect(differences(await inStore(bench), book)).toEqual([]);
+    expect(await wrongFigures(bench, { hourDays: 4 })).toEqual([]);
   });
 
   test("keeps what was loaded before an abort, and no part of a window", async () => {
@@ -241,7 +209,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     await expect(run).rejects.toBe(reason);
     bench.standin.faults.clear();
     await bench.sync();
-    expect(differences(await inStore(bench), everything(bench))).toEqual([]);
+    expect(await wrongFigures(bench, everything)).toEqual([]);
     expect((await dump(bench)).failures).toEqual([]);
   });
 });

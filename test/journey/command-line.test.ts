@@ -1,8 +1,8 @@
 import { userInfo } from "node:os";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { bench, dayOf, document, envOf, routine, run } from "../support/program.ts";
-import { differences, inStore } from "../support/tables.ts";
+import { bench, dayOf, document, envOf, run } from "../support/program.ts";
+import { wrongFigures } from "../support/tables.ts";
 
 /** A day of somebody who loads and proves by the command line. */
 
@@ -16,7 +16,7 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   };
   const synced = await quiet(["sync", "--inline"]);
   expect(synced).toMatchObject([{ source: "default", failures: [], counts: expect.any(Array) }]);
-  expect(differences(await inStore(made), routine(made))).toEqual([]);
+  expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
 
   expect(await quiet(["coverage", "--fail-on-gaps"])).not.toEqual([]);
   expect(await quiet(["status"])).toMatchObject([{ source: "default", refused: null, failures: [] }]);
@@ -29,7 +29,7 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   const [mismatch] = (await quiet(["reconcile", ...range], 4)) as [{ differences: unknown[] }];
   expect(mismatch.differences.length).toBeGreaterThan(0);
   expect(await quiet(["reconcile", ...range, "--repair"])).toMatchObject([{ differences: [] }]);
-  expect(differences(await inStore(made), routine(made))).toEqual([]);
+  expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
 
   // A day's coverage and records are lost: a dry run counts the gap and a backfill fills it.
   await made.sql(
@@ -73,5 +73,5 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
     },
   ]);
   await quiet(["coverage", "--fail-on-gaps"]);
-  expect(differences(await inStore(made), routine(made))).toEqual([]);
+  expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
 });

@@ -1,8 +1,6 @@
 import { afterAll, expect } from "vitest";
-import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { type Ended, usageEtl, type Where } from "./cli.ts";
 import { type Bench, setup } from "./source.ts";
-import { inLedger, together } from "./tables.ts";
 
 /** Runs the program as a person or a script does. */
 
@@ -39,16 +37,6 @@ export function envOf({ databaseUrl, standin, dataStart, workspaceIds }: Bench):
     USAGE_RATE_LIMIT: "1000",
   };
 }
-
-export const routine = ({ standin, dataStart, today, workspaceIds }: Bench) =>
-  together(
-    inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
-    inLedger(standin, {
-      stride: "hour",
-      range: { start: today - DAY_MS, end: today + DAY_MS },
-      workspaceIds,
-    }),
-  );
 
 /** Such as `2026-03-01`. */
 export function dayOf(ms: number): string {

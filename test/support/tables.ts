@@ -1,4 +1,4 @@
-import { STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
+import { DAY_MS, STRIDE_MS, type Stride } from "../../src/domain/time/stride.ts";
 import type { Interval } from "../../src/domain/time/window.ts";
 import type { Meter } from "../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
@@ -109,6 +109,31 @@ export function differences(stored: Figures, expected: Figures): string[] {
 /** Merges figures of different keys. */
 export function together(...all: readonly Figures[]): Figures {
   return new Map(all.flatMap((figures) => [...figures]));
+}
+
+type Kept = Pick<Bench, "sql" | "standin" | "dataStart" | "today" | "workspaceIds">;
+
+/** What the ledger has of a bench's workspaces: days since the data start, and hours of so many whole days and of today. */
+export function booked(
+  bench: Omit<Kept, "sql">,
+  {
+    hourDays = 0,
+    workspaceIds = bench.workspaceIds,
+  }: { hourDays?: number; workspaceIds?: readonly string[] } = {},
+): Figures {
+  const { standin, dataStart, today } = bench;
+  const asked = workspaceIds.length === 0 ? {} : { workspaceIds };
+  const within = (start: number) => ({ ...asked, range: { start, end: today + DAY_MS } });
+  const days = inLedger(standin, { stride: "day", ...within(dataStart) });
+  if (hourDays === 0) return days;
+  const since = Math.max(dataStart, today - hourDays * DAY_MS);
+  return together(days, inLedger(standin, { stride: "hour", ...within(since) }));
+}
+
+/** Where days, and hours if they are booked too, are not stored as the ledger has them. */
+export async function wrongFigures(bench: Kept, of: Parameters<typeof booked>[1] = {}): Promise<string[]> {
+  const strides = (of.hourDays ?? 0) === 0 ? (["day"] as const) : (["day", "hour"] as const);
+  return differences(await inStore(bench, strides), booked(bench, of));
 }
 
 /** Traces by dimension and stride. */

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { times } from "../../../support/drawn.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { wrongFigures } from "../../../support/tables.ts";
 
 /** Rule 4 of docs/rules.md over any history of a key that loses and regains workspaces. */
 
@@ -92,9 +92,7 @@ test("no figure is one that nobody could have read, and the truth is back with a
       for (const index of PLACES) apply({ do: "regain", place: index });
       await bench.sync();
       if (blind.size > 0) await bench.reconcile({ repair: true });
-      const range = { start: bench.dataStart, end: bench.today + DAY_MS };
-      const truth = inLedger(bench.standin, { stride: "day", range });
-      expect(differences(await inStore(bench, ["day"]), truth)).toEqual([]);
+      expect(await wrongFigures(bench)).toEqual([]);
       expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
       expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
       expect(

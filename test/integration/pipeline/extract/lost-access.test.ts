@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
-import { differences, inLedger, inStore } from "../../../support/tables.ts";
+import { booked, differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
 
@@ -47,12 +47,6 @@ const zeros = async (bench: Bench, index: number) => {
 const instant = async (bench: Bench) =>
   (await bench.sql<{ at: string }>("SELECT clock_timestamp()::text AS at"))[0]?.at ?? "";
 const NONE = { days: 0, hours: 0, months: 0, empty: 0 };
-const days = (bench: Bench, workspaceIds: readonly string[]) =>
-  inLedger(bench.standin, {
-    stride: "day",
-    range: { start: bench.dataStart, end: bench.today + DAY_MS },
-    workspaceIds,
-  });
 
 test.each([true, false])(
   "a workspace lost between contact and fetches is unverified, not zero (listing %s), and comes back by itself",
@@ -79,7 +73,7 @@ test.each([true, false])(
       })),
     );
     expect(await zeros(bench, 1)).toEqual(NONE);
-    expect(differences(await inStore(bench, ["day"]), days(bench, ids.slice(0, 1)))).toEqual([]);
+    expect(await wrongFigures(bench, { workspaceIds: ids.slice(0, 1) })).toEqual([]);
 
     // The next syncs leave it so, and say it once.
     await bench.sync();
@@ -93,7 +87,7 @@ test.each([true, false])(
     setReadable(bench, 1, true);
     await bench.sync();
     if (!listing) await bench.sync();
-    expect(differences(await inStore(bench, ["day"]), days(bench, ids))).toEqual([]);
+    expect(await wrongFigures(bench, { workspaceIds: ids })).toEqual([]);
     expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
     expect(await bench.sql("SELECT FROM reporting.fct_usage_workspace_daily WHERE is_final")).toHaveLength(6);
   },
@@ -127,7 +121,7 @@ test("a listing does not prove that usage can be read: nothing becomes zero whil
   setReadable(bench, 1, true);
   await bench.sync();
   await backfill();
-  expect(differences(await inStore(bench, ["day"]), days(bench, readable))).toEqual([]);
+  expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
   expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
 });
@@ -145,7 +139,7 @@ test("days that were loaded as zero while only the listing named a workspace are
   const readable = bench.standin.organisation.workspaces
     .filter((one) => access.canRead(one))
     .map(({ id }) => id);
-  expect(differences(await inStore(bench, ["day"]), days(bench, readable))).toEqual([]);
+  expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
   expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
@@ -178,7 +172,7 @@ test("a lost workspace that others answer beside is unverified alone", async () 
   // One answer for all three: it names two of them.
   const { planned } = await bench.fetch(request, { opened: () => setReadable(bench, 1, false) });
   expect(planned).toBe(1);
-  const stored = days(bench, [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""]);
+  const stored = booked(bench, { workspaceIds: [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""] });
   const inRange = new Map(
     [...stored].filter(
       ([key]) => key.startsWith("workspace ") && Date.parse(key.split(" ")[2] ?? "") < range.end,
@@ -208,7 +202,7 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   setReadable(bench, 1, true);
   const { planned } = await bench.fetch({ wanted, reprocess: "missing" });
   expect(planned).toBe(4);
-  const expected = days(bench, bench.workspaceIds.slice(1));
+  const expected = booked(bench, { workspaceIds: bench.workspaceIds.slice(1) });
   const known = (await figures(bench, 1)).slice(0, 3);
   expect(known.map(({ usage_date, traces }) => [usage_date, traces])).toEqual(
     known.map(({ usage_date }) => [

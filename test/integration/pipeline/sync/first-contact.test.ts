@@ -4,16 +4,9 @@ import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../../src/local/standin/server.ts";
 import { eachRecord, startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
-import { differences, dump, inLedger, inStore } from "../../../support/tables.ts";
+import { differences, dump, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** Which source this is, what it reads, and what the first requests of a process may meet. */
-
-const days = (bench: Bench) =>
-  inLedger(bench.standin, {
-    stride: "day",
-    range: { start: bench.dataStart, end: bench.today + DAY_MS },
-    ...(bench.workspaceIds.length > 0 ? { workspaceIds: bench.workspaceIds } : {}),
-  });
 
 async function anotherOrganization(bench: Bench) {
   const other = await startStandin({
@@ -52,7 +45,7 @@ describe("binding", () => {
     });
     const { run } = await bench.sync();
     expect(run.failures).toEqual([]);
-    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+    expect(await wrongFigures(bench)).toEqual([]);
   });
 
   test("two sources of one organization that share no workspace are two sources", async () => {
@@ -135,7 +128,7 @@ describe("a configured workspace", () => {
       expect.objectContaining({ level: 50, code: "workspace_not_shown", workspaceIds: [TYPO] }),
     );
     expect(await known(bench)).toEqual(bench.workspaceIds.map((id) => ({ id })));
-    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+    expect(await wrongFigures(bench)).toEqual([]);
     // Without any other, all that are listed would be loaded in their place.
     const only = { config: { workspaceIds: [TYPO] }, leavesOutUnshown: true };
     await expect(bench.open(only)).rejects.toMatchObject({ code: "workspace_not_shown" });
@@ -167,7 +160,7 @@ describe("workspaces", () => {
     deleted.deletedAt = bench.today - 2 * DAY_MS;
     const { run } = await bench.sync();
     expect(run.failures).toEqual([]);
-    expect(differences(await inStore(bench, ["day"]), days(bench))).toEqual([]);
+    expect(await wrongFigures(bench)).toEqual([]);
     const rows = await bench.sql(
       "SELECT workspace_name, is_deleted FROM reporting.dim_workspace WHERE workspace_id = $1",
       [deleted.id],

@@ -5,19 +5,7 @@ import { planSource, routineDemand } from "../../../../src/pipeline/sync/plan.ts
 import { openStore } from "../../../../src/store/db/database.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
-import { differences, dump, inLedger, inStore, together, totals } from "../../../support/tables.ts";
-
-/** All that a routine round keeps, as the ledger has it. */
-function routine({ standin, dataStart, today }: Bench, hourlyDays = 1) {
-  const end = today + DAY_MS;
-  return together(
-    inLedger(standin, { stride: "day", range: { start: dataStart, end } }),
-    inLedger(standin, {
-      stride: "hour",
-      range: { start: Math.max(dataStart, today - hourlyDays * DAY_MS), end },
-    }),
-  );
-}
+import { booked, differences, dump, inStore, totals, wrongFigures } from "../../../support/tables.ts";
 
 const fetched = (bench: Bench) =>
   bench.sql<{ group_by: string; stride: string; period_start: Date; period_end: Date; n: number }>(
@@ -30,7 +18,7 @@ test("a sync stores exactly the ledger's usage in the fewest requests", async ()
   const { run } = await bench.sync();
 
   const stored = await inStore(bench);
-  expect(differences(stored, routine(bench, 2))).toEqual([]);
+  expect(differences(stored, booked(bench, { hourDays: 2 }))).toEqual([]);
   const sums = totals(stored);
   for (const groupBy of ["project", "user", "api_key"]) {
     expect(sums[`${groupBy} day`]).toBe(sums["workspace day"]);
@@ -100,25 +88,14 @@ test("late and corrected counts of provisional time change in place", async () =
   bench.standin.ledger.change(late, 17);
   bench.standin.ledger.change(corrected, -1);
   const { run } = await bench.sync();
-  const stored = await inStore(bench);
-  const { dataStart, today, workspaceIds, standin } = bench;
-  const end = today + DAY_MS;
-  expect(
-    differences(
-      stored,
-      together(
-        inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds }),
-        inLedger(standin, { stride: "hour", range: { start: today - 3 * DAY_MS, end }, workspaceIds }),
-      ),
-    ),
-  ).toEqual([]);
+  expect(await wrongFigures(bench, { hourDays: 3 })).toEqual([]);
   expect(run.counts.reduce((sum, { rows }) => sum + rows.restated, 0)).toBe(0);
   expect((await dump(bench)).restatements).toEqual([]);
 });
 
 test("corrected counts of final time wait for --reprocess all and become restatements", async () => {
   const bench = await setup({ workspaces: [0, 1] });
-  const { dataStart, today, workspaceIds, standin } = bench;
+  const { dataStart, standin } = bench;
   await bench.sync();
   const sender = senderOn(standin, 0, dataStart);
   const before = await inStore(bench);
@@ -128,12 +105,7 @@ test("corrected counts of final time wait for --reprocess all and become restate
 
   const range = { start: dataStart, end: dataStart + 2 * DAY_MS };
   const { run } = await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
-  expect(
-    differences(
-      await inStore(bench, ["day"]),
-      inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
-    ),
-  ).toEqual([]);
+  expect(await wrongFigures(bench)).toEqual([]);
   // The same five traces, once in each grouping.
   const { restatements } = await dump(bench);
   expect(restatements).toHaveLength(4);
@@ -178,13 +150,8 @@ test.each([
 ] as const)("e-mail policy %s lets no address in, and the figures are the same", async (userEmail, form) => {
   const bench = await setup({ workspaces: [0, 1], userEmail });
   await bench.sync();
-  const { dataStart, today, workspaceIds, standin } = bench;
-  expect(
-    differences(
-      await inStore(bench, ["day"]),
-      inLedger(standin, { stride: "day", range: { start: dataStart, end: today + DAY_MS }, workspaceIds }),
-    ),
-  ).toEqual([]);
+  const { standin } = bench;
+  expect(await wrongFigures(bench)).toEqual([]);
   const names = await bench.sql<{ name: string }>(
     "SELECT name FROM usage.entity_name JOIN usage.entity USING (entity_id) WHERE dimension = 'user'",
   );
