@@ -125,13 +125,6 @@ test("a surplus trace is a difference as soon as it has stayed, though everythin
   expect(Date.now() - started).toBeLessThan(30_000);
 });
 
-test("every trace is missing where nothing is billed", async () => {
-  const { probe, standin, now } = await setup();
-  standin.setClock({ frozenAt: Math.floor(now / HOUR_MS) * HOUR_MS });
-  const result = await probe({ withinMs: 1_000 });
-  expect(result.figures.map((figure) => figure.difference)).toEqual([-6, -6, -6, -6]);
-});
-
 test("a surplus that may be an earlier probe's late traces gives no verdict", async () => {
   const { probe, rebill } = await setup();
   expect(
