@@ -27,7 +27,7 @@ const WORDS = 4;
 
 /**
  * What an export says of each bucket and workspace, in few words that Postgres can compute of what is stored
- * (store/proof/stored-content.ts), so that equal buckets need not be compared record by record.
+ * (store/proof/compare-export.ts), so that equal buckets need not be compared record by record.
  *
  * A record's hash is Postgres's `hashint8extended(traces, seed)`, and the seed is of its key. Rows come in any order. A key that
  * comes twice in a bucket makes more records than are stored, so that bucket is compared record by record.

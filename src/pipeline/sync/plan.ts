@@ -15,8 +15,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import type { PlannableSource } from "../../store/activity/plan-facts.ts";
-import { dueFailures, missingTime } from "../../store/catalog/missing-time.ts";
-import { ensureScopes } from "../../store/catalog/scopes.ts";
+import { dueFailures, ensureScopes, missingTime } from "../../store/catalog/scopes.ts";
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { OpenSource } from "../source/source.ts";
 

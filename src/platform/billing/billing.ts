@@ -23,10 +23,10 @@ import {
   serverInfo,
   workspaceLimits,
   workspaceRejection,
+  workspaceTags,
 } from "./organization.ts";
 import { providerUsage } from "./provider.ts";
 import { sandboxUsage } from "./sandboxes.ts";
-import { workspaceTags } from "./tags.ts";
 
 export interface UsageQuery {
   /** Epoch milliseconds, half-open: `[start, end)`. */

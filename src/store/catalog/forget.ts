@@ -2,8 +2,6 @@ import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, type NewAction, recordAction } from "../work/operator-actions.ts";
-import { forgetScopes } from "./forget-scopes.ts";
-import { type Holdings, holdingsOf } from "./holdings.ts";
 import { lockScopesWhere } from "./scopes.ts";
 
 /** What a workspace or a source held, and whether it is gone now. */
@@ -190,4 +188,139 @@ async function refuseInUse(
     message: `A process is loading source ${slug} now.`,
     next: "Take it out of the configuration of every process, restart them, and try again in ten minutes.",
   });
+}
+
+/** Tables by series, then by scope, each before those it refers to. */
+const BY_SERIES = ["hourly_record", "dated_record", "monthly_total", "restatement"] as const;
+const BY_SCOPE = [
+  ...(["coverage", "failure", "became_final", "withdrawal", "reconciled", "matched_total"] as const),
+  ...(["reconciliation_difference", "control_difference"] as const),
+];
+
+/** Removes scopes with all that is kept for them. The caller holds their locks. */
+async function forgetScopes(
+  db: Database,
+  { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },
+): Promise<void> {
+  const ids = sql`${[...scopeIds]}::integer[]`;
+  await forgetTasks(db, { sourceId, scopeIds });
+  for (const table of BY_SERIES) {
+    await sql`
+      delete from ${sql.id("usage", table)} r using usage.series s
+      where s.series_id = r.series_id and s.scope_id = any (${ids})
+    `.execute(db);
+  }
+  for (const table of BY_SCOPE) {
+    await sql`delete from ${sql.id("usage", table)} where scope_id = any (${ids})`.execute(db);
+  }
+  const { rows } = await sql<{ entity_id: number }>`
+    delete from usage.series where scope_id = any (${ids}) returning entity_id
+  `.execute(db);
+  await forgetUnused(
+    db,
+    rows.map((row) => row.entity_id),
+  );
+  await sql`delete from usage.scope where scope_id = any (${ids})`.execute(db);
+}
+
+/**
+ * Fetch tasks of a sync are planned again without these scopes. Those of a backfill lose them: what is queued waits anew, so
+ * the end of a worker that holds it counts no more.
+ */
+async function forgetTasks(
+  db: Database,
+  { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },
+): Promise<void> {
+  const ids = sql`${[...scopeIds]}::integer[]`;
+  await sql`
+    delete from usage.fetch_task
+    where source_id = ${sourceId} and scope_ids && ${ids} and (backfill_id is null or scope_ids <@ ${ids})
+  `.execute(db);
+  await sql`
+    update usage.fetch_task s
+    set scope_ids = left_over.scope_ids, workspace_ids = left_over.workspace_ids, leased_until = null,
+        state = case when s.state = 'queued' then 'waiting' else s.state end
+    from usage.fetch_task t
+    cross join lateral (
+      select array_agg(u.scope_id order by u.n) as scope_ids, array_agg(u.workspace_id order by u.n) as workspace_ids
+      from unnest(t.scope_ids, t.workspace_ids) with ordinality u (scope_id, workspace_id, n)
+      where u.scope_id <> all (${ids})
+    ) left_over
+    where t.task_id = s.task_id and t.source_id = ${sourceId} and t.scope_ids && ${ids}
+  `.execute(db);
+}
+
+/** Projects, users and keys that no series names any more. One that a load is about to name stays: it does no harm. */
+async function forgetUnused(db: Database, entityIds: readonly number[]): Promise<void> {
+  const { rows } = await sql<{ entity_id: number }>`
+    select e.entity_id from usage.entity e
+    where e.entity_id = any (${[...new Set(entityIds)]}::integer[]) and e.dimension <> 'workspace'
+      and not exists (select from usage.series s where s.entity_id = e.entity_id)
+    order by 1 for update skip locked
+  `.execute(db);
+  const unused = rows.map((row) => row.entity_id);
+  await sql`delete from usage.entity_name where entity_id = any (${unused}::integer[])`.execute(db);
+  await sql`delete from usage.entity where entity_id = any (${unused}::integer[])`.execute(db);
+}
+
+/** What is stored of a workspace or a source. */
+interface Holdings {
+  readonly records: number;
+  readonly restatements: number;
+  readonly loadedIntervals: number;
+  readonly failures: number;
+  /** From the export and from control totals, closed ones too. */
+  readonly differences: number;
+  readonly fetchTasks: number;
+  readonly prices: number;
+  /** Months that are closed with it, such as `2026-03`. */
+  readonly closedMonths: readonly string[];
+  /** Closed months that name it as left out. It held no record. */
+  readonly leftOutMonths: readonly string[];
+}
+
+/** Counts what depends on these scopes and workspaces; with a source, on that source as well. */
+async function holdingsOf(
+  db: Database,
+  of: { scopeIds: readonly number[]; workspaces: readonly number[]; sourceId: number | null },
+): Promise<Holdings> {
+  const { sourceId } = of;
+  const scopes = sql`any (${[...of.scopeIds]}::integer[])`;
+  const workspaces = sql`any (${[...of.workspaces]}::integer[])`;
+  const { rows } = await sql<Holdings>`
+    with mine as materialized (select series_id from usage.series where scope_id = ${scopes})
+    select ((select count(*) from usage.hourly_record join mine using (series_id))
+             + (select count(*) from usage.dated_record join mine using (series_id)))::bigint as records,
+           (select count(*)::integer from usage.restatement join mine using (series_id)) as restatements,
+           (select count(*)::integer from usage.coverage where scope_id = ${scopes}) as "loadedIntervals",
+           (select count(*)::integer from usage.failure where scope_id = ${scopes}) as failures,
+           ((select count(*) from usage.reconciliation_difference where scope_id = ${scopes})
+             + (select count(*) from usage.control_difference where scope_id = ${scopes}))::integer as differences,
+           (select count(*)::integer from usage.fetch_task
+            where scope_ids && ${[...of.scopeIds]}::integer[] or source_id = ${sourceId}) as "fetchTasks",
+           (select count(*)::integer from usage.price
+            where workspace_id = ${workspaces} or source_id = ${sourceId}) as prices,
+           array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m
+                 left join usage.closed_workspace w on w.close_id = m.close_id and w.workspace_id = ${workspaces}
+                 where m.source_id = ${sourceId} or not w.is_left_out
+                   or (w.is_left_out and exists (select from mine))
+                   -- A release that kept no list of workspaces closed it.
+                   or exists (select from usage.closed_total t join mine using (series_id) where t.close_id = m.close_id)
+                   or exists (
+                     select from usage.closed_correction k where k.close_id = m.close_id and k.workspace_id = ${workspaces}
+                   )
+                 union
+                 -- Billing periods that need not be months.
+                 select p.period_start || ' to ' || p.period_end from usage.period_close p
+                 where p.source_id = ${sourceId} or exists (
+                   select from usage.period_total t
+                   join usage.entity e on e.source_id = p.source_id and e.dimension = 'workspace' and e.external_id = t.workspace
+                   where t.period_close_id = p.period_close_id and e.entity_id = ${workspaces}
+                 )
+                 order by 1) as "closedMonths",
+           array(select distinct to_char(m.month_start, 'YYYY-MM') from usage.month_close m
+                 join usage.closed_workspace w using (close_id)
+                 where w.workspace_id = ${workspaces} and w.is_left_out order by 1) as "leftOutMonths"
+  `.execute(db);
+  return rows[0] as Holdings;
 }

@@ -1,14 +1,15 @@
 import { sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import { overlaps } from "../catalog/scope-time.ts";
+import { HOUR_MS, STRIDE_MS } from "../../domain/time/stride.ts";
+import type { Window } from "../../domain/time/window.ts";
+import type { ExportContent } from "../../domain/usage/export-content.ts";
+import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { splitByAccess } from "../catalog/workspace-access.ts";
-import type { Database, Store } from "../db/database.ts";
+import type { Database, Store, Transaction } from "../db/database.ts";
 import { type KeptDifferences, keepDifferences } from "./differences.ts";
-import { type StagedExport, stageExport, TooManyKeys } from "./export-stage.ts";
+import { type StagedExport, stageExport, TooManyKeys, tablesOf } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
-import { markReconciled } from "./reconciled.ts";
-import { differingBuckets } from "./stored-content.ts";
 
 export interface ExportedWindow extends StagedExport {
   readonly stamp: FetchStamp;
@@ -133,4 +134,119 @@ async function coverageOf(
     isOutdated: rows.some((row) => row.outdated),
     final: new Set(rows.filter((row) => row.final).map((row) => row.scope_id)),
   };
+}
+
+/**
+ * Keeps that a window was compared with its export, without the buckets that still have a difference. The newest export
+ * wins, in any order of arrival. The caller holds the lock of the scopes.
+ */
+async function markReconciled(
+  db: Database,
+  marked: { window: Window; stamp: FetchStamp; scopeIds: readonly number[] },
+): Promise<void> {
+  const { window, stamp, scopeIds } = marked;
+  if (scopeIds.length === 0) return;
+  const time = { scopeIds, period: window };
+  // What still overlaps after this is of a newer export.
+  await clearTime(db, "reconciled", { ...time, olderThan: stamp.fetchNumber });
+  await sql`
+    with newer as (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as parts
+      from usage.reconciled where ${overlaps(time)}
+      group by scope_id
+    ), unresolved as (
+      select scope_id, range_agg(tstzrange(
+        bucket_start, bucket_start + make_interval(secs => ${STRIDE_MS[window.stride] / 1000})
+      )) as parts
+      from (
+        select distinct scope_id, bucket_start from usage.reconciliation_difference
+        where state in ('open', 'platform_disagrees') and scope_id = any (${[...scopeIds]}::integer[])
+          and bucket_start >= ${new Date(window.start)} and bucket_start < ${new Date(window.end)}
+      ) d
+      group by scope_id
+    )
+    insert into usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
+    select scope_id, lower(part), upper(part), ${stamp.fetchNumber}, ${new Date(stamp.fetchedAt)}
+    from unnest(${[...scopeIds]}::integer[]) s (scope_id)
+    left join newer using (scope_id)
+    left join unresolved using (scope_id)
+    cross join lateral unnest(
+      ${multirange(window)} - coalesce(newer.parts, '{}') - coalesce(unresolved.parts, '{}')
+    ) part
+  `.execute(db);
+}
+
+interface Asked {
+  readonly window: Window;
+  /** Scope of each workspace, by its index; only those of `compared` are compared. */
+  readonly scopeIds: readonly number[];
+  readonly compared: readonly number[];
+  readonly content: ExportContent;
+  /** Hours of buckets that are compared record by record. */
+  readonly staged: ReadonlySet<number>;
+}
+
+/**
+ * Reads every stored record of the window and adds each bucket and scope up to what `ExportContent` keeps of the export. The digests
+ * of coverage are not asked: a reconciliation proves what is in the tables, whoever wrote it there.
+ *
+ * Returns the hours of the buckets that are not equal, and how many records are stored in all buckets that are not staged.
+ */
+async function differingBuckets(
+  { client }: Transaction,
+  { window, scopeIds, compared, content, staged }: Asked,
+): Promise<{ differing: Set<number>; equalRecords: number }> {
+  const { records, bucket, instant } = tablesOf(window.stride);
+  const { rows } = await client.query<{
+    scope_id: number;
+    seconds: number;
+    stored: number;
+    records: number;
+    traces: string;
+    hash: string;
+  }>(
+    // The seed of a series is computed once, not for each of its records.
+    `WITH kept AS MATERIALIZED (
+       SELECT s.series_id, s.scope_id,
+              ('x' || encode(substring(sha256(convert_to(e.external_id || E'\n' || s.measure, 'UTF8')) FOR 8), 'hex'))::bit(64)::bigint AS seed
+       FROM usage.series s JOIN usage.entity e USING (entity_id)
+       WHERE s.scope_id = ANY ($1::integer[])
+     ), content AS (
+       SELECT k.scope_id, r.bucket_start, count(*) AS stored, count(*) FILTER (WHERE r.traces <> 0) AS records,
+              sum(r.traces) AS traces, bit_xor(hashint8extended(r.traces, k.seed)) FILTER (WHERE r.traces <> 0) AS hash
+       FROM kept k JOIN ${records} r USING (series_id)
+       WHERE r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}
+       GROUP BY k.scope_id, r.bucket_start
+     )
+     SELECT scope_id, extract(epoch FROM ${instant("r.bucket_start")})::bigint AS seconds, stored, records, traces::text AS traces,
+            coalesce(hash, 0)::text AS hash
+     FROM content r`,
+    [compared, new Date(window.start).toISOString(), new Date(window.end).toISOString()],
+  );
+  const found = new Map(rows.map((row) => [`${row.scope_id} ${row.seconds}`, row]));
+  const differing = new Set<number>();
+  let equalRecords = 0;
+  for (const scopeId of compared) {
+    const workspace = scopeIds.indexOf(scopeId);
+    for (const hour of content.hours()) {
+      const key = `${scopeId} ${hour * (HOUR_MS / 1000)}`;
+      const stored = found.get(key);
+      found.delete(key);
+      if (staged.has(hour)) continue;
+      equalRecords += stored?.stored ?? 0;
+      const exported = content.of(workspace, hour);
+      const isEqual =
+        exported !== undefined &&
+        exported.records === (stored?.records ?? 0) &&
+        String(exported.traces) === (stored?.traces ?? "0") &&
+        String(exported.hash) === (stored?.hash ?? "0");
+      if (!isEqual) differing.add(hour);
+    }
+  }
+  // What is stored off the grid is in no bucket of the export.
+  for (const { seconds } of found.values()) {
+    const hour = seconds / (HOUR_MS / 1000);
+    if (!staged.has(hour)) differing.add(hour);
+  }
+  return { differing, equalRecords };
 }

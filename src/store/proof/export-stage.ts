@@ -149,7 +149,7 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   };
 }
 
-/** As stored-content.ts computes it of a series. */
+/** As compare-export.ts computes it of a series. */
 function contentKeyOf({ workspace, dimensionId, measure }: AnswerKey): ContentKey {
   const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
   return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { hourlyUsage } from "../../../store/figures/hours.ts";
+import { hourlyUsage } from "../../../store/figures/buckets.ts";
 import type { Per, UsageOf } from "../../../store/figures/records.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import {
