@@ -30,12 +30,22 @@ export function readConfig(environment: Environment): Config {
   const redis = redisFrom(values, problems);
   problems.push(...contradictions(values, environment, sources));
   refuse(problems);
-  return Object.freeze(fromValues(values, sources, redis));
+  const hasEnvFile = envFileOf(environment) !== undefined;
+  return Object.freeze(fromValues(values, { sources, redis, hasEnvFile }));
 }
 
 /** Times are in milliseconds. */
-function fromValues(values: Values, sources: readonly SourceConfig[], redis: RedisServer | undefined) {
+function fromValues(
+  values: Values,
+  {
+    sources,
+    redis,
+    hasEnvFile,
+  }: { sources: readonly SourceConfig[]; redis: RedisServer | undefined; hasEnvFile: boolean },
+) {
   return {
+    /** Whether settings were read from an env file too. */
+    hasEnvFile,
     databaseUrl: values.DATABASE_URL,
     /** Undefined: migrations too go to `databaseUrl`. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
@@ -162,8 +172,7 @@ function contradictions(
 
 const DATABASE = "a Postgres 15 or later, such as postgres://user:password@host:5432/usage";
 
-function databaseMissing() {
-  const hasEnvFile = envFileOf(process.env) !== undefined;
+function databaseMissing({ hasEnvFile }: Config) {
   return {
     code: "database_missing",
     message: `DATABASE_URL is not set${hasEnvFile ? "" : `, and no ${ENV_FILE} is in this folder`}.`,
@@ -180,14 +189,14 @@ export function requireSources(config: Config): readonly SourceConfig[] {
   const lacksDatabase = config.databaseUrl === undefined;
   throw new UsageError({
     code: "source_missing",
-    message: lacksDatabase ? `${message} ${databaseMissing().message}` : message,
+    message: lacksDatabase ? `${message} ${databaseMissing(config).message}` : message,
     next: lacksDatabase ? `${next}\n  DATABASE_URL is ${DATABASE}.` : next,
   });
 }
 
 export function requireDatabaseUrl(config: Config): Secret {
   if (config.databaseUrl !== undefined) return config.databaseUrl;
-  throw new UsageError(databaseMissing());
+  throw new UsageError(databaseMissing(config));
 }
 
 /** The Redis of the settings; undefined if none is named. Adds to `problems` what contradicts itself. */
