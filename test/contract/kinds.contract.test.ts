@@ -66,8 +66,10 @@ describe("kinds and tiers", () => {
     if (!knows) skip("this server knows no kinds");
     const lines = async (more: Record<string, string>): Promise<Record<string, string>[]> =>
       parse(await (await get(more, "/export")).text(), { columns: true });
+    const sums = new Set<string>();
     for (const by of ["workspace", "project", "user", "api_key"]) {
       const json = await usage({ ...DEPLOYMENTS, group_by: by });
+      sums.add(MEASURES.map((measure) => total(json, measure)).join(" "));
       const rows = await lines({ ...DEPLOYMENTS, group_by: by });
       expect(rows).toHaveLength(json.usage.length);
       for (const [i, column] of ["Nodes Executed", "Agent Runs", "Agent Uptime (seconds)"].entries()) {
@@ -76,6 +78,8 @@ describe("kinds and tiers", () => {
       }
       for (const row of rows) expect(row).not.toHaveProperty("Traces");
     }
+    // Whether the platform's own dimensions add up alike is what its users' data say.
+    if (LOCAL) expect([...sums]).toEqual([expect.stringMatching(/^[1-9]\d* [1-9]\d* [1-9]\d*$/)]);
     const long = await lines({ trace_tier: "longlived" });
     expect(long.reduce((all, row) => all + Number(row.Traces), 0)).toBe(
       total(await usage({ trace_tier: "longlived" }), "traces"),

@@ -70,38 +70,6 @@ describe("one bad record", () => {
     expect((await dump(bench)).restatements).toEqual([]);
   });
 
-  test.each([
-    ["a text for a number", { traces: "12" }],
-    ["a bucket that is no time", { time_bucket: "yesterday" }],
-    ["a bucket outside the window", { time_bucket: "2025-01-01T00:00:00Z" }],
-    ["more than a number can hold exactly", { traces: 2 ** 53 }],
-  ])("with %s is not stored; all other records are", async (_, change) => {
-    const bench = await setup({ workspaces: [0], hourlyForMs: 0 });
-    const user = bench.standin.organisation.streams.find(({ user }) => user !== null)?.user;
-    const day = new Date(bench.dataStart + DAY_MS).toISOString().replace(".000Z", "Z");
-    const proxy = await startProxy(
-      bench.standin.url,
-      eachRecord((record) =>
-        record.dimensions.user_id === user?.id && record.time_bucket === day
-          ? { ...record, ...(change as object) }
-          : record,
-      ),
-    );
-    await bench.sync({ baseUrl: proxy.url });
-    const book = booked(bench);
-    const stored = await inStore(bench, ["day"]);
-    // What is stored is right, and at most the one day of the one grouping is not stored.
-    const wrong = [...stored].filter(([key, traces]) => book.get(key) !== traces);
-    expect(wrong).toEqual([]);
-    const missing = [...book.keys()].filter((key) => !stored.has(key));
-    expect(missing.length).toBeGreaterThan(0);
-    for (const key of missing) expect(key).toMatch(/^user day /);
-    proxy.rewrite = () => undefined;
-    await bench.passTime();
-    await bench.sync();
-    expect(differences(await inStore(bench, ["day"]), book)).toEqual([]);
-  });
-
   test("a workspace that the platform cannot answer for does not affect the others", async () => {
     const bench = await setup({ workspaces: [0, 1, 2], hourlyForMs: 0 });
     const [, chokes = ""] = bench.workspaceIds;

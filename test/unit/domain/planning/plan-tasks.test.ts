@@ -52,12 +52,14 @@ describe("tasks", () => {
       ...scopes("workspace", "w1"),
       ...scopes("workspace", "w2"),
       ...scopes("workspace", "w3", { day: [days(2, 3)] }),
+      ...scopes("workspace", "w4", { day: [days(0, 3)] }),
       ...scopes("user", "w1"),
       ...scopes("user", "w2"),
     ];
     expect(planned(all, "day", days(0, 5))).toEqual([
       ["workspace day", 2, 3, "w3", "31"],
       ["workspace day", 0, 5, "w1,w2", "11,21"],
+      ["workspace day", 0, 3, "w4", "41"],
       ["user day", 0, 5, "w1", "211"],
       ["user day", 0, 5, "w2", "221"],
     ]);

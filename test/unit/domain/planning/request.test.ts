@@ -28,6 +28,7 @@ describe("requests", () => {
     expect(batchesOf({ meter: "traces", groupBy: "user" }, members(3))).toEqual(
       members(3).map((one) => [one]),
     );
+    expect(batchesOf({ meter: "sandboxes", groupBy: "workspace" }, members(3))).toHaveLength(3);
     expect(batchesOf({ meter: "traces", groupBy: "workspace" }, [])).toEqual([]);
   });
 
