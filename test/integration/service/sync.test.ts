@@ -44,25 +44,6 @@ test("another worker fetches the tasks of one that was killed with SIGKILL", asy
   await bench.loaded();
 });
 
-test("a refused key stops the source and is recorded, and another key clears it", async () => {
-  const bench = await setupService({ workspaces: 2 });
-  bench.standin.access.revoked = true;
-  const service = await bench.serve();
-  await poll(() => bench.value("SELECT refused_code FROM usage.source"), { deadlineMs: 20_000 });
-  const asked = bench.standin.requests.count;
-  await poll(() => logOf(service).some((line) => "skipped" in line), { deadlineMs: 20_000 });
-  // Syncs are skipped, and nothing is sent to the platform.
-  const skipped = () => logOf(service).filter((line) => "skipped" in line).length;
-  const before = skipped();
-  await poll(() => skipped() > before + 2, { deadlineMs: 30_000 });
-  expect(bench.standin.requests.count - asked).toBeLessThanOrEqual(1);
-  await end(service, "SIGTERM");
-  bench.standin.access.revoked = false;
-  await bench.serve({ environment: { USAGE_ORGANIZATION_ID: bench.standin.organisation.id } });
-  await bench.loaded();
-  expect(await bench.value("SELECT refused_code FROM usage.source")).toBeNull();
-});
-
 test("a job whose data does not parse fails with its reason, and the others go on", async () => {
   const bench = await setupService({ days: 2, workspaces: 2 });
   const queue = await bench.openQueue("fetch");
