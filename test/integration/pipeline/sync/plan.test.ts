@@ -5,7 +5,10 @@ import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { type PlanRequest, planRetries, planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** Which requests a plan has, by what the tables hold. Days are counted from the data start. */
+/**
+ * Which requests a plan has, by what the tables hold: in several strides, and outside of what is wanted (what is missing of it is in
+ * missing-time.test.ts). Days are counted from the data start.
+ */
 
 const [ONE, TWO] = [0, 1];
 const AHEAD = "1 hour";
@@ -72,36 +75,6 @@ const plan = async (request: Partial<PlanRequest> = {}) =>
   );
 
 describe("what is wanted", () => {
-  test("is asked for but for final time, for each workspace its own, and all of it if all is processed again", async () => {
-    expect(await plan()).toEqual(["0 day 10 20", "1 day 10 20"]);
-    await cover(ONE, days(10, 14), true);
-    await cover(ONE, days(14, 16), false);
-    await cover(TWO, days(0, 40), true);
-    expect(await plan()).toEqual(["0 day 14 20"]);
-    expect(await plan({ reprocess: "all" })).toEqual(["0 day 10 20", "1 day 10 20"]);
-    expect(await plan({ reprocess: "all", workspaceIds: bench.workspaceIds.slice(1) })).toEqual([
-      "1 day 10 20",
-    ]);
-  });
-
-  test("is asked for but for failures that are not due, unless somebody waits", async () => {
-    await cover(TWO, days(0, 40), true);
-    await fail(ONE, days(10, 12), AHEAD);
-    await fail(ONE, days(12, 14), PAST);
-    // Over final time: nobody knows whether the stored count still holds.
-    await fail(TWO, days(15, 16), PAST);
-    await fail(TWO, days(17, 18), AHEAD);
-    expect(await plan()).toEqual(["0 day 12 20", "1 day 15 16"]);
-    expect(await plan({ retry: "due" })).toEqual(["0 day 12 20", "1 day 15 16"]);
-    expect(await plan({ retry: "all" })).toEqual(["0 day 10 20", "1 day 15 16", "1 day 17 18"]);
-  });
-
-  test("is asked for but for time in flight, even if all is processed again", async () => {
-    const inFlight = new Map([[await scopeOf(ONE, "day"), [days(10, 13)]]]);
-    expect(await plan({ inFlight })).toEqual(["0 day 13 20", "1 day 10 20"]);
-    expect(await plan({ inFlight, reprocess: "all" })).toEqual(["0 day 13 20", "1 day 10 20"]);
-  });
-
   test("may be in several strides, each by its own time", async () => {
     await cover(ONE, days(10, 20), true);
     const workspaceIds = bench.workspaceIds.slice(0, 1);
