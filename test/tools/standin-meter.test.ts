@@ -1,6 +1,5 @@
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
-import type { FaultOptions } from "../../src/local/standin/faults.ts";
 import { poll } from "../support/poll.ts";
 import { NOW, setup, sum } from "../unit/standin/setup.ts";
 
@@ -145,60 +144,6 @@ describe("the meter", () => {
 });
 
 describe("faults of the meter", () => {
-  type Fault = NonNullable<FaultOptions["metering"]>[number]["fault"];
-  /** Bills one run with this fault, set over HTTP, and returns what the usage of its workspace rose by, by id. */
-  async function billedWith(fault: Fault, later = 0) {
-    const { admin, start, client, thread_id, usage, standin } = await metered();
-    await client.runs.join(thread_id, (await start("before")).run_id);
-    const workspace = standin.organisation.projects.find(({ name }) => name === "agent-server")?.workspace.id;
-    const rises = async () => {
-      const by = ["project", "user", "api_key"] as const;
-      const answers = await Promise.all(
-        by.map((one) => usage({ ...DAY, by: one, workspaces: [`${workspace}`] })),
-      );
-      return answers.map((answer) =>
-        Object.fromEntries(
-          answer.usage.map(({ dimensions, traces }) => [Object.values(dimensions)[0] ?? "none", traces]),
-        ),
-      );
-    };
-    await admin("POST", "/faults", { metering: [{ fault, skip: 1 }] });
-    await client.runs.join(thread_id, (await start("skipped")).run_id);
-    await client.runs.join(thread_id, (await start("hit")).run_id);
-    await client.runs.join(thread_id, (await start("after")).run_id);
-    const { organisation } = standin;
-    const own = organisation.projects.find(({ name }) => name === "agent-server")?.id as string;
-    const atOnce = await rises();
-    await admin("POST", "/clock", { advance_seconds: later });
-    return { organisation, own, atOnce, later: await rises() };
-  }
-
-  test("a dropped trace is not billed, and a doubled one twice", async () => {
-    const dropped = await billedWith({ kind: "drop" });
-    expect(dropped.atOnce).toEqual([{ [dropped.own]: 3 }, { none: 3 }, { "sk...-key": 3 }]);
-    const doubled = await billedWith({ kind: "double" });
-    expect(doubled.atOnce).toEqual([{ [doubled.own]: 5 }, { none: 5 }, { "sk...-key": 5 }]);
-  });
-
-  test("a late trace, and a late second bill, come after their seconds", async () => {
-    const late = await billedWith({ kind: "late", seconds: 30 }, 30);
-    expect([late.atOnce[0], late.later[0]]).toEqual([{ [late.own]: 3 }, { [late.own]: 4 }]);
-    const doubled = await billedWith({ kind: "double", after_seconds: 30 }, 29);
-    expect([doubled.atOnce[0], doubled.later[0]]).toEqual([{ [doubled.own]: 4 }, { [doubled.own]: 4 }]);
-  });
-
-  test("a trace of another project, user or key shows there, and in all dimensions", async () => {
-    const project = await billedWith({ kind: "project" });
-    const another = project.organisation.projects.at(-1)?.id as string;
-    expect(project.atOnce).toEqual([{ [project.own]: 3, [another]: 1 }, { none: 4 }, { "sk...-key": 4 }]);
-    const user = await billedWith({ kind: "user" });
-    const first = user.organisation.users[0]?.id as string;
-    expect(user.atOnce).toEqual([{ [user.own]: 4 }, { none: 3, [first]: 1 }, { "sk...-key": 4 }]);
-    const key = await billedWith({ kind: "key" });
-    const shortKey = key.organisation.keys[0]?.shortKey as string;
-    expect(key.atOnce).toEqual([{ [key.own]: 4 }, { none: 4 }, { "sk...-key": 3, [shortKey]: 1 }]);
-  });
-
   test("rates hit traces, not requests", async () => {
     const { admin, start, client, thread_id, billed } = await metered();
     await admin("POST", "/faults", { rates: { "meter-drop": 1 } });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { NOW, SEED, setup } from "./setup.ts";
 
@@ -27,11 +26,10 @@ interface Answer {
   period_end: string;
 }
 type Query = Record<string, string>;
-type Wrong = Extract<FaultStep["fault"], { kind: "evaluators" }>["wrong"];
 
 async function bench(options: StandinOptions = {}) {
   const { standin, get, admin } = await setup({ evaluators: "on", ...options });
-  const { organisation, evaluatorLedger: ledger, faults } = standin;
+  const { organisation, evaluatorLedger: ledger } = standin;
   const workspaceId = organisation.workspaces[0]?.id ?? "";
   const ask = (query: Query, headers: Query = {}, path = PATHS[0]) =>
     get(`${path}?${new URLSearchParams(query)}`, { "x-tenant-id": workspaceId, ...headers });
@@ -40,9 +38,8 @@ async function bench(options: StandinOptions = {}) {
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
     return (await response.json()) as Answer;
   };
-  const wrong = (kind: Wrong) => faults.script({ fault: { kind: "evaluators", wrong: kind } });
   const evaluators = organisation.evaluators.filter(({ workspace }) => workspace.id === workspaceId);
-  return { standin, admin, ask, answer, wrong, organisation, evaluators, ledger, workspaceId };
+  return { standin, admin, ask, answer, organisation, evaluators, ledger, workspaceId };
 }
 
 /** As the wire has it, to whole billionths of a dollar. */
@@ -252,38 +249,5 @@ describe("spend that changes afterwards", () => {
     expect((await answer()).groups).toEqual(given.groups.slice(1));
     await admin("PATCH", `/evaluator-rules/${id}`, { dropped: false });
     expect(await answer()).toEqual(given);
-  });
-});
-
-describe("faults of evaluator spend", () => {
-  test.each([
-    ["negative", { spend_usd: -0.5 }],
-    ["not-a-number", { spend_usd: "0.5" }],
-    ["other-day", { date: "2026-08-30" }],
-  ] as const)("`%s` spoils the first day of the first group alone", async (kind, spoiltDay) => {
-    const { answer, wrong } = await bench();
-    const right = await answer();
-    const [first, ...others] = right.groups;
-    const [day, ...later] = first?.days ?? [];
-    wrong(kind);
-    const days = [{ ...day, ...spoiltDay }, ...later];
-    expect(await answer()).toEqual({ ...right, groups: [{ ...first, days }, ...others] });
-    expect(await answer()).toEqual(right);
-  });
-
-  test("a day or a group comes twice, or a group lacks its rule", async () => {
-    const { answer, wrong, standin } = await bench();
-    const [first, ...others] = (await answer()).groups;
-    wrong("day-twice");
-    expect((await answer()).groups[0]?.days).toEqual([first?.days[0], ...(first?.days ?? [])]);
-    wrong("group-twice");
-    expect((await answer()).groups).toEqual([first, first, ...others]);
-    wrong("no-rule");
-    // Groups of evaluators have no rule that could be missing.
-    await answer({ period_start: START, group_by: "evaluator" });
-    expect(standin.faults.inspect().script).toHaveLength(1);
-    const [spoilt, ...rest] = (await answer()).groups;
-    expect(spoilt).not.toHaveProperty("run_rule_id");
-    expect(rest).toEqual(others);
   });
 });

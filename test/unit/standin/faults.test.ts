@@ -140,42 +140,8 @@ describe("other faults on the wire", () => {
   });
 });
 
+// What spoils measures, sandboxes or evaluators is seen by what refuses it: test/integration/pipeline.
 describe("answers that cannot be right", () => {
-  const more = { kind: "langsmith_deployments" };
-
-  test.each(["negative", "fractional"] as const)(
-    "`measure` makes one measure %s, in both formats",
-    async (wrong) => {
-      const { standin, usage, csv } = await setup({ contract: "day-granular" });
-      const ask = { ...ASK, more };
-      const right = await usage(ask);
-      standin.faults.script({ fault: { kind: "measure", wrong }, times: 2 });
-      // Only deployments have it.
-      await usage(ASK);
-      const { usage: records } = await usage(ask);
-      const lines = await csv(ask);
-      records.forEach((record, i) => {
-        const { agent_uptime_seconds: uptime, ...others } = record;
-        const { agent_uptime_seconds: _uptime, ...same } = right.usage[i] as typeof record;
-        expect(others).toEqual(same);
-        expect(wrong === "negative" ? Number(uptime) < 0 : !Number.isInteger(uptime)).toBe(true);
-        // A negative number starts like a formula, so the export guards it with a tab.
-        expect(lines[i]?.["Agent Uptime (seconds)"]?.trim()).toBe(String(uptime));
-      });
-      expect(await usage(ask)).toEqual(right);
-    },
-  );
-
-  test("`measure` leaves one measure out, in both formats", async () => {
-    const { standin, usage, csv } = await setup({ contract: "day-granular" });
-    standin.faults.script({ fault: { kind: "measure", wrong: "missing", measure: "agent_runs" }, times: 2 });
-    const [record] = (await usage({ ...ASK, more })).usage;
-    expect(record).toMatchObject({ traces: 0, nodes_executed: expect.any(Number) });
-    expect(record).not.toHaveProperty("agent_runs");
-    const [line] = await csv({ ...ASK, more });
-    expect(Object.keys(line ?? {}).slice(9)).toEqual(["Nodes Executed", "Agent Uptime (seconds)"]);
-  });
-
   test("`tier-excess` lets a tier hold more than all tiers", async () => {
     const { standin, usage } = await setup({ contract: "day-granular" });
     const all = await usage(ASK);

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
-import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { NOW, SEED, setup } from "./setup.ts";
 
@@ -24,11 +23,10 @@ interface Page {
   next_cursor: string | null;
 }
 type Query = Record<string, string | readonly string[]>;
-type Wrong = Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"];
 
 async function bench(options: StandinOptions = {}) {
   const { standin, get, admin } = await setup({ sandboxes: "on", ...options });
-  const { organisation, sandboxLedger, faults } = standin;
+  const { organisation, sandboxLedger } = standin;
   const [workspace] = organisation.workspaces;
   const workspaceId = workspace?.id ?? "";
   const ask = (query: Query, headers: Record<string, string> = {}) => {
@@ -54,9 +52,8 @@ async function bench(options: StandinOptions = {}) {
     const { detail } = (await response.json()) as { detail?: string | { loc: string[] }[] };
     return [response.status, Array.isArray(detail) ? detail[0]?.loc.slice(0, 2) : detail];
   };
-  const wrong = (kind: Wrong, times = 1) => faults.script({ fault: { kind: "sandbox", wrong: kind }, times });
   const own = { organisation, workspaceId, ledger: sandboxLedger };
-  return { standin, admin, ask, page, pages, items, refused, wrong, ...own };
+  return { standin, admin, ask, page, pages, items, refused, ...own };
 }
 
 const query = (start: number, end: number, more: Query = {}): Query => ({
@@ -320,74 +317,6 @@ describe("usage that changes afterwards", () => {
     );
     standin.reset();
     expect(await items(byResource)).toEqual(sums);
-  });
-});
-
-describe("faults of sandbox costs", () => {
-  test("`empty-page` has no items, and a cursor from which they follow", async () => {
-    const { pages, items, wrong } = await bench();
-    const right = await items();
-    wrong("empty-page", 2);
-    const all = await pages();
-    expect(all.slice(0, 2).map((one) => one.items)).toEqual([[], []]);
-    expect(new Set(all.map(({ next_cursor }) => next_cursor)).size).toBe(all.length);
-    expect(all.flatMap((one) => one.items)).toEqual(right);
-  });
-
-  test("`repeated-page` is followed by the same items, from another cursor", async () => {
-    const { pages, wrong } = await bench();
-    const right = await pages();
-    wrong("repeated-page");
-    const [first, ...others] = await pages();
-    expect(first?.items).toEqual(right[0]?.items);
-    expect(others.map(({ items }) => items)).toEqual(right.map(({ items }) => items));
-    const whole = { ...WEEK, page_size: "1000" };
-    wrong("repeated-page", 2);
-    expect((await pages({ ...whole, ...BY_RESOURCE })).map(({ items }) => items.length)).toEqual(
-      Array(3).fill((await pages({ ...whole, ...BY_RESOURCE }))[0]?.items.length),
-    );
-  });
-
-  test("`endless` has always a cursor, the same one", async () => {
-    const { pages, wrong } = await bench();
-    const right = await pages();
-    wrong("endless");
-    const all = await pages(WEEK, 6);
-    expect(all).toHaveLength(6);
-    expect(new Set(all.map(({ next_cursor }) => next_cursor)).size).toBe(1);
-    expect(all[0]?.items).toEqual(right[0]?.items);
-    for (const { items } of all.slice(1)) expect(items).toEqual(right[1]?.items);
-    expect(await pages()).toEqual(right);
-  });
-
-  test("`cursor-expired` hits a request that sends a cursor", async () => {
-    const { page, refused, wrong } = await bench();
-    wrong("cursor-expired");
-    const cursor = (await page()).next_cursor ?? "";
-    expect(await refused({ ...WEEK, cursor })).toEqual([400, "Invalid cursor"]);
-    expect((await page({ ...WEEK, cursor })).items).toHaveLength(100);
-  });
-
-  test.each([
-    ["null", { lcu: null }],
-    ["negative", { lcu: "-0.5" }],
-    ["many-digits", { lcu: expect.stringMatching(/^\d\.\d{30}$/) }],
-    ["off-hour", { period_start: "2026-06-01T00:17:00Z" }],
-  ] as const)("`%s` spoils the first item alone", async (kind, spoilt) => {
-    const { page, wrong } = await bench();
-    for (const asked of [WEEK, { ...WEEK, ...BY_RESOURCE }]) {
-      const [first, ...others] = (await page(asked)).items;
-      wrong(kind);
-      expect((await page(asked)).items).toEqual([{ ...first, ...spoilt }, ...others]);
-      expect((await page(asked)).items).toEqual([first, ...others]);
-    }
-  });
-
-  test("other requests are not hit", async () => {
-    const { wrong, standin } = await bench();
-    wrong("null");
-    await fetch(`${standin.url}/api/v1/info`);
-    expect(standin.faults.inspect()).toMatchObject({ fired: 0, script: [{ times: 1 }] });
   });
 });
 
