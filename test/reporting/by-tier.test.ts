@@ -1,13 +1,12 @@
-import type pg from "pg";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Meter } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
-import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { connectPlain, linesOf, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -19,15 +18,7 @@ const [CHAT, CODE, NEWS] = ["0a", "0b", "0c"].map((last) => `00000000-0000-4000-
 ];
 const NEVER_FINAL = 10 * 365 * 86_400_000;
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const bench = await setupSource();
-  ({ store, sourceId } = bench);
-  client = await connectPlain(bench.url);
-});
+setUpEachSource();
 
 const load = (
   meter: Meter,
@@ -47,8 +38,6 @@ const load = (
       settleAfterMs,
     },
   });
-
-const lines = (text: string) => linesOf(client, text);
 
 const byWorkspace = (to: string) =>
   lines(`SELECT usage_date, trace_tier, traces, coverage_status, is_final FROM reporting_detail.fct_usage_workspace_by_tier_daily

@@ -1,9 +1,8 @@
-import type pg from "pg";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { connectPlain, linesOf, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -12,22 +11,12 @@ const [WORKSPACE] = WORKSPACES;
 const SHARED_ID = "00000000-0000-4000-8000-00000000000a";
 const [ADA, BOB] = ["00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d"];
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const bench = await setupSource();
-  ({ store, sourceId } = bench);
-  client = await connectPlain(bench.url);
-});
+setUpEachSource();
 
 const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: readonly DeploymentRow[]) =>
   loadDeploymentRows(store, {
     ...{ sourceId, groupBy, workspaceId: WORKSPACE, window: windowOf("day", from, to), rows },
   });
-
-const lines = (text: string) => linesOf(client, text);
 
 const MEASURES = "nodes_executed, agent_runs, agent_uptime_seconds";
 

@@ -1,23 +1,14 @@
-import type pg from "pg";
-import { beforeEach, expect, test } from "vitest";
-import type { Store } from "../../src/store/db/database.ts";
+import { expect, test } from "vitest";
 import { closeMonth } from "../../src/store/months/month-close.ts";
 import { DAYS, dayOf, enterPrices, type GivenPrice } from "../support/charges.ts";
-import { connectPlain, linesOf, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, lines, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const bench = await setupSource();
-  ({ store, sourceId } = bench);
-  client = await connectPlain(bench.url);
-});
+setUpEachSource();
 
 const [A, B] = ["0a", "0b"].map((last) => `00000000-0000-4000-8000-0000000000${last}`) as [string, string];
 const DAY = dayOf(2);
@@ -49,8 +40,6 @@ async function enter(
     });
   }
 }
-
-const lines = (text: string) => linesOf(client, text);
 
 test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are priced once", async () => {
   await enter("workspace", { [WORKSPACE]: { traces: 100, longlived: 30, measures: [7, 2, 3600] } });

@@ -1,8 +1,7 @@
-import type pg from "pg";
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 
 // March 2026, the first month of the source: its 10th day is loaded by hours alone, all others as days.
@@ -11,15 +10,7 @@ const [WORKSPACE] = WORKSPACES;
 const [FIRST, BY_HOURS, NEXT, AFTER] = ["2026-03-01", "2026-03-10", "2026-03-11", "2026-04-01"] as const;
 const NEVER_FINAL_MS = 100_000 * 86_400_000;
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const source = await setupSource();
-  ({ store, sourceId } = source);
-  client = await connectPlain(source.url);
-});
+setUpEachSource();
 
 /** `ids` each have a trace on the first and the last day of March, 10 at two hours of the 10th, and 100 on 1 April. */
 async function loadMonth(groupBy: GroupBy, ids: readonly string[], hours: { settleAfterMs?: number } = {}) {

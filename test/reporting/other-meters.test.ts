@@ -1,5 +1,4 @@
-import type pg from "pg";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { alertFacts } from "../../src/store/activity/alerts.ts";
 import { unpricedUsage } from "../../src/store/bill/prices.ts";
@@ -8,13 +7,13 @@ import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import { coverageLines } from "../../src/store/coverage/coverage-lines.ts";
 import { trustOfSources } from "../../src/store/coverage/trust.ts";
 import { lostWorkspaces } from "../../src/store/coverage/zeros.ts";
-import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
 import { totalsToClose } from "../../src/store/months/month-totals.ts";
 import { enterPrices } from "../support/charges.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -26,15 +25,7 @@ const MARCH = ["2026-03-01", "2026-04-01"] as const;
 const DAY = "2026-03-02";
 const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const bench = await setupSource();
-  ({ store, sourceId } = bench);
-  client = await connectPlain(bench.url);
-});
+setUpEachSource();
 
 const idOf = (groupBy: string) => (groupBy === "workspace" ? WORKSPACE : ID("0a"));
 

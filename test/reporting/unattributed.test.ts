@@ -1,8 +1,7 @@
-import type pg from "pg";
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { GroupBy } from "../../src/domain/usage/record.ts";
-import type { Store } from "../../src/store/db/database.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE] = WORKSPACES;
@@ -10,15 +9,7 @@ const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;
 /** Longer ago than any day of this test. */
 const NEVER_FINAL_MS = 100_000 * 86_400_000;
 
-let store: Store;
-let sourceId: number;
-let client: pg.Client;
-
-beforeEach(async () => {
-  const source = await setupSource();
-  ({ store, sourceId } = source);
-  client = await connectPlain(source.url);
-});
+setUpEachSource();
 
 const load = (groupBy: GroupBy, rows: readonly AnswerRow[], settleAfterMs = 0) =>
   loadRows(store, {

@@ -67,9 +67,3 @@ export async function connectPlain(url: string, role?: string): Promise<pg.Clien
   if (role !== undefined) await client.query(`SET ROLE ${role}`);
   return client;
 }
-
-/** A query's rows, a line each: its cells between blanks, null as a dash. */
-export async function linesOf(client: pg.Client, text: string): Promise<string[]> {
-  const { rows } = await client.query<string[]>({ text, rowMode: "array" });
-  return rows.map((row) => row.map((cell) => cell ?? "-").join(" "));
-}
