@@ -71,7 +71,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
     { unitPrice: "2", from: "2026-04-15", workspace: WORKSPACE },
   ]);
   expect(await read()).toEqual([]);
-  expect(describeCosts(await costs())).toBe("Every loaded day with usage has a price.");
+  expect(describeCosts(await costs())).toBe("Every loaded day with traces has a price.");
   expect(await notes()).toEqual([]);
 });
 

@@ -86,7 +86,7 @@ export function lineState(one: BillLine): string {
   }
   if (line === "unpriced") return sku === null ? "no price" : `no price of ${sku} on these days`;
   if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
-  if (isClosed) return "closed";
+  if (isClosed) return isProved ? "closed and proved" : "closed";
   if (!isFinal) return "may still change";
   return isProved ? "final and proved" : "final, not proved";
 }
@@ -126,12 +126,18 @@ export function isWithoutCost({ service, line, cost }: BillLine): boolean {
   return cost === null && service !== "evaluators" && line !== "not_charged";
 }
 
+/** What the costs of a month leave out, in whole or in part. */
+export function namesWithoutCost(lines: readonly BillLine[]): string[] {
+  return [...new Set(lines.filter(isWithoutCost).map(lineName))];
+}
+
 /** What may be claimed of the total of a bill that has one. What evaluators spent is on none. */
 export function totalState(all: readonly BillLine[]): string {
   const lines = all.filter(({ service }) => service !== "evaluators");
   if (lines.some(isWithoutCost)) return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
-  if (lines.every(({ isClosed }) => isClosed)) return "closed";
+  if (lines.every(({ isClosed }) => isClosed))
+    return lines.every(({ isProved }) => isProved) ? "closed and proved" : "closed";
   if (!lines.every(({ isFinal }) => isFinal)) return "may still change";
   return lines.every(({ isProved }) => isProved) ? "final and proved" : "final, and not all of it proved";
 }

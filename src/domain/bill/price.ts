@@ -238,5 +238,5 @@ export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string |
 /** What the estimates of costs leave out. */
 export function describeCosts(costs: UnpricedUsage): string {
   if (costs.prices === 0) return "No prices are imported, so no costs are estimated.";
-  return describeUnpriced(costs) ?? "Every loaded day with usage has a price.";
+  return describeUnpriced(costs) ?? "Every loaded day with traces has a price.";
 }

@@ -179,6 +179,8 @@ export interface ProviderMonth {
     readonly meter: ProviderMeter;
     readonly outcome: ProviderOutcome;
     readonly workspaces: number;
+    /** What the provider holds of workspaces that are not loaded here; null of others, and where it does not know. */
+    readonly held?: number | null;
   }[];
   /** Workspaces of which final counts changed since. */
   readonly changedSince: number;
@@ -198,10 +200,12 @@ export function describeProviderMonth(of: ProviderMonth): string {
   }
   // A meter that is not loaded is no part of what was asked for.
   const said = of.outcomes.filter(({ outcome }) => outcome !== "not_loaded");
-  const parts = said.map(({ meter, outcome, workspaces }) => {
+  const parts = said.map(({ meter, outcome, workspaces, held }) => {
     const whose =
       workspaces === 0 ? "" : ` of ${workspaces} ${workspaces === 1 ? "workspace" : "workspaces"}`;
-    const what = COMPARED.get(outcome) ?? `not compared (${PROVIDER_OUTCOMES[outcome]})`;
+    const amount =
+      typeof held !== "number" ? "" : `, and the provider holds ${held.toLocaleString("en-US")} of it`;
+    const what = COMPARED.get(outcome) ?? `not compared (${PROVIDER_OUTCOMES[outcome]}${amount})`;
     return `${METER_WORDS[meter]}${whose} ${what}`;
   });
   const since =

@@ -1,7 +1,9 @@
+import { namesWithoutCost } from "../../domain/bill/bill.ts";
 import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
+import { monthBill } from "../../store/bill/month-bill.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { unpricedIn } from "../../store/figures/unpriced-in.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -39,6 +41,8 @@ export interface ClosedSource extends BesideTraces {
   readonly result: CloseResult;
   /** What was closed with costs now, and has none. */
   readonly unpriced: readonly UnpricedDay[];
+  /** Names of what the costs leave out, in whole or in part, that were closed now or would be. */
+  readonly withoutCost: readonly string[];
 }
 
 /**
@@ -73,8 +77,10 @@ export async function closeSources(
     const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
     const days = { from: month.start, to: month.end };
     const hasCosts = "costs" in result && result.costs.length > 0;
+    const isAbout = beside.hasPrice && !withoutCosts && result.state !== "closed_before";
+    const bill = isAbout ? await monthBill(store.db, { source, monthStart: month.start }) : [];
     const unpriced = hasCosts ? await unpricedIn(store.db, { source, workspaceId: null, range: days }) : [];
-    closed.push({ source, asked, result, unpriced, ...beside });
+    closed.push({ source, asked, result, unpriced, withoutCost: namesWithoutCost(bill), ...beside });
   }
   return { month, closed };
 }

@@ -52,7 +52,8 @@ export function providerMonthIn({ sourceId, monthStart }: Asked): RawBuilder<Pro
            (select b.refusal from usage.bill_part b where b.source_id = ${sourceId} and b.part = 'provider_totals') as refusal,
            coalesce((
              select json_agg(x order by x.meter desc, x.workspaces desc, x.outcome) from (
-               select meter, outcome, count(*) filter (where workspace <> '')::integer as workspaces
+               select meter, outcome, count(*) filter (where workspace <> '')::integer as workspaces,
+                      case when outcome = 'unknown_workspace' then sum(value)::float8 end as held
                from kept
                where workspace <> '' or outcome not in ('sum_of_workspaces', 'not_the_sum')
                group by 1, 2

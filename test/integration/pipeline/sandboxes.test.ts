@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
+import { closeSources } from "../../../src/pipeline/months/close.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
 import { usageCosts } from "../../../src/store/figures/costs.ts";
 import { enterPrices } from "../../support/charges.ts";
@@ -79,6 +80,27 @@ test("sums by resource prove the days, and one that differs is a finding in its 
   const [first] = (await checkTotals(source, "all")).findings;
   expect(first).toMatchObject({ meter: "sandboxes", measure: "lsu", state: "platform_disagrees" });
   expect((first?.controlTraces ?? 0) - (first?.storedTraces ?? 0)).toBeCloseTo(0.25, 9);
+});
+
+test("a close names what its costs leave out, before and after an import", async () => {
+  const bench = await setupSandboxes({ days: 45, workspaces: [0] });
+  await bench.sync(ALL);
+  const month = new Date(bench.today - 45 * DAY_MS).toISOString().slice(0, 7);
+  const by = { name: null, role: "operator", via: "command" } as const;
+  const leftOut = async (withoutCosts = false) => {
+    const order = { month, slugs: [], settleAfterMs: 0, withoutCosts, by };
+    const { closed } = await closeSources(bench.store, order);
+    return closed.map(({ result, withoutCost }) => [result.state, withoutCost]);
+  };
+  // Of no price at all something else is said, and of a close without costs nothing is asked.
+  expect(await leftOut()).toEqual([["open", []]]);
+  const lcu = { sku: "sandbox-lcu", measure: "lcu", unitPrice: "1.5", from: "2020-01-01" } as const;
+  await enterPrices(bench.store, [lcu]);
+  expect(await leftOut()).toEqual([["open", ["Traces", "Storage units (LSU) of sandboxes"]]]);
+  expect(await leftOut(true)).toEqual([["open", []]]);
+  const all = { sku: "all", unitPrice: "1", from: "2020-01-01" };
+  await enterPrices(bench.store, [lcu, all, { ...lcu, sku: "sandbox-lsu", measure: "lsu" }]);
+  expect(await leftOut()).toEqual([["open", []]]);
 });
 
 test("compute and storage units are charged to the last digit, by workspace, sandbox, bill and FOCUS", async () => {

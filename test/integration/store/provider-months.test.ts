@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import type { ProviderTotal } from "../../../src/domain/bill/provider.ts";
+import { describeProviderMonth, type ProviderTotal } from "../../../src/domain/bill/provider.ts";
 import { monthNamed } from "../../../src/domain/months/month.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
+import { besideTraces } from "../../../src/store/months/beside-traces.ts";
 import { keepProviderTotals, monthsToRead } from "../../../src/store/proof/provider-totals.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
@@ -21,6 +22,11 @@ test("a month of the billing provider is read again until it was compared to the
   // What nothing can be compared with is not read again.
   await keep("2026-01", "unknown_workspace", null);
   await keep("2026-03", "not_loaded", null);
+  const range = { start: Date.parse("2026-01-01"), end: Date.parse("2026-02-01") };
+  const { provider } = await besideTraces(store.db, { sourceId, monthStart: "2026-01-01", range });
+  expect(describeProviderMonth(provider)).toBe(
+    "compared with the billing provider on 2026-04-10: traces of 1 workspace not compared (the workspace is not loaded here, and the provider holds 5 of it).",
+  );
   expect(await due()).toEqual([]);
   expect(await monthsToRead(store.db, { sourceId: sourceId + 1, months })).toEqual(months);
 

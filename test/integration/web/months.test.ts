@@ -137,7 +137,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   expect([done.status, done.headers.location]).toEqual([303, `${path}?source=default`]);
   const closed = await pages.get(path);
   expect(textOf(closed.text)).toMatch(/closed \d{4}-\d\d-\d\d [\d:]+ , on a page/);
-  expect(textOf(closed.text)).toContain("None: every total is as it was closed.");
+  expect(textOf(closed.text)).toContain("None: every count is as it was closed.");
   // A month closes once.
   expect((await pages.get(confirm)).status).toBe(409);
   const actions = await bench.sql(

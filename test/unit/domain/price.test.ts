@@ -150,7 +150,7 @@ test("days without a price are named with their traces, and every day that has o
 
 test("costs say what they leave out, and are none without prices", () => {
   expect(describeCosts(DAYS)).toBe(describeUnpriced(DAYS));
-  expect(describeCosts(NONE)).toBe("Every loaded day with usage has a price.");
+  expect(describeCosts(NONE)).toBe("Every loaded day with traces has a price.");
   expect(describeCosts({ ...NONE, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
   expect(describeCosts({ ...DAYS, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
 });

@@ -100,8 +100,8 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, unpriced, provider, others, hasPrice }) => {
-      return { source, ...toData(result), unpriced, provider, others, hasPrice };
+    closed.map(({ source, result, unpriced, withoutCost, provider, others, hasPrice }) => {
+      return { source, ...toData(result), unpriced, withoutCost, provider, others, hasPrice };
     }),
     () => {
       const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
@@ -156,7 +156,7 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
 }
 
 function describeMonth(one: ClosedSource, asked: AskedClose): string {
-  const { source, result, unpriced, provider, others, hasPrice } = one;
+  const { source, result, unpriced, withoutCost, provider, others, hasPrice } = one;
   const isUnpriced = asked.withoutCosts !== true && !hasPrice;
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
@@ -167,6 +167,8 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
     result.state === "costs_closed" &&
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${costsText(result.costs)}, closed now`,
     uncosted !== undefined && `${what}: ${uncosted} have no valid price: they are closed without a cost`,
+    withoutCost.length > 0 &&
+      `${what}: ${result.state === "open" ? "its costs would leave out" : "its costs leave out"}, in whole or in part: ${withoutCost.join(", ")}. \`usage-etl bill ${asked.month.name}${asked.sourceFlags}\` says why.`,
     result.state === "closed_before" && [
       `${what}: closed on ${result.closedAt}${withoutText(result)}; ${result.adjusted} totals were adjusted since (reporting_detail.fct_month_close_by_dimension)`,
       result.costsClosedAt === null &&

@@ -2,9 +2,9 @@ import {
   type BillLine,
   billTotals,
   describeTotal,
-  isWithoutCost,
   lineName,
   lineState,
+  namesWithoutCost,
   shownAmount,
   totalState,
 } from "../../../domain/bill/bill.ts";
@@ -19,7 +19,7 @@ const IN_MONEY = "spend_usd";
 
 /** What the cost of a month leaves out, and what the bill has beside it. */
 export function withoutCost(bill: readonly BillLine[]): Html[] {
-  const names = [...new Set(bill.filter(isWithoutCost).map(lineName))];
+  const names = namesWithoutCost(bill);
   const corrects = bill.some(({ line }) => line === "correction");
   return [
     ...(names.length === 0 || billTotals(bill).length === 0

@@ -193,7 +193,7 @@ export async function closedPage(
       }</dd>
       <dt>Final after</dt><dd>${closed.settleAfterSeconds / 86_400} days (USAGE_SETTLE_AFTER at that time)</dd>
     </dl>
-    <h2 id="adjustments">Adjustments since the close</h2>
+    <h2 id="adjustments">Traces that changed since the close</h2>
     ${adjustmentTable(adjustments)}
     ${adjustments.totals === 0 ? "" : html`<p><a href="${address("/differences", { ...range, says: "restatement" })}">When each change came</a></p>`}
     <h2>Costs</h2>
@@ -203,7 +203,7 @@ export async function closedPage(
 const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
 
 function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
-  if (totals === 0) return html`<p>None: every total is as it was closed.</p>`;
+  if (totals === 0) return html`<p>None: every count is as it was closed.</p>`;
   const shown =
     largest.length < totals
       ? ` The first ${largest.length} of them; reporting_detail.fct_month_close_by_dimension has all.`
