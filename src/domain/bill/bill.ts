@@ -122,7 +122,7 @@ export function describeTotal(
 }
 
 /** Whether the line is charged, or may be, and what it costs is not known. What evaluators spent is on no bill. */
-export function isWithoutCost({ service, line, cost }: BillLine): boolean {
+function isWithoutCost({ service, line, cost }: BillLine): boolean {
   return cost === null && service !== "evaluators" && line !== "not_charged";
 }
 
