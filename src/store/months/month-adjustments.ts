@@ -72,16 +72,38 @@ export async function adjustmentsOf(
   return rows[0] as Adjustments;
 }
 
-/** How many totals of each closed month are not as they were closed, and the traces that its workspaces have more now. */
+/** What changed in a closed month. */
+export interface Changed extends Pick<Adjustments, "totals" | "netTraces"> {
+  /** What it would cost more now, or less, in each currency in which that is not nothing; exact decimals. */
+  readonly costs: readonly { readonly currency: string; readonly more: string }[];
+}
+
+/** How many totals of each closed month are not as they were closed, the traces that its workspaces have more now, and the costs. */
 export async function countAdjusted(
   db: Database,
   closeIds: readonly number[],
-): Promise<ReadonlyMap<number, Pick<Adjustments, "totals" | "netTraces">>> {
+): Promise<ReadonlyMap<number, Changed>> {
   if (closeIds.length === 0) return new Map();
-  const { rows } = await sql<{ closeId: number } & Pick<Adjustments, "totals" | "netTraces">>`
-    select close_id as "closeId", count(*)::integer as totals,
-           coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as "netTraces"
-    from (${adjustedSeries(sql`select unnest(${[...closeIds]}::integer[])`)}) a group by close_id
+  const ids = sql`select unnest(${[...closeIds]}::integer[])`;
+  const { rows } = await sql<{ closeId: number } & Changed>`
+    with adjusted as (
+      select close_id, count(*)::integer as totals,
+             coalesce(sum(current - closed) filter (where group_by = 'workspace'), 0)::bigint as net_traces
+      from (${adjustedSeries(ids)}) a group by close_id
+    ),
+    cost as (
+      select close_id, json_agg(json_build_object('currency', currency, 'more', more) order by currency) as costs
+      from (
+        select m.close_id, c.currency, trim_scale(sum(c.adjustment_cost))::text as more
+        from usage.month_close m
+        join usage.source s using (source_id)
+        join reporting_detail.fct_month_close_cost c on c.source_id = s.slug and c.month_start = m.month_start
+        where m.close_id in (${ids}) and m.costs_closed_at is not null
+        group by m.close_id, c.currency having sum(c.adjustment_cost) <> 0
+      ) c group by close_id
+    )
+    select close_id as "closeId", coalesce(totals, 0) as totals, coalesce(net_traces, 0) as "netTraces", coalesce(costs, '[]') as costs
+    from adjusted full join cost using (close_id)
   `.execute(db);
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }

@@ -153,7 +153,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
   const adjusted = textOf((await pages.get(path)).text);
   expect(adjusted).toContain("4 totals are not as closed. The workspaces have +5 traces.");
   expect(adjusted).toMatch(/user .* \+5 /);
-  expect(textOf((await pages.get("/months")).text)).toContain("4 totals, +5 traces");
+  expect(textOf((await pages.get("/months")).text)).toContain("4 counts, +5 traces");
 });
 
 test("leaving out a workspace and accepting disagreements are looked at first, and closed as they were looked at", async () => {

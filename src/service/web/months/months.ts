@@ -6,7 +6,12 @@ import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity
 import type { Database } from "../../../store/db/database.ts";
 import { type ClosedCost, closedCosts } from "../../../store/months/closed-costs.ts";
 import { type ClosedMonth, closedMonths } from "../../../store/months/closed-months.ts";
-import { type Adjustments, adjustmentsOf, countAdjusted } from "../../../store/months/month-adjustments.ts";
+import {
+  type Adjustments,
+  adjustmentsOf,
+  type Changed,
+  countAdjusted,
+} from "../../../store/months/month-adjustments.ts";
 import { checkMonths } from "../../../store/months/month-open-days.ts";
 import {
   address,
@@ -122,12 +127,23 @@ export function fitting(
   return months.slice(0, end === undefined ? months.length : months.indexOf(end));
 }
 
-function ofClosed(close: ClosedMonth, adjusted: { totals: number; netTraces: number } | undefined) {
+function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
   const { closedAt, costsClosedAt, traces, without } = close;
   const what = html`<span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closedAt)}${closer(close)}:
     ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
-  const { totals = 0, netTraces = 0 } = adjusted ?? {};
-  const since = html`${count(totals)} ${totals === 1 ? "total" : "totals"}${totals === 0 ? "" : `, ${signed(netTraces)} traces`}`;
+  const { totals = 0, netTraces = 0, costs = [] } = changed ?? {};
+  const changes = [
+    ...(totals === 0
+      ? []
+      : [html`${count(totals)} ${totals === 1 ? "count" : "counts"}, ${signed(netTraces)} traces`]),
+    ...costs.map(
+      ({ currency, more }) => html`${amountOf(more) > 0n ? "+" : ""}${money(amountOf(more))} ${currency}`,
+    ),
+  ];
+  const since =
+    changes.length === 0
+      ? html`nothing`
+      : html`${changes.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
   return { what, since };
 }
 

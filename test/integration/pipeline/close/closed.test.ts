@@ -160,7 +160,9 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
         : one,
     ),
   );
-  expect(await countAdjusted(db, [closeId, closeId + 1])).toEqual(new Map([[closeId, counts]]));
+  expect(await countAdjusted(db, [closeId, closeId + 1])).toEqual(
+    new Map([[closeId, { ...counts, costs: [] }]]),
+  );
   expect(await countAdjusted(db, [])).toEqual(new Map());
 });
 
@@ -255,6 +257,10 @@ test("a close keeps the prices it was made with; a later price is an adjustment"
     `SELECT close_id AS "closeId", source_id AS "sourceId", month_start::text AS "monthStart" FROM usage.month_close`,
   );
   if (closed === undefined) throw new Error("not closed");
+  const more = { currency: "USD", more: String(-cost / 2) };
+  expect(await countAdjusted(bench.store.db, [closed.closeId])).toEqual(
+    new Map([[closed.closeId, { totals: 0, netTraces: 0, costs: [more] }]]),
+  );
   const ofClose = (most: number) => closedCosts(bench.store.db, { ...closed, most });
   const rows = [
     {
