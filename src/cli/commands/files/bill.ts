@@ -89,6 +89,8 @@ function describeBill(month: CalendarMonth, { source, dataStart, lines }: Source
         state: lineState,
       }),
     describeTotal(lines, { month, dataStart }),
+    lines.some(({ isClosed }) => isClosed) &&
+      "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
     billTotals(lines).length === 0 &&
       lines.some(({ line }) => line === "unpriced") &&
       "Import prices with `usage-etl prices import FILE`.",
