@@ -1,4 +1,5 @@
 import { type Config, sourceFlagsOf } from "../config/config.ts";
+import { addMonths } from "../domain/time/days.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
 import { counted } from "../printable.ts";
@@ -273,8 +274,18 @@ function onFigures(at: Situation): Advice | undefined {
   }
   const month = closable(trust);
   if (month !== undefined) {
-    const close = `${month} is final and reconciled. Close it.`;
-    return advice("info", close, `usage-etl close ${month}${sourceFlags}`, `/months/${month}?${where}`);
+    const is = `${month} is final and reconciled`;
+    const [sentence, costFlags] = trust.isNextPriced
+      ? [`${is}. Close it.`, ""]
+      : [`${is}, but has no price. Import prices, or close it without costs.`, " --without-costs"];
+    const command = `usage-etl close ${month}${costFlags}${sourceFlags}`;
+    return advice("info", sentence, command, `/months/${month}?${where}`);
+  }
+  // With a schedule, the service compares them at night.
+  const command = commandToProve(trust, sourceFlags);
+  if (at.nextSync === null && command !== null) {
+    const prove = `${trust.provedUntil} is the first day that is final and not proved. Compare days with the export.`;
+    return advice("info", prove, command, `/coverage?${where}`);
   }
   if (trust.disagreementsSince > 0) {
     const many = counted(trust.disagreementsSince, "count");
@@ -312,14 +323,15 @@ function advice(kind: Advice["kind"], sentence: string, command: string | undefi
 }
 
 /** The month after the newest closed one, such as 2026-03, if it is final and reconciled to its end. */
-function closable({ reconciledUntil, closedMonth, dataStart }: SourceTrust): string | undefined {
-  const month = closedMonth === null ? dataStart.slice(0, 7) : nextMonth(closedMonth.slice(0, 7));
-  return `${nextMonth(month)}-01` <= reconciledUntil ? month : undefined;
+function closable({ reconciledUntil, nextMonth }: SourceTrust): string | undefined {
+  return addMonths(nextMonth, 1) <= reconciledUntil ? nextMonth.slice(0, 7) : undefined;
 }
 
-function nextMonth(month: string): string {
-  const [year = 0, number = 0] = month.split("-").map(Number);
-  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7);
+/** The command that compares final days with the export, from the first one that is not proved; null if there is none. */
+export function commandToProve(trust: SourceTrust, sourceFlags: string): string | null {
+  const { provedUntil, finalUntil, today } = trust;
+  if (provedUntil >= finalUntil) return null;
+  return `usage-etl reconcile --from ${provedUntil} --to ${today}${sourceFlags}`;
 }
 
 function described(days: number, what?: string): string {

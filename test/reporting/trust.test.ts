@@ -44,6 +44,13 @@ async function expected({ client }: Transaction) {
     SELECT count(*)::integer AS "monthsNotClosed"
     FROM usage.source s, generate_series(date_trunc('month', s.data_start::timestamp), (SELECT max(month_start) FROM usage.month_close), '1 month') m
     WHERE NOT EXISTS (SELECT FROM usage.month_close c WHERE c.month_start = m)`);
+  const [next] = await sql<{ nextMonth: string; isNextPriced: boolean }>(`
+    SELECT month::date::text AS "nextMonth", EXISTS (
+             SELECT FROM usage.price p JOIN generate_series(month, month + interval '1 month' - interval '1 day', '1 day') day
+               ON day >= p.valid_from AND day < coalesce(p.valid_to, 'infinity')
+           ) AS "isNextPriced"
+    FROM (SELECT date_trunc('month', coalesce((SELECT max(month_start) + interval '1 month' FROM usage.month_close), data_start)::timestamp) AS month
+          FROM usage.source) s`);
   const isFinal = ({ status }: Day) => status === "ok" || status === "empty";
   const until = (holds: (day: Day) => boolean, from = start) =>
     days.find(([day, cells]) => day >= from && !cells.every(holds))?.[0] ?? today;
@@ -54,6 +61,7 @@ async function expected({ client }: Transaction) {
     idleDays: idle.length,
     failedDays: idle.filter(({ status }) => status === "failed").length,
     monthsNotClosed,
+    ...next,
     firstIdle: idle[0]?.day ?? null,
     lastIdle: idle.at(-1)?.day ?? null,
     finalUntil: until(isFinal),
@@ -76,6 +84,10 @@ const CHANGES = [
   `INSERT INTO usage.fetch_task (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
    FROM $days JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
+  // A price that begins and ends near the months to close.
+  `WITH k AS (INSERT INTO usage.sku (name, measure) SELECT 'drawn', 'traces' WHERE NOT EXISTS (SELECT FROM usage.sku) RETURNING sku_id)
+   INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
+   SELECT DISTINCT ON (sku_id) sku_id, 1, 'USD', ($from AT TIME ZONE 'UTC')::date, ($to AT TIME ZONE 'UTC')::date FROM k, $days`,
   // A close, which leaves a workspace out.
   `WITH m AS (
      INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements)

@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
 import type { RedisView } from "../../../jobs/look.ts";
-import type { SourceConfig } from "../../config/config.ts";
+import { type SourceConfig, sourceFlagsOf } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
-import { reportOnSources, type SourceReport } from "../../pipeline/advice.ts";
+import { commandToProve, reportOnSources, type SourceReport } from "../../pipeline/advice.ts";
 import { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import {
   freshnessOf,
@@ -96,6 +96,7 @@ async function show(session: Session, only: string | undefined): Promise<number>
       ...detail,
       rounds: budget,
       provedUntil: trust.provedUntil,
+      proveWith: commandToProve(trust, sourceFlagsOf(config, status.source)),
       dataStartProblem: dataStartProblemOf(session, status),
       workers: seen?.workers ?? null,
       schedulers: view?.schedulers ?? null,

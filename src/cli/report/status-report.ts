@@ -34,6 +34,8 @@ export type ShownStatus = SourceStatus &
     readonly rounds: SyncBudget | null;
     /** UTC day: before it, every day of every dimension is final and proved. */
     readonly provedUntil: string;
+    /** The command that proves more days; null if every final day is proved. */
+    readonly proveWith: string | null;
     readonly dataStartProblem: ReturnType<typeof dataStartProblem>;
     readonly freshness: readonly Freshness[];
     readonly finality: Finality;
@@ -200,9 +202,12 @@ function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string 
 export function describeProved({
   provedUntil,
   dataStart,
-}: Pick<ShownStatus, "provedUntil" | "dataStart">): string {
-  if (provedUntil <= dataStart) return `not from the start: ${dataStart} is the first day that is not proved`;
-  return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)`;
+  proveWith,
+}: Pick<ShownStatus, "provedUntil" | "dataStart" | "proveWith">): string {
+  const more = proveWith === null ? "" : `. To prove more: \`${proveWith}\``;
+  if (provedUntil <= dataStart)
+    return `not from the start: ${dataStart} is the first day that is not proved${more}`;
+  return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)${more}`;
 }
 
 function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {

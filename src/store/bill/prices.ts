@@ -178,6 +178,18 @@ export function unpricedBySource(): RawBuilder<unknown> {
     group by s.source_id`;
 }
 
+/** Whether any price is valid on a day of a month of a source: without one the month has no costs to close. */
+export function hasPriceIn(
+  sourceId: RawBuilder<unknown>,
+  monthStart: RawBuilder<unknown>,
+): RawBuilder<boolean> {
+  return sql`exists (
+    select from usage.price
+    where coalesce(source_id, ${sourceId}) = ${sourceId} and daterange(valid_from, valid_to)
+      && daterange(${monthStart}::date, (${monthStart}::date + interval '1 month')::date)
+  )`;
+}
+
 /** Days on which a SKU has no price, between two prices of the same scope. */
 export interface PriceGap {
   readonly sku: string;

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { metersOf } from "../activity/plan-facts.ts";
+import { hasPriceIn } from "../bill/prices.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
@@ -59,6 +60,9 @@ export interface SourceTrust {
   /** The first day of the newest closed month, and how many before it are not closed. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;
+  /** The first day of the month to close next: the one after the newest closed one. Whether any price is valid in it. */
+  readonly nextMonth: string;
+  readonly isNextPriced: boolean;
 }
 
 /** Read from loaded intervals, so it costs the same for a day and for years of history. */
@@ -131,10 +135,12 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
            ${metersOf} as meters,
-           s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed"
+           s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed",
+           s.next_month::text as "nextMonth", ${hasPriceIn(sql`s.source_id`, sql`s.next_month`)} as "isNextPriced"
     from (
       select s.*, (now() at time zone 'UTC')::date as today, m.closed_month, m.months_not_closed,
-             (m.closed_month + interval '1 month')::date as closed_until
+             (m.closed_month + interval '1 month')::date as closed_until,
+             coalesce(m.closed_month + interval '1 month', date_trunc('month', s.data_start))::date as next_month
       from usage.source s
       cross join lateral (
         select max(month_start) as closed_month,

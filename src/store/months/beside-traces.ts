@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { ProviderMonth } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { providerMonthIn } from "../bill/bill-month.ts";
+import { hasPriceIn } from "../bill/prices.ts";
 import type { Database } from "../db/database.ts";
 import { inOrder, type OtherUsage, otherUsageIn } from "./other-usage.ts";
 
@@ -22,11 +23,7 @@ export async function besideTraces(
   const { rows } = await sql<{ provider: ProviderMonth; others: OtherUsage[]; hasPrice: boolean }>`
     select (select to_json(p) from (${providerMonthIn(asked)}) p) as provider,
            (select coalesce(json_agg(o), '[]') from (${otherUsageIn(asked)}) o) as others,
-           exists (
-             select from usage.price
-             where coalesce(source_id, ${asked.sourceId}) = ${asked.sourceId} and daterange(valid_from, valid_to)
-               && daterange(${asked.monthStart}::date, (${asked.monthStart}::date + interval '1 month')::date)
-           ) as "hasPrice"
+           ${hasPriceIn(sql`${asked.sourceId}::integer`, sql`${asked.monthStart}`)} as "hasPrice"
   `.execute(db);
   const [{ provider, others, hasPrice }] = rows as [(typeof rows)[number]];
   return { provider, others: inOrder(others), hasPrice };

@@ -105,11 +105,11 @@ test("status names the last day that is final or proved, as pages do, or the fir
     "by day until 2026-11-27, final until 2026-11-24 (all dimensions)",
     "by hour until 2026-11-27T09:30Z, final until 2026-11-24T17:00Z (all dimensions)",
   ]);
-  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-11-25" })).toBe(
+  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-11-25", proveWith: null })).toBe(
     "by day until 2026-11-24, by the export or by totals (all dimensions)",
   );
-  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-09-01" })).toBe(
-    "not from the start: 2026-09-01 is the first day that is not proved",
+  expect(describeProved({ dataStart: "2026-09-01", provedUntil: "2026-09-01", proveWith: "COMMAND" })).toBe(
+    "not from the start: 2026-09-01 is the first day that is not proved. To prove more: `COMMAND`",
   );
 });
 
