@@ -30,7 +30,7 @@ export function define(command: Command): void {
 async function run(session: Session, options: { role: Role }): Promise<undefined> {
   const { config, signal, output, onClose } = session;
   const databaseUrl = requireDatabaseUrl(config);
-  const redis = requireRedis(session, "run `usage-etl sync --inline` by cron instead");
+  const redis = requireRedis(session, "run `usage-etl sync --inline` by cron instead, without pages");
   requireSources(config);
   const log = createLogger(config.logLevel, "stdout");
   const store = openStore({

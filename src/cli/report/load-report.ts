@@ -1,5 +1,5 @@
 import { isLoaded, type RangeLine, rangeSentence } from "../../domain/coverage/range-status.ts";
-import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
+import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
 import type { RunResult } from "../../pipeline/extract/run-inline.ts";
 import { EXIT } from "../session/exit.ts";
@@ -21,8 +21,8 @@ export function rangeToData(lines: readonly RangeLine[]) {
 export function describeRange(lines: readonly RangeLine[]): string {
   const { sentence, open } = rangeSentence(lines);
   if (open.length === 0) return sentence;
-  const cells = cellsOf(open, {
-    dimension: (line) => dimensionText(line.meter, line.groupBy),
+  const cells = cellsOf(joined(open), {
+    dimension: (line) => (line.isOfAll ? allDimensions(line.meter) : dimensionText(line.meter, line.groupBy)),
     stride: "stride",
     status: "status",
     reason: "code",
@@ -32,6 +32,28 @@ export function describeRange(lines: readonly RangeLine[]): string {
     "next attempt": ({ retryAt }) => retryAt && instant(retryAt),
   });
   return `${sentence}\n${table(...withoutZeros(...cells))}`;
+}
+
+/** One line for all dimensions where the server does not answer in a stride: that is one fact. */
+function joined(lines: readonly RangeLine[]): (RangeLine & { readonly isOfAll: boolean })[] {
+  const [lacking, others] = [true, false].map((is) =>
+    lines.filter(({ status }) => (status === "not_available") === is),
+  ) as [RangeLine[], RangeLine[]];
+  const alike = Map.groupBy(lacking, ({ meter, stride, code, first, end }) =>
+    JSON.stringify([meter, stride, code, first, end]),
+  );
+  const some = [...alike.values()].flatMap((group) => {
+    const [line] = group as [RangeLine];
+    if (group.length < Math.max(2, METER[line.meter].groupings.length))
+      return group.map((one) => ({ ...one, isOfAll: false }));
+    const buckets = group.reduce((sum, one) => sum + one.buckets, 0);
+    return [{ ...line, buckets, isOfAll: true }];
+  });
+  return [...others.map((one) => ({ ...one, isOfAll: false })), ...some];
+}
+
+function allDimensions(meter: Meter): string {
+  return meter === "traces" ? "all" : METER_NAME[meter];
 }
 
 /** 0 only if all of the range is loaded. */

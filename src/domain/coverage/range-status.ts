@@ -36,7 +36,10 @@ export function rangeSentence(lines: readonly RangeLine[]): {
   if (lines.length === 0) return { sentence: "No usage is expected in that range.", open };
   if (open.length === 0) return { sentence: `All of it is loaded: ${loaded} (${UNIT}).`, open };
   if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
-    return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). Not available:`, open };
+    const what = open.every(({ meter, stride }) => meter === "traces" && stride === "hour")
+      ? "This server does not answer in hours, which is normal:"
+      : "Not available:";
+    return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). ${what}`, open };
   }
   return { sentence: `Not all of it is loaded${loaded === "" ? "" : `, only ${loaded} (${UNIT})`}:`, open };
 }

@@ -36,7 +36,12 @@ export async function takeNextStep(
   const { store, sourceId, log } = source;
   const { code, message, outcome } = step;
   source.splitLimit.refused();
-  log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
+  // That a server has no hours is normal, and the first of its answers says it for all.
+  if (step.learn !== "no_hour") {
+    log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
+  } else if (!source.capabilities.has("no_hour")) {
+    log.info({ code, reason: message }, "The server does not answer in hours. Only days are loaded.");
+  }
   if (step.learn !== undefined) {
     source.capabilities.add(step.learn);
     await learnCapability(store.db, { sourceId, capability: step.learn, evidence: message });

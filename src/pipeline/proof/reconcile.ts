@@ -30,9 +30,11 @@ export interface ReconcileResult extends Omit<StrideResult, "meter" | "stride" |
     readonly stride: Stride;
     readonly differences: number;
   }[];
+  /** What is stored in that range, was not asked for by name, and is proved by totals alone. */
+  readonly notExported: readonly Meter[];
 }
 
-/** What the platform exports at all: sandbox usage is proved by totals alone. */
+/** What the platform exports at all: usage of sandboxes and evaluators is proved by totals alone. */
 const EXPORTED = METERS.filter((meter) => METER[meter].isExported);
 
 /**
@@ -75,9 +77,13 @@ export async function reconcile(
   }
   const isCompared = (one: { meter: Meter; stride: Stride }) =>
     compared.some(({ meter, stride }) => meter === one.meter && stride === one.stride);
-  const otherStrides = (await findStored()).filter((one) => METER[one.meter].isExported && !isCompared(one));
+  const stored = await findStored();
+  const otherStrides = stored.filter((one) => METER[one.meter].isExported && !isCompared(one));
+  const isNotExported = (meter: Meter) =>
+    !METER[meter].isExported && stored.some((one) => one.meter === meter);
+  const notExported = onlyMeter === undefined ? METERS.filter(isNotExported) : [];
   const { meter: _, stride: __, notCompared: ___, ...all } = strides.reduce(added);
-  return { ...all, strides, otherStrides };
+  return { ...all, strides, otherStrides, notExported };
 }
 
 /** Two strides in one result. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { describeReconcile } from "../../../src/cli/commands/proof/reconcile.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
@@ -66,6 +67,12 @@ test("sums by resource prove the days, and one that differs is a finding in its 
   const sandboxes = good.others.find(({ meter }) => meter === "sandboxes");
   expect(good.findings).toEqual([]);
   expect(sandboxes?.daysProved).toBeGreaterThan(60);
+  // No export has them, and `reconcile` says so.
+  const reconciled = await bench.reconcile();
+  expect(reconciled.notExported).toEqual(["sandboxes"]);
+  expect(describeReconcile(reconciled)).toContain(
+    "\nnot compared: sandbox usage: the platform does not export it.",
+  );
 
   // By resource the platform says more than by the hour.
   const { resourceId, hour } = hoursOf(bench).find(

@@ -14,6 +14,7 @@ import {
 } from "../../../src/cli/report/status-report.ts";
 import type { SourceConfig } from "../../../src/config/config.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
+import { GROUPINGS } from "../../../src/domain/usage/grouping.ts";
 import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
 /** What reports of commands say. */
@@ -29,8 +30,14 @@ test("the statement says what is loaded, what the server does not answer, and wh
     "All of it is loaded: by day 2 final and 2 provisional (figures by workspace and dimension).",
   );
   expect(describeRange([line("final"), line("not_available", "hour")])).toMatch(
-    /^All that the server answers is loaded: by day 2 final [\s\S]*Not available:\n[\s\S]*hour/,
+    /^All that the server answers is loaded: by day 2 final [\s\S]*does not answer in hours, which is normal:\n[\s\S]*hour/,
   );
+  // One fact, one line.
+  const noHours = GROUPINGS.map((groupBy) => ({ ...line("not_available", "hour"), groupBy }));
+  const [, , only, ...more] = describeRange([line("final"), ...noHours]).split("\n");
+  expect([only, more]).toEqual([expect.stringMatching(/^all +hour +not_available +8 /), []]);
+  expect(describeRange([line("final"), ...noHours.slice(1)]).split("\n")).toHaveLength(5);
+  expect(describeRange([line("final"), line("not_available")])).toContain(". Not available:\n");
   expect(describeRange([line("final"), line("not_available", "hour"), line("missing")])).toMatch(
     /^Not all of it is loaded, only by day 2 final/,
   );

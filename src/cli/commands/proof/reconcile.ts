@@ -146,6 +146,10 @@ export function describeReconcile(result: ReconcileResult): string {
         differences === 0 ? "" : ` ${counted(differences, "difference")} found earlier are left there.`;
       return `not compared: ${ofMeter(meter)}stride ${stride}. Run reconcile with ${flags}--stride ${stride} to compare it.${known}`;
     }),
+    result.notExported.map(
+      (meter) =>
+        `not compared: ${METER_NAME[meter]}: the platform does not export it. \`usage-etl totals\` proves it.`,
+    ),
   );
 }
 
