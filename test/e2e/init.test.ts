@@ -22,13 +22,17 @@ test("init asks on a terminal until each server works, shows no secret, and the 
     await terminal.shows(question);
     terminal.type(`${text}\r`);
   };
-  await answer("? Billing host of the platform (https://api.smith.langchain.com)", NOWHERE);
+  // What cannot be an address is refused before anything else is asked, and Enter does not give it again.
+  const host = "? Billing host of the platform, https://HOST (https://api.smith.langchain.com)";
+  await answer(host, "127.0.0.1:9");
+  await terminal.shows("fail  platform: USAGE_BASE_URL is not an http or https URL. Write it anew.");
+  await answer(host, NOWHERE);
   await answer("API key with organization:read", "a-wrong-key");
   await terminal.shows("fail  platform: GET http://127.0.0.1:9/");
   // The host is asked for again, and the key is kept until the platform refuses it.
-  await answer(`? Billing host of the platform (${NOWHERE})`, standin.url);
+  await answer(`? Billing host of the platform, https://HOST (${NOWHERE})`, standin.url);
   await terminal.shows("[unauthorized]");
-  await answer(`? Billing host of the platform (${standin.url})`, "");
+  await answer(`? Billing host of the platform, https://HOST (${standin.url})`, "");
   await terminal.shows("? API key with organization:read (not shown) [input is masked]");
   terminal.type(`${KEY}\r`);
   await terminal.shows("pass  platform: the key reads usage");

@@ -8,7 +8,7 @@ import { readConfig, readRedis } from "../../config/config.ts";
 import { ENV_FILE, fitsEnvFile, toEnvFile, withEnvFile } from "../../config/env-file.ts";
 import { readSecretFile } from "../../config/secret.ts";
 import { isSecret } from "../../config/settings.ts";
-import { readSetting, refuse } from "../../config/variables.ts";
+import { readSetting, readVariable, refuse } from "../../config/variables.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { redisServerOf } from "../../redis-server.ts";
 import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../checks/tries.ts";
@@ -195,7 +195,15 @@ async function attempt(
   };
   for (;;) {
     for (const name of prompts === undefined ? [] : names) {
-      answers[name] ??= await askFor(name, prompts as Prompts, kept[name]);
+      while (answers[name] === undefined) {
+        const answer = await askFor(name, prompts as Prompts, kept[name]);
+        const problems = problemsOf(name, answer);
+        if (problems.length === 0) answers[name] = answer;
+        // Enter would else give the same again.
+        else if (answer === kept[name]) kept[name] = "";
+        for (const problem of problems)
+          say({ subject, state: "fail", finding: `${problem}. Write it anew.` });
+      }
     }
     try {
       checkAnswers(answers, names);
@@ -242,7 +250,7 @@ interface Question {
 
 export const QUESTIONS: Readonly<Record<Name, Question>> = {
   USAGE_BASE_URL: {
-    text: "Billing host of the platform",
+    text: "Billing host of the platform, https://HOST",
     flag: "--base-url",
     fallback: "https://api.smith.langchain.com",
   },
@@ -273,13 +281,15 @@ export function unanswered(answers: Answers): Name[] {
 
 /** Error: `configuration_invalid` for an answer that the setting does not take. */
 export function checkAnswers(answers: Answers, names: readonly Name[]): void {
-  const problems = names.flatMap((name) => {
-    const value = answers[name] ?? "";
-    if (value === "" && QUESTIONS[name].isOptional === undefined) return [`${name} is empty`];
-    return fitsEnvFile(value) ? [] : [`${name} has a ' or a line end, which an env file cannot hold`];
-  });
-  refuse(problems);
-  for (const name of names) readSetting({ [name]: answers[name] }, name);
+  refuse(names.flatMap((name) => problemsOf(name, answers[name] ?? "")));
+}
+
+function problemsOf(name: Name, value: string): string[] {
+  if (value === "" && QUESTIONS[name].isOptional === undefined) return [`${name} is empty`];
+  if (!fitsEnvFile(value)) return [`${name} has a ' or a line end, which an env file cannot hold`];
+  const problems: string[] = [];
+  readVariable({ [name]: value }, name, problems);
+  return problems;
 }
 
 /** Asks a person on a terminal. Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
