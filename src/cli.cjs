@@ -18,7 +18,7 @@ if (major < least || (major === least && minor < leastMinor)) {
   const next = isClone
     ? `The project brings one: run \`npx usage-etl COMMAND\`, or ${own} in place of node.`
     : // By its file: whoever registered the name could run anything.
-      `Install a newer one, or let npm bring it: \`npx --package=node@24 --package=./usage-etl-${require("../package.json").version}.tgz usage-etl COMMAND\`, with the path of the package.`;
+      `Install a newer one, or let npm bring it: \`npm install --prefix DIR ./usage-etl-${require("../package.json").version}.tgz node@24\`, with the path of the package. Then put DIR/node_modules/.bin first in PATH.`;
   process.stderr.write(
     `Node ${process.versions.node} cannot run usage-etl, which needs Node ${least}.${leastMinor} or later.\n  ${next} [node_too_old]\n`,
   );

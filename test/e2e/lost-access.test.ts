@@ -43,7 +43,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
   const text = (await run(["status"], env)).stdout.replaceAll(/\s+/g, " ");
   expect(text).toContain(`Workspace ${lost}: the platform no longer lists it, though it is not deleted.`);
   expect(text).toContain("28 zero values are no longer trusted");
-  const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of ${unused}`;
+  const alone = `rest on the listing alone, because no answer ever named the workspace: 28 of Sandbox (nobody yet) (${unused})`;
   expect(text).toContain(alone);
   const doctor = await run(["doctor"], env);
   // A configured workspace that the key no longer reads is a failure, by the live listing.

@@ -108,6 +108,8 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(await stored()).toEqual(before);
   expect(cells(plan)).toEqual([
     `${file}: 2 rules; traces are divided by project.`,
+    "Closed months keep their totals, but their division would change: default 2026-03.",
+    "These rules decide nothing now, since nothing matches them or earlier rules decide all of it: line 4.",
     "month | owner | cost centre | unit | before | after | change",
     "2026-04 | (unallocated) | (none) | traces | 50 | 0 | -50",
     "2026-04 | ads | (none) | traces | 0 | 37.5 | +37.5",
@@ -121,8 +123,6 @@ test("a plan says what would change and changes nothing; after apply nothing wou
     "2026-03 | (unallocated) | (none) | USD | 54.00 | 39.00 | -15.00",
     "2026-03 | ads | (none) | USD | 0.00 | 11.25 | +11.25",
     "2026-03 | search | CC-1 | USD | 0.00 | 3.75 | +3.75",
-    "Closed months keep their totals, but their division would change: default 2026-03.",
-    "These rules decide nothing now, since nothing matches them or earlier rules decide all of it: line 4.",
     `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`,
     "",
   ]);

@@ -16,7 +16,7 @@ import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
-import { counted } from "../../printable.ts";
+import { counted, printableLine } from "../../printable.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
@@ -342,7 +342,12 @@ function whatIsLost({ isUnread, isUnlisted }: LostWorkspace): string {
 /** One line, or none. */
 export function describeListedOnly(all: readonly ListedOnly[]): string[] {
   if (all.length === 0) return [];
-  const named = all.slice(0, MOST_NAMED).map(({ workspaceId, zeros }) => `${zeros} of ${workspaceId}`);
+  const named = all
+    .slice(0, MOST_NAMED)
+    .map(
+      ({ workspaceId, name, zeros }) =>
+        `${zeros} of ${name === null ? workspaceId : `${printableLine(name)} (${workspaceId})`}`,
+    );
   const left = all.slice(MOST_NAMED);
   const zerosLeft = left.reduce((sum, { zeros }) => sum + zeros, 0);
   const rest =

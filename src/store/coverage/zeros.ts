@@ -42,20 +42,23 @@ export async function lostWorkspaces(db: Database): Promise<LostWorkspace[]> {
 export interface ListedOnly {
   /** The platform's id. */
   readonly workspaceId: string;
+  readonly name: string | null;
   readonly zeros: number;
 }
 
 /** Listed workspaces that no answer has ever named: only the listing says that their loaded days are zero. */
 export async function listedOnly(db: Database, sourceId: number): Promise<ListedOnly[]> {
   const { rows } = await sql<ListedOnly>`
-    select e.external_id as "workspaceId", sum(extract(epoch from c.period_end - c.period_start) / 86400)::integer as zeros
+    select e.external_id as "workspaceId", d.dimension_name as name,
+           sum(extract(epoch from c.period_end - c.period_start) / 86400)::integer as zeros
     from usage.workspace w
     join usage.entity e using (entity_id)
     join usage.trace_scope s on s.workspace_id = w.entity_id and s.stride = 'day'
     join usage.coverage c using (scope_id)
+    join usage.labelled_entity d on d.entity_id = w.entity_id
     where e.source_id = ${sourceId} and w.unlisted_since is null and w.used_before is null
       and not exists (select from usage.source_fact f where f.source_id = e.source_id and f.fact = 'no_listing')
-    group by 1
+    group by 1, 2
     order by 1
   `.execute(db);
   return rows;

@@ -243,7 +243,9 @@ test("a workspace that no answer ever named rests on the listing", async () => {
   await rowsOf("UPDATE usage.workspace SET used_before = NULL");
   await load([]);
   await list([WORKSPACE, OTHER]);
-  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([{ workspaceId: WORKSPACE, zeros: 1 }]);
+  expect(await listedOnly(bundle.store.db, bundle.sourceId)).toMatchObject([
+    { workspaceId: WORKSPACE, zeros: 1 },
+  ]);
   await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
   expect(await listedOnly(bundle.store.db, bundle.sourceId)).toEqual([]);
 });

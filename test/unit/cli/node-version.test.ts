@@ -29,7 +29,7 @@ test("the package runs on an older Node than a clone does", () => {
   expect([status, stderr]).toEqual([
     2,
     "Node 22.18.0 cannot run usage-etl, which needs Node 22.19 or later.\n" +
-      "  Install a newer one, or let npm bring it: `npx --package=node@24 --package=./usage-etl-1.2.3.tgz usage-etl COMMAND`, with the path of the package. [node_too_old]\n",
+      "  Install a newer one, or let npm bring it: `npm install --prefix DIR ./usage-etl-1.2.3.tgz node@24`, with the path of the package. Then put DIR/node_modules/.bin first in PATH. [node_too_old]\n",
   ]);
 });
 

@@ -135,10 +135,13 @@ test("doctor says of the workspaces that they are to be loaded until the first s
 });
 
 const listed = (count: number) =>
-  Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, zeros: i + 1 }));
+  Array.from({ length: count }, (_, i) => ({ workspaceId: `w${i}`, name: null, zeros: i + 1 }));
 
 test("zeros that rest on the listing alone name ten workspaces, and add up the others", () => {
   expect(describeListedOnly([])).toEqual([]);
+  expect(describeListedOnly([{ workspaceId: "w1", name: "Idle", zeros: 3 }])[0]).toMatch(
+    /: 3 of Idle \(w1\)$/,
+  );
   const [ten = ""] = describeListedOnly(listed(10));
   expect(ten).toContain("10 of w9");
   expect(ten).not.toContain("more");

@@ -109,6 +109,17 @@ function describeOutcome(
     ...new Set(changes.filter(({ isClosed }) => isClosed).map((one) => `${one.source} ${one.month}`)),
   ].sort();
   return linesOf(
+    // First: the table may be long.
+    closed.length > 0 &&
+      `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
+    idle.length > 0 &&
+      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+    idleBudgets.length > 0 &&
+      `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
+    namesForIds.map(
+      ({ line, dimension, given, ids }) =>
+        `Line ${line}: ${JSON.stringify(given)} is the name of a ${dimension.replace("_", " ")}. Write its id: ${ids.join(" or ")}.`,
+    ),
     changes.length === 0
       ? `No figure of an owner ${isPlan ? "would change" : "changed"}.`
       : tableOf(shown, {
@@ -122,16 +133,6 @@ function describeOutcome(
           change: toTheRight(shown, ({ change, currency }) => shownDecimal(change, currency, true)),
         }),
     hidden > 0 && `and ${hidden} more: --json lists all.`,
-    closed.length > 0 &&
-      `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
-    idle.length > 0 &&
-      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
-    idleBudgets.length > 0 &&
-      `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
-    namesForIds.map(
-      ({ line, dimension, given, ids }) =>
-        `Line ${line}: ${JSON.stringify(given)} is the name of a ${dimension.replace("_", " ")}. Write its id: ${ids.join(" or ")}.`,
-    ),
   );
 }
 

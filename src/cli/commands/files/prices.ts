@@ -126,7 +126,7 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   const together = sharedDays(stored);
   if (together !== undefined) {
     notes.push(
-      `${together} are valid on the same days. Each is charged for everything that it counts on those days.`,
+      `${together} are valid on the same days. Each is charged for everything that it counts on those days. If one was to take the place of the other, import the whole file with --replace: it removes prices that the file does not hold.`,
     );
   }
   if (stored.some((price) => measureOf(price) === "agent_uptime_seconds")) {

@@ -66,8 +66,11 @@ async function run(
 export function describeTotals(result: TotalsResult): string {
   const { range, findings, failed, others, tierDays, daysNotFinal, unverified } = result;
   const [from, to] = [instant(range.start), instant(range.end)];
-  const waiting = (of: { daysWaiting: number; daysNotFinal: number }) =>
-    `${Math.max(0, of.daysWaiting - of.daysNotFinal)} wait for a window that fits.`;
+  const waiting = (of: { daysWaiting: number; daysNotFinal: number }) => {
+    const days = Math.max(0, of.daysWaiting - of.daysNotFinal);
+    if (days === 0) return "None waits.";
+    return `${days} wait until enough whole weeks around them are final, which is no gap.`;
+  };
   // A tier is final later than all traces, so its check ends earlier.
   const untilOf = (of: { range: { end: number } }) =>
     of.range.end === range.end ? "" : `, only to ${instant(of.range.end)}`;
