@@ -100,7 +100,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   expect(page.text).toContain("the short-lived traces are not what all less the long-lived leave");
   expect(page.text.match(/<tr><th scope="row">/g)).toHaveLength(6);
   const deployments = await pages.get("/differences?source=default&meter=deployments");
-  expect(deployments.text).toMatch(/: deployment usage \(agent_uptime_seconds\), .*?Project by day/s);
+  expect(deployments.text).toMatch(/: seconds of agent uptime, .*?Deployment by day/s);
   expect((await pages.get("/")).text).toContain("; of deployment usage: 3 open, 6 where the platform");
 
   const [trust] = await trustOfSources(db);
