@@ -17,7 +17,7 @@ import { poll } from "./poll.ts";
  */
 const FOLDER = fileURLToPath(new URL("../../docs/pictures", import.meta.url));
 const PICTURES = [
-  { name: "overview", path: "/", height: 900 },
+  { name: "overview", path: "/", height: 860 },
   { name: "coverage", path: `/coverage?source=${PLANTED}`, height: 760 },
   { name: "usage", path: `/usage?source=${BILLED}&measure=cost&by=workspace`, height: 1000 },
   { name: "month", path: `/months/${monthBefore(monthAt(Date.now())).name}?source=${BILLED}`, height: 1000 },
