@@ -281,16 +281,16 @@ function onFigures(at: Situation): Advice | undefined {
     const command = `usage-etl close ${month}${costFlags}${sourceFlags}`;
     return advice("info", sentence, command, `/months/${month}?${where}`);
   }
-  // With a schedule, the service compares them at night.
-  const command = commandToProve(trust, sourceFlags);
-  if (at.nextSync === null && command !== null) {
-    const prove = `${trust.provedUntil} is the first day that is final and not proved. Compare days with the export.`;
-    return advice("info", prove, command, `/coverage?${where}`);
-  }
   if (trust.disagreementsSince > 0) {
     const many = counted(trust.disagreementsSince, "count");
     const ask = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
     return { ...advice("warn", ask, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
+  }
+  // With a schedule, the service compares them at night.
+  const command = commandToProve(trust, sourceFlags);
+  if (at.nextSync === null && command !== null) {
+    const prove = `${trust.comparedUntil} is the first day that is final and not compared. Compare days with the export.`;
+    return advice("info", prove, command, `/coverage?${where}`);
   }
   return undefined;
 }
@@ -327,11 +327,11 @@ function closable({ reconciledUntil, nextMonth }: SourceTrust): string | undefin
   return addMonths(nextMonth, 1) <= reconciledUntil ? nextMonth.slice(0, 7) : undefined;
 }
 
-/** The command that compares final days with the export, from the first one that is not proved; null if there is none. */
+/** The command that compares final days with the export, from the first one that was not compared; null if there is none. */
 export function commandToProve(trust: SourceTrust, sourceFlags: string): string | null {
-  const { provedUntil, finalUntil, today } = trust;
-  if (provedUntil >= finalUntil) return null;
-  return `usage-etl reconcile --from ${provedUntil} --to ${today}${sourceFlags}`;
+  const { comparedUntil, finalUntil, today } = trust;
+  if (comparedUntil >= finalUntil) return null;
+  return `usage-etl reconcile --from ${comparedUntil} --to ${today}${sourceFlags}`;
 }
 
 function described(days: number, what?: string): string {

@@ -24,7 +24,11 @@ export async function asRun<T>(
   const stopNoting = keepSeen(store.db, runId, { everyMs: NOTE_SEEN_EVERY_MS });
   let result: T;
   try {
-    result = await work(runId).finally(stopNoting);
+    try {
+      result = await work(runId);
+    } finally {
+      await stopNoting();
+    }
   } catch (error) {
     // What ended the run counts, not that Postgres could not be told of it.
     await endRun(store.db, runId, { outcome: "failed", ...reasonOf(error) }).catch(() => {});

@@ -25,7 +25,7 @@ test("init asks on a terminal until each server works, shows no secret, and the 
   // What cannot be an address is refused before anything else is asked, and Enter does not give it again.
   const host = "? Billing host of the platform, https://HOST (https://api.smith.langchain.com)";
   await answer(host, "127.0.0.1:9");
-  await terminal.shows("fail  platform: USAGE_BASE_URL is not an http or https URL. Write it anew.");
+  await terminal.shows("fail  platform: USAGE_BASE_URL is not an http or https URL. Type it again.");
   await answer(host, NOWHERE);
   await answer("API key with organization:read", "a-wrong-key");
   await terminal.shows("fail  platform: GET http://127.0.0.1:9/");

@@ -43,7 +43,9 @@ describe("several sources", () => {
     // A third one is configured, and nobody has contacted it yet: what is missing of it is said.
     const healthy = await run(["status"], env);
     expect(healthy.code).toBe(0);
-    expect(healthy.stdout).toMatch(/^eu: .*\nto do +Nothing.*(\n .*)*\nlast sync .*\ndays +[\d,]+ .*final/m);
+    expect(healthy.stdout).toMatch(
+      /^eu: .*\nto do +\d.* is the first day that is final and not compared.*(\n .*)*\nlast sync .*\ndays +[\d,]+ .*final/m,
+    );
     expect(healthy.stdout).not.toContain("PROBLEMS");
     expect(healthy.stdout).toContain("`usage-etl status --source eu` shows all");
     // So three of them fit the screen of a terminal.

@@ -106,14 +106,14 @@ test("lines of a price by volume say which part of the month they are for, also 
   await enterPrices(bench.store, [{ sku: "fee", unitPrice: "0.5" }]);
   expect(await shown("2026-03")).toEqual([
     "Traces, first tier | fee | 2,400 | 0.5 | 1,200 USD",
-    "Traces, above 1,200 | fee | 300 | 0.4 | 120 USD",
+    "Traces, tier above 1,200 | fee | 300 | 0.4 | 120 USD",
     "Traces, first tier | traces | 1,000 | 0 | 0 USD",
-    "Traces, above 1,000 | traces | 1,500 | 0.2 | 300 USD",
-    "Traces, above 2,500 | traces | 200 | 0.1 | 20 USD",
+    "Traces, tier above 1,000 | traces | 1,500 | 0.2 | 300 USD",
+    "Traces, tier above 2,500 | traces | 200 | 0.1 | 20 USD",
   ]);
   expect((await shown("2026-04")).slice(0, 3)).toEqual([
     "Traces | fee | 5 | 0.5 | 2.5 USD",
-    "Traces, above 1,200, correction of 2026-03 | fee | -300 | 0.4 | -120 USD",
+    "Traces, tier above 1,200, correction of 2026-03 | fee | -300 | 0.4 | -120 USD",
     "Traces, correction of 2026-03 | fee | 300 | 0.5 | 150 USD",
   ]);
 });

@@ -48,6 +48,9 @@ async function expected({ client }: Transaction) {
     SELECT month::date::text AS "nextMonth", EXISTS (
              SELECT FROM usage.price p JOIN generate_series(month, month + interval '1 month' - interval '1 day', '1 day') day
                ON day >= p.valid_from AND day < coalesce(p.valid_to, 'infinity')
+           ) OR NOT EXISTS (
+             SELECT FROM reporting.fct_usage_workspace_daily u
+             WHERE u.traces > 0 AND date_trunc('month', u.usage_date::timestamp) = month
            ) AS "isNextPriced"
     FROM (SELECT date_trunc('month', coalesce((SELECT max(month_start) + interval '1 month' FROM usage.month_close), data_start)::timestamp) AS month
           FROM usage.source) s`);

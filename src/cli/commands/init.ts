@@ -202,7 +202,7 @@ async function attempt(
         // Enter would else give the same again.
         else if (answer === kept[name]) kept[name] = "";
         for (const problem of problems)
-          say({ subject, state: "fail", finding: `${problem}. Write it anew.` });
+          say({ subject, state: "fail", finding: `${problem}. Type it again.` });
       }
     }
     try {

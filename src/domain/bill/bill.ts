@@ -67,6 +67,9 @@ function volumeOf({ fromQuantity, toQuantity, countedOver }: BillLine): string |
   if (fromQuantity === null) return undefined;
   const [from, to] = [fromQuantity, toQuantity].map((quantity) => quantity?.toLocaleString("en-US"));
   const whose = countedOver === "workspace" ? " of each workspace" : "";
+  // Of a price that is imported no more only the start is known.
+  if (to === undefined && countedOver === null)
+    return fromQuantity === 0 ? "first tier" : `tier above ${from}`;
   if (fromQuantity === 0) return to === undefined ? "first tier" : `first ${to}${whose}`;
   return `above ${from}${to === undefined ? "" : ` up to ${to}`}${whose}`;
 }
@@ -86,7 +89,7 @@ export function lineState(one: BillLine): string {
   }
   if (line === "unpriced") return sku === null ? "no price" : `no price of ${sku} on these days`;
   if (line === "estimate") return "no invoice counts it: LCU and LSU are charged";
-  if (isClosed) return isProved ? "closed and proved" : "closed";
+  if (isClosed) return "closed";
   if (!isFinal) return "may still change";
   return isProved ? "final and proved" : "final, not proved";
 }
@@ -136,8 +139,7 @@ export function totalState(all: readonly BillLine[]): string {
   const lines = all.filter(({ service }) => service !== "evaluators");
   if (lines.some(isWithoutCost)) return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
-  if (lines.every(({ isClosed }) => isClosed))
-    return lines.every(({ isProved }) => isProved) ? "closed and proved" : "closed";
+  if (lines.every(({ isClosed }) => isClosed)) return "closed";
   if (!lines.every(({ isFinal }) => isFinal)) return "may still change";
   return lines.every(({ isProved }) => isProved) ? "final and proved" : "final, and not all of it proved";
 }

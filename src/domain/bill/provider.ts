@@ -204,7 +204,9 @@ export function describeProviderMonth(of: ProviderMonth): string {
     const whose =
       workspaces === 0 ? "" : ` of ${workspaces} ${workspaces === 1 ? "workspace" : "workspaces"}`;
     const amount =
-      typeof held !== "number" ? "" : `, and the provider holds ${held.toLocaleString("en-US")} of it`;
+      typeof held !== "number"
+        ? ""
+        : `, and the provider counts ${held.toLocaleString("en-US")} traces there`;
     const what = COMPARED.get(outcome) ?? `not compared (${PROVIDER_OUTCOMES[outcome]}${amount})`;
     return `${METER_WORDS[meter]}${whose} ${what}`;
   });

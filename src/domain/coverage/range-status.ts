@@ -37,7 +37,7 @@ export function rangeSentence(lines: readonly RangeLine[]): {
   if (open.length === 0) return { sentence: `All of it is loaded: ${loaded} (${UNIT}).`, open };
   if (loaded !== "" && open.every(({ status }) => status === "not_available")) {
     const what = open.every(({ meter, stride }) => meter === "traces" && stride === "hour")
-      ? "This server does not answer in hours, which is normal:"
+      ? "This server does not answer in hours, as Cloud does not:"
       : "Not available:";
     return { sentence: `All that the server answers is loaded: ${loaded} (${UNIT}). ${what}`, open };
   }

@@ -65,7 +65,7 @@ export function statusError(answer: ErrorAnswer, context: RequestContext): Platf
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     isRetryAfterOdd: problem !== undefined,
     reason: reasonOf(detailOf(answer.body)),
-    words: wordsOf(detailOf(context.redact(answer.body))) ?? excerpt,
+    words: wordsOf(detailOf(context.redact(answer.body)), context.redact) ?? excerpt,
     locations: status === 422 ? locationsOf(detailOf(context.redact(answer.body))) : [],
   });
 }
@@ -216,7 +216,7 @@ function reasonOf(detail: unknown): string | undefined {
 }
 
 /** A `detail` that is a text; of a 422 what is wrong where. Undefined for any other. One line, as an excerpt. */
-function wordsOf(detail: unknown): string | undefined {
+function wordsOf(detail: unknown, redact: (text: string) => string): string | undefined {
   const said = Array.isArray(detail)
     ? detail
         .map((one: { loc?: unknown; msg?: unknown } | null) =>
@@ -224,7 +224,7 @@ function wordsOf(detail: unknown): string | undefined {
         )
         .join("; ")
     : detail;
-  return isWord(said) ? excerptOf(said, (text) => text) : undefined;
+  return isWord(said) ? excerptOf(said, redact) : undefined;
 }
 
 function isWord(value: unknown): value is string {

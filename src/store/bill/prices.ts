@@ -178,16 +178,20 @@ export function unpricedBySource(): RawBuilder<unknown> {
     group by s.source_id`;
 }
 
-/** Whether any price is valid on a day of a month of a source: without one the month has no costs to close. */
+/** Whether a price is valid on a day of a month of a source, or nothing has a cost there: without one the month has no costs to close. */
 export function hasPriceIn(
   sourceId: RawBuilder<unknown>,
   monthStart: RawBuilder<unknown>,
 ): RawBuilder<boolean> {
-  return sql`exists (
+  return sql`(exists (
     select from usage.price
     where coalesce(source_id, ${sourceId}) = ${sourceId} and daterange(valid_from, valid_to)
       && daterange(${monthStart}::date, (${monthStart}::date + interval '1 month')::date)
-  )`;
+  ) or not exists (
+    select from usage.trace_scope counted join usage.series using (scope_id) join usage.dated_record record using (series_id)
+    where counted.source_id = ${sourceId} and counted.group_by = 'workspace' and counted.stride = 'day' and record.traces > 0
+      and record.bucket_start >= ${monthStart}::date and record.bucket_start < (${monthStart}::date + interval '1 month')::date
+  ))`;
 }
 
 /** Days on which a SKU has no price, between two prices of the same scope. */

@@ -19,6 +19,8 @@ export interface SourceTrust {
   readonly finalUntil: string;
   /** Exclusive: every day up to it is final and proved, by the export or by a total. */
   readonly provedUntil: string;
+  /** Exclusive: every day up to it is final, and proved or known to differ. */
+  readonly comparedUntil: string;
   /**
    * Exclusive: every day after the newest closed month and up to it is final and compared with the export, and nothing of other
    * usage keeps it open, so it can be closed.
@@ -112,7 +114,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
       -- Days that no close is about are as good as loaded, final and proved.
       select c.source_id, c.failed, e.days - (c.loaded - c.failed - c.unverified) as open, coalesce(a.days, '{}') as asked,
              coalesce(l.days, '{}') as left_out, c.final + e.others as final,
-             coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved,
+             coalesce(p.compared + p.totalled - p.differing, '{}') + e.others as proved, coalesce(p.differing, '{}') as differing,
              coalesce(p.compared - p.differing, '{}') + e.others as reconciled, coalesce(u.days, '{}') as unclosable
       from usage.trace_cell c
       join (select *, '{(,)}' - days as others from required) e on e.workspace_id = c.workspace_entity_id
@@ -123,6 +125,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
     )
     select s.slug as source, s.data_start::text as "dataStart", s.today::text as today,
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
+           ${untilOf("k.final * (k.proved + k.differing)")} as "comparedUntil",
            ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
            o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
            i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",

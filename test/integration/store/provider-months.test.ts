@@ -25,7 +25,7 @@ test("a month of the billing provider is read again until it was compared to the
   const range = { start: Date.parse("2026-01-01"), end: Date.parse("2026-02-01") };
   const { provider } = await besideTraces(store.db, { sourceId, monthStart: "2026-01-01", range });
   expect(describeProviderMonth(provider)).toBe(
-    "compared with the billing provider on 2026-04-10: traces of 1 workspace not compared (the workspace is not loaded here, and the provider holds 5 of it).",
+    "compared with the billing provider on 2026-04-10: traces of 1 workspace not compared (the workspace is not loaded here, and the provider counts 5 traces there).",
   );
   expect(await due()).toEqual([]);
   expect(await monthsToRead(store.db, { sourceId: sourceId + 1, months })).toEqual(months);

@@ -30,7 +30,7 @@ test("the statement says what is loaded, what the server does not answer, and wh
     "All of it is loaded: by day 2 final and 2 provisional (figures by workspace and dimension).",
   );
   expect(describeRange([line("final"), line("not_available", "hour")])).toMatch(
-    /^All that the server answers is loaded: by day 2 final [\s\S]*does not answer in hours, which is normal:\n[\s\S]*hour/,
+    /^All that the server answers is loaded: by day 2 final [\s\S]*does not answer in hours, as Cloud does not:\n[\s\S]*hour/,
   );
   // One fact, one line.
   const noHours = GROUPINGS.map((groupBy) => ({ ...line("not_available", "hour"), groupBy }));

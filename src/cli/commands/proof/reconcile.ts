@@ -148,7 +148,7 @@ export function describeReconcile(result: ReconcileResult): string {
     }),
     result.notExported.map(
       (meter) =>
-        `not compared: ${METER_NAME[meter]}: the platform does not export it. \`usage-etl totals\` proves it.`,
+        `not compared: ${METER_NAME[meter]}: the platform does not export it. \`usage-etl totals\` checks it.`,
     ),
   );
 }

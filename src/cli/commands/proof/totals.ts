@@ -68,7 +68,7 @@ export function describeTotals(result: TotalsResult): string {
   const [from, to] = [instant(range.start), instant(range.end)];
   const waiting = (of: { daysWaiting: number; daysNotFinal: number }) => {
     const days = Math.max(0, of.daysWaiting - of.daysNotFinal);
-    if (days === 0) return "None waits.";
+    if (days === 0) return "No day waits for its check.";
     return `${days} wait until enough whole weeks around them are final, which is no gap.`;
   };
   // A tier is final later than all traces, so its check ends earlier.

@@ -52,7 +52,7 @@ export function openPage(given: OpenMonth): Html {
   const { month, open, accepted } = look;
   const { without } = asked;
   const fields = { source: source.source, without, accept: accepts ? "yes" : undefined };
-  const behind = accepts ? 0 : providerBehind(look);
+  const behind = accepts ? 0 : providerBehind(look, asked);
   const state =
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
@@ -202,8 +202,12 @@ const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status
 };
 
 /** Workspaces of which the billing provider's total differs, where no day of the list says so: each has another reason before that. */
-export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "provider">): number {
-  if (open.some(({ reason }) => reason === "provider_differs")) return 0;
+export function providerBehind(
+  { open, provider }: Pick<MonthLook, "open" | "provider">,
+  { without }: Pick<AskedClose, "without">,
+): number {
+  // Which workspaces these are is not known here, so with some left out nothing is claimed.
+  if (without.length > 0 || open.some(({ reason }) => reason === "provider_differs")) return 0;
   return provider.outcomes
     .filter(({ outcome }) => outcome === "differs")
     .reduce((most, { workspaces }) => Math.max(most, workspaces), 0);

@@ -198,7 +198,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
       open,
       askedOf(context, look, { without: wanted.without, source: source.source }),
       source.source,
-      wanted.accept === "yes" ? 0 : providerBehind(look),
+      wanted.accept === "yes" ? 0 : providerBehind(look, { without: wanted.without }),
     );
     return { title: `${monthTitle(month)} cannot be closed yet`, body: html`${list}${back}`, status: 409 };
   }

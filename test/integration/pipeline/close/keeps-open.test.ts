@@ -32,7 +32,7 @@ test("a day restated since it was reconciled is open again", async () => {
   });
 });
 
-test("a price counts for a month if it is valid on one of its days, for its source or for all", async () => {
+test("a price counts for a month if it is valid on one of its days, for its source or for all; nothing needs none", async () => {
   const source = await bench.open();
   const has = async () => {
     const monthStart = new Date(month.start).toISOString().slice(0, 10);
@@ -53,6 +53,8 @@ test("a price counts for a month if it is valid on one of its days, for its sour
     `INSERT INTO usage.source (source_id, slug, base_url, data_start, hourly_hours, configuration_digest)
      OVERRIDING SYSTEM VALUE VALUES (77, 'other', 'http://localhost', '2026-01-05', 1, '')`,
   );
+  expect(await has()).toBe(true);
+  await load();
   expect(await has()).toBe(false);
   expect(await priced(month.start - DAY_MS, month.start)).toBe(false);
   expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(true);
