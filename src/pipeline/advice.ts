@@ -213,7 +213,7 @@ function onDays(at: Situation): Advice | undefined {
     const give = `The key lost access to workspace ${first}${more}. Give it back: the next sync loads what is missing.`;
     return {
       ...advice("warn", give, `usage-etl doctor`, `/coverage?${where}`),
-      alerts: said("access_lost"),
+      alerts: { kinds: ["access_lost"], isWhole: false },
     };
   }
   const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;

@@ -217,10 +217,11 @@ async function checkBill(url: string): Promise<void> {
     const sql = async (text: string, given: unknown[] = []) =>
       (await client.query<Record<string, string>>(text, given)).rows;
     const [month] = await sql(
-      `SELECT to_char(b.month_start, 'YYYY-MM-DD') AS start, to_char(b.month_start + interval '1 month', 'YYYY-MM-DD') AS end, s.base_url AS url
+      `SELECT to_char(b.month_start, 'YYYY-MM-DD') AS start, to_char(b.month_start + interval '1 month', 'YYYY-MM-DD') AS end, s.base_url AS url,
+              (b.month_start = date_trunc('month', s.data_start) + interval '1 month')::text AS planted
        FROM reporting.usage_bill_monthly b JOIN usage.source s ON s.slug = b.source_id
        WHERE b.source_id = 'demo-bill' AND b.line IN ('charge', 'estimate', 'unpriced')
-       GROUP BY b.month_start, s.base_url HAVING bool_and(b.is_final) ORDER BY b.month_start DESC LIMIT 1`,
+       GROUP BY b.month_start, s.base_url, s.data_start HAVING bool_and(b.is_final) ORDER BY b.month_start DESC LIMIT 1`,
     );
     if (month === undefined) throw new Error("no month of demo-bill is final");
     const bill = await sql(
@@ -255,7 +256,10 @@ async function checkBill(url: string): Promise<void> {
         ...{ cost: cost === undefined ? null : decimal(cost), proved: isProved(measure) },
       };
     });
-    expect(bill).toEqual(expected);
+    // In the first days of a month the newest final one is not the one in which that is planted.
+    const shown = ({ proved, ...one }: Record<string, unknown>) =>
+      month.planted === "true" ? { ...one, proved } : one;
+    expect(bill.map(shown)).toEqual(expected.map(shown));
     expect(bill).toHaveLength(7);
     // What the platform charges and does not report is named.
     const unknown = await sql(

@@ -1,3 +1,4 @@
+import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 import { describeReconcile } from "../../../src/cli/commands/proof/reconcile.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
@@ -90,9 +91,12 @@ test("sums by resource prove the days, and one that differs is a finding in its 
 });
 
 test("a close names what its costs leave out, before and after an import", async () => {
-  const bench = await setupSandboxes({ days: 45, workspaces: [0] });
+  // All of the calendar month before this one.
+  const start = DateTime.utc().startOf("month").minus({ months: 1 });
+  const days = Math.ceil((Date.now() - start.toMillis()) / DAY_MS);
+  const bench = await setupSandboxes({ days, workspaces: [0] });
   await bench.sync(ALL);
-  const month = new Date(bench.today - 45 * DAY_MS).toISOString().slice(0, 7);
+  const month = start.toFormat("yyyy-MM");
   const by = { name: null, role: "operator", via: "command" } as const;
   const leftOut = async (withoutCosts = false) => {
     const order = { month, slugs: [], settleAfterMs: 0, withoutCosts, by };
