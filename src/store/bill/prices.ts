@@ -178,7 +178,7 @@ export function unpricedBySource(): RawBuilder<unknown> {
     group by s.source_id`;
 }
 
-/** Whether a price is valid on a day of a month of a source, or nothing has a cost there: without one the month has no costs to close. */
+/** Whether a price is valid on a day of a month of a source, or it has no traces: else the month has no costs to close. */
 export function hasPriceIn(
   sourceId: RawBuilder<unknown>,
   monthStart: RawBuilder<unknown>,

@@ -62,7 +62,7 @@ export interface SourceTrust {
   /** The first day of the newest closed month, and how many before it are not closed. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;
-  /** The first day of the month to close next: the one after the newest closed one. Whether any price is valid in it. */
+  /** The first day of the month to close next: the one after the newest closed one. Whether a price is valid in it, or it has no traces. */
   readonly nextMonth: string;
   readonly isNextPriced: boolean;
 }

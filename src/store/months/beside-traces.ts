@@ -11,7 +11,7 @@ export interface BesideTraces {
   readonly provider: ProviderMonth;
   /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
   readonly others: readonly OtherUsage[];
-  /** Whether any price is valid on a day of the month: without one it has no costs to close. */
+  /** Whether a price is valid on a day of the month, or it has no traces: else it has no costs to close. */
   readonly hasPrice: boolean;
 }
 
