@@ -287,7 +287,7 @@ export const SETTINGS = {
   ),
   USAGE_EXPORT_VIEWS: setting(
     commaList.pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
-    "Views that files are written of, comma-separated. Empty: the daily facts and their dimensions.",
+    "Views that files are written of, comma-separated. Empty: the daily facts, their dimensions and the bill.",
   ),
   USAGE_EXPORT_KEEP: setting(
     duration.prefault("P7D"),

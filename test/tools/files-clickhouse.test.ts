@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openPlace } from "../../src/warehouse/place.ts";
+import { usageEtl } from "../support/cli.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "./files.ts";
 
@@ -9,11 +9,11 @@ import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "
 const CHDB = process.env.CHDB_MODULE;
 
 interface Chdb {
-  queryAsync(sql: string, options: { format: string }): Promise<{ text(): string }>;
+  Session: new () => { query(sql: string, format?: string): string; cleanup(): void };
 }
 
 test.skipIf(CHDB === undefined)(
-  "ClickHouse reads a set in a bucket by the query of the documents",
+  "ClickHouse reads a set in a bucket by the views that the command makes",
   async () => {
     const { url: databaseUrl, write, load } = await setupFiles();
     const { url } = await startBucketServer();
@@ -29,15 +29,22 @@ test.skipIf(CHDB === undefined)(
     await load("project", FIRST, [[one, 9]]);
     expect(await write({ place })).toMatchObject({ removed: 0 });
 
-    const page = await readFile("docs/warehouse.md", "utf8");
-    const query = /## ClickHouse\n.*?```sql\n(.*?)```/s.exec(page)?.[1] ?? "";
-    expect(query).toContain("https://bucket.s3.amazonaws.com/prefix");
-    const here = query
-      .replaceAll("https://bucket.s3.amazonaws.com/prefix", `${url}/usage/warehouse`)
-      .replaceAll("'bucket/prefix/'", "'usage/warehouse/'")
+    const made = await usageEtl(["files", "views", "clickhouse", "--to", place.address], {
+      ...{ DATABASE_URL: databaseUrl, AWS_ENDPOINT_URL_S3: url, AWS_REGION: "us-east-1" },
+      ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" },
+    });
+    expect(made.stdout).toContain("'s3://usage/warehouse/manifest/");
+    const here = made.stdout
+      .replaceAll("s3://usage/warehouse", `${url}/usage/warehouse`)
       .replace(/', '(Parquet|JSONAsString)'/g, "', 'S3RVER', 'S3RVER', '$1'");
-    const { queryAsync } = createRequire(import.meta.url)(CHDB as string) as Chdb;
-    const answer = (await queryAsync(here.replace(/;\s*$/, ""), { format: "TSV" })).text();
+    const { Session } = createRequire(import.meta.url)(CHDB as string) as Chdb;
+    const session = new Session();
+    onTestFinished(() => session.cleanup());
+    for (const statement of here.split(/;\n/).filter((text) => text.trim() !== "")) session.query(statement);
+    const answer = session.query(
+      "SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
+      "TSV",
+    );
 
     const client = await connectPlain(databaseUrl);
     const { rows } = await client.query<string[]>({

@@ -45,7 +45,7 @@ test("a set of another database is replaced only by who says so", async () => {
   expect(await manifestOf(place)).toEqual(set);
   expect(await run(["files", "write", "--take-over"])).toMatchObject({ code: 0 });
   const taken = await manifestOf(place);
-  expect(await readWithDuckDb(folder, taken)).toEqual(await readViews(second.url, taken));
+  expect(await readWithDuckDb(second.url, folder, taken)).toEqual(await readViews(second.url, taken));
   expect((await checkFiles(place, set, { signal })).wrong).toEqual([]);
   await expect(first.write({ views })).rejects.toMatchObject({ code: refusal.code });
 });
@@ -93,7 +93,7 @@ test.each(["create", "write"] as const)(
     await expect(write({ place: late, views })).rejects.toMatchObject({ code: "files_interrupted" });
     const manifest = await manifestOf(place);
     expect(manifest).toEqual(newer);
-    expect(await readWithDuckDb(folder, manifest)).toEqual(await readViews(url, manifest));
+    expect(await readWithDuckDb(url, folder, manifest)).toEqual(await readViews(url, manifest));
     expect(await wrongFiles(place)).toEqual([]);
   },
 );
@@ -142,5 +142,5 @@ test("a writer whose lock is lost while it deletes leaves the files of a newer s
   const manifest = await manifestOf(place);
   expect(manifest).toEqual(newer);
   expect(await wrongFiles(place)).toEqual([]);
-  expect(await readWithDuckDb(folder, manifest)).toEqual(await readViews(url, manifest));
+  expect(await readWithDuckDb(url, folder, manifest)).toEqual(await readViews(url, manifest));
 });

@@ -28,7 +28,7 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
   const { below: pick, some } = dice(SEED);
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   await write();
-  let shown = await readWithDuckDb(folder, await manifestOf(place));
+  let shown = await readWithDuckDb(url, folder, await manifestOf(place));
   let isKilledBeforeEnd = 0;
   for (let step = 0; step < STEPS; step++) {
     const day = new Date(Date.parse(FIRST) + pick(6) * DAY_MS).toISOString().slice(0, 10);
@@ -46,13 +46,13 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
     if (now.as_of === before.as_of) {
       isKilledBeforeEnd++;
       expect(killed).toBeUndefined();
-      expect(await readWithDuckDb(folder, now)).toEqual(shown);
+      expect(await readWithDuckDb(url, folder, now)).toEqual(shown);
     }
     // The last time all views that are written by default.
     await write({ keepMs: pick(2) * DAY_MS, ...(step === STEPS - 1 ? { views: [] } : {}) });
     expect(await wrongFiles(place)).toEqual([]);
     const manifest = await manifestOf(place);
-    shown = await readWithDuckDb(folder, manifest);
+    shown = await readWithDuckDb(url, folder, manifest);
     expect(shown).toEqual(await readViews(url, manifest));
   }
   expect(isKilledBeforeEnd).toBeGreaterThan(0);

@@ -1,7 +1,10 @@
 import { readdir, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
+import { viewsFor } from "../../src/pipeline/export/engine-views.ts";
 import type { Manifest } from "../../src/pipeline/export/manifest.ts";
+import { openStore } from "../../src/store/db/database.ts";
+import { listViews } from "../../src/store/export/views.ts";
 import type { Place } from "../../src/warehouse/place.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
@@ -9,36 +12,41 @@ import { inSchema } from "../support/views.ts";
 /** Rows as texts, null as null, in an order of their own. */
 type Rows = (string | null)[][];
 
-/** Every dataset of a manifest as DuckDB reads it from its files in a folder, by the query of docs/warehouse.md. */
-export async function readWithDuckDb(folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
+/** Asks DuckDB what the files in a folder hold, through the views that `files views duckdb` makes. */
+export async function withDuckDb<T>(
+  url: string,
+  { folder, manifest }: { folder: string; manifest: Manifest },
+  ask: (run: (query: string) => Promise<{ columns: string[]; rows: Rows }>) => Promise<T>,
+): Promise<T> {
+  const store = openStore({ url });
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
-    await connection.run("SET TimeZone = 'UTC'");
-    const found = new Map<string, Rows>();
-    for (const [name, { files, columns, partitioned_by }] of Object.entries(manifest.datasets)) {
-      const wanted = [...partitioned_by, ...columns.map((column) => column.name)];
-      if (files.length === 0) {
-        found.set(name, []);
-        continue;
-      }
-      await connection.run(
-        `SET VARIABLE files = (
-           SELECT list('${folder}/' || file.path)
-           FROM (SELECT unnest(datasets.${name}.files) AS file FROM read_json('${folder}/manifest/${manifest.source_id}.json'))
-         )`,
-      );
-      const result = await connection.runAndReadAll(
-        `SELECT ${wanted.map((column) => `"${column}"::VARCHAR`).join(", ")}
-         FROM read_parquet(getvariable('files'), hive_partitioning = true)`,
-      );
-      found.set(name, sorted(result.getRows() as Rows));
-    }
-    return found;
+    const views = await listViews(store.db);
+    await connection.run(viewsFor("duckdb", { address: folder, manifests: [manifest], views }));
+    return await ask(async (query) => {
+      const result = await connection.runAndReadAll(query);
+      const rows = result.getRows().map((row) => row.map((value) => (value === null ? null : String(value))));
+      return { columns: result.columnNames(), rows };
+    });
   } finally {
     connection.closeSync();
     instance.closeSync();
+    await store.close();
   }
+}
+
+/** Every dataset of a manifest, as DuckDB reads it. */
+export function readWithDuckDb(url: string, folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
+  return withDuckDb(url, { folder, manifest }, async (run) => {
+    const found = new Map<string, Rows>();
+    for (const [name, { columns, partitioned_by }] of Object.entries(manifest.datasets)) {
+      const wanted = [...partitioned_by, ...columns.map((column) => `"${column.name}"`)];
+      const query = `SELECT ${wanted.map((column) => `${column}::VARCHAR`).join(", ")} FROM ${inSchema(name)}`;
+      found.set(name, sorted((await run(query)).rows));
+    }
+    return found;
+  });
 }
 
 /** The same datasets as the views show them now. */

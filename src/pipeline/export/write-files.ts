@@ -250,11 +250,18 @@ export function writeSourceFiles(
  * files (`is_reconciled`).
  */
 const TIMES_OF_WORK = ["fetched_at", "proved_at", "reconciled_at", "totals_matched_at"];
-const DIMENSIONS = ["dim_workspace", "dim_project", "dim_user", "dim_api_key", "dim_deployment"];
+const BESIDE_FACTS = [
+  "dim_workspace",
+  "dim_project",
+  "dim_user",
+  "dim_api_key",
+  "dim_deployment",
+  "usage_bill_monthly",
+];
 
-/** The views that files are written of: those that are named, else all daily facts with their dimensions. */
+/** The views that files are written of: those that are named, else all daily facts with their dimensions, and the bill. */
 function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[] {
-  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || DIMENSIONS.includes(name);
+  const isDefault = ({ name }: View) => /^fct_.*_daily$/.test(name) || BESIDE_FACTS.includes(name);
   if (named.length === 0) return views.filter(isDefault).flatMap((view) => datasetOf(view) ?? []);
   return named.map((name) => {
     const view = views.find((one) => one.name === name);
@@ -265,8 +272,8 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
       message:
         view === undefined
           ? `USAGE_EXPORT_VIEWS names ${JSON.stringify(name)}, which is no view of this database.`
-          : `USAGE_EXPORT_VIEWS names ${name}, which has no source or is not by day.`,
-      next: `Name daily views and dimensions, such as ${views
+          : `USAGE_EXPORT_VIEWS names ${name}, which has no source, or is by hour or period.`,
+      next: `Name views by day or month and dimensions, such as ${views
         .filter(isDefault)
         .slice(0, 3)
         .map((one) => one.name)
@@ -275,11 +282,11 @@ function datasetsOf(views: readonly View[], named: readonly string[]): Dataset[]
   });
 }
 
-/** Undefined: its rows have no source, or a time that is no day. */
+/** Undefined: its rows have no source, or a time that is neither a day nor a month. Months are few: they share one file. */
 function datasetOf(view: View): Dataset | undefined {
   const column = (name: string) => view.columns.find((one) => one.name === name);
   const day = column("usage_date");
-  const isByTime = ["usage_hour", "month_start", "period_start"].some((name) => column(name) !== undefined);
+  const isByTime = ["usage_hour", "period_start"].some((name) => column(name) !== undefined);
   if (column("source_id") === undefined || (day === undefined && isByTime)) return undefined;
   const columns = view.columns.filter(
     ({ name }) => !["source_id", "usage_date", ...TIMES_OF_WORK].includes(name),

@@ -1,8 +1,10 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { UsageError } from "../../../errors.ts";
+import { ENGINES, type Engine, viewsFor } from "../../../pipeline/export/engine-views.ts";
 import {
   type CheckedFiles,
   checkFiles,
+  type Manifest,
   manifestName,
   readManifest,
 } from "../../../pipeline/export/manifest.ts";
@@ -10,7 +12,8 @@ import type { FilesWritten } from "../../../pipeline/export/write-files.ts";
 import { writeSourceFiles } from "../../../pipeline/export/write-files.ts";
 import { releaseOf } from "../../../root.ts";
 import { listSources } from "../../../store/activity/overview.ts";
-import { openPlace } from "../../../warehouse/place.ts";
+import { listViews } from "../../../store/export/views.ts";
+import { openPlace, type Place } from "../../../warehouse/place.ts";
 import { count, linesOf, table } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import { inSession, type Session } from "../../session/session.ts";
@@ -27,7 +30,8 @@ const MOST_LISTED = 20;
 
 export const examples = [
   ["files write --to s3://bucket/usage", "Parquet files of every day that changed"],
-  ["files check", "compare them with the database"],
+  ["files check", "compare them with the manifest"],
+  ["files views duckdb > views.sql", "the same views, in DuckDB"],
 ] as const;
 
 export function define(files: Command): void {
@@ -38,6 +42,12 @@ export function define(files: Command): void {
   withPlace(files.command("check"))
     .description("compare every file with the manifest; exit code 4 if one is missing or differs")
     .action(inSession(check));
+  withPlace(files.command("views"))
+    .description(
+      "SQL that shows the files as views, under the names and with the comments they have in Postgres",
+    )
+    .addArgument(new Argument("<engine>", "what reads the files").choices([...ENGINES]))
+    .action(inSession(views));
 }
 
 function withPlace(command: Command): Command {
@@ -88,14 +98,7 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
   const place = await openPlace(addressOf(session, options), { signal });
   const checked: ({ source: string; asOf: string } & CheckedFiles)[] = [];
   for (const { source } of await sourcesOf(session, options)) {
-    const manifest = await readManifest(place, source);
-    if (manifest === undefined) {
-      throw new UsageError({
-        code: "files_manifest_missing",
-        message: `${place.address} has no ${manifestName(source)}.`,
-        next: "Write the files first: `usage-etl files write`",
-      });
-    }
+    const manifest = await manifestOf(place, source);
     const found = await output.progress({ label: `files of ${source}`, unit: "files" }, (onProgress) =>
       checkFiles(place, manifest, { signal, onProgress }),
     );
@@ -115,6 +118,27 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
     ),
   );
   return checked.some(({ wrong }) => wrong.length > 0) ? EXIT.mismatch : EXIT.done;
+}
+
+async function views(session: Session, options: FilesOptions, engine = ""): Promise<undefined> {
+  const { output, signal } = session;
+  const place = await openPlace(addressOf(session, options), { signal });
+  const manifests: Manifest[] = [];
+  for (const { source } of await sourcesOf(session, options)) manifests.push(await manifestOf(place, source));
+  const all = await listViews((await session.store()).db);
+  const text = viewsFor(engine as Engine, { address: place.address, manifests, views: all });
+  output.data({ text }, () => text);
+}
+
+/** Error: `files_manifest_missing`. */
+async function manifestOf(place: Place, source: string): Promise<Manifest> {
+  const manifest = await readManifest(place, source);
+  if (manifest !== undefined) return manifest;
+  throw new UsageError({
+    code: "files_manifest_missing",
+    message: `${place.address} has no ${manifestName(source)}.`,
+    next: "Write the files first: `usage-etl files write`",
+  });
 }
 
 function addressOf({ config }: Session, { to }: FilesOptions): string {

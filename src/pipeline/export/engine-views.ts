@@ -1,0 +1,143 @@
+import pg from "pg";
+import type { View } from "../../store/export/views.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** Engines that the files can be shown to as views. */
+export const ENGINES = ["duckdb", "clickhouse"] as const;
+export type Engine = (typeof ENGINES)[number];
+
+interface Shown {
+  /** Of the place: an absolute path, or `s3://bucket/prefix`. */
+  readonly address: string;
+  /** The newest of each source. */
+  readonly manifests: readonly Manifest[];
+  /** Of the database, for their schemas and comments. */
+  readonly views: readonly View[];
+}
+
+/** A view as an engine is to have it. */
+interface EngineView {
+  readonly view: View;
+  /** In the order of the database, those that only folders hold too. */
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
+  readonly partitions: readonly string[];
+  readonly hasFiles: boolean;
+}
+
+const quote = pg.escapeIdentifier;
+const literal = pg.escapeLiteral;
+
+/**
+ * SQL that shows the files of a place under the names that their views have in Postgres, with the same columns and comments, so that
+ * a query of Postgres runs there as it is. It reads files by their manifest alone. A view that is in no manifest is left out.
+ */
+export function viewsFor(engine: Engine, { address, manifests, views }: Shown): string {
+  const shown = views.flatMap((view) => engineView(view, manifests) ?? []);
+  const head = [
+    `-- Made by usage-etl files views ${engine}: the files of ${address}`,
+    `-- as the views of release ${manifests[0]?.release ?? ""}.`,
+  ];
+  const sources = manifests.map(({ source_id }) => source_id);
+  const lines = engine === "duckdb" ? duckDb(address, sources, shown) : clickHouse(address, sources, shown);
+  return [...head, ...lines].join("\n");
+}
+
+function engineView(view: View, manifests: readonly Manifest[]): EngineView | undefined {
+  const sets = manifests.flatMap(({ datasets }) => datasets[view.name] ?? []);
+  const [set] = sets;
+  if (set === undefined) return undefined;
+  const stored = [...set.partitioned_by, ...set.columns.map(({ name }) => name)];
+  return {
+    view,
+    columns: view.columns.filter(({ name }) => stored.includes(name)),
+    partitions: set.partitioned_by,
+    hasFiles: sets.some(({ files }) => files.length > 0),
+  };
+}
+
+function duckDb(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
+  const manifests = sources.map((source) => literal(`${address}/manifest/${source}.json`)).join(", ");
+  return [
+    "-- Run it at the start of each session: it fixes the set of files that all views read, as of one instant for each source.",
+    "-- Files of a set stay for USAGE_EXPORT_KEEP after it was replaced.",
+    "SET TimeZone = 'UTC';",
+    "CREATE SCHEMA IF NOT EXISTS reporting;",
+    "CREATE SCHEMA IF NOT EXISTS reporting_detail;",
+    "CREATE OR REPLACE TEMP TABLE usage_etl_file AS",
+    `SELECT source_id, as_of, dataset.key AS view, unnest(dataset.value.files, recursive := true)`,
+    `FROM (SELECT source_id, as_of, unnest(map_entries(datasets)) AS dataset`,
+    `      FROM read_json([${manifests}], maximum_object_size = 1000000000, columns = {`,
+    "        source_id: 'VARCHAR', as_of: 'TIMESTAMPTZ', datasets: 'MAP(VARCHAR, STRUCT(files STRUCT(",
+    '          path VARCHAR, usage_date DATE, "rows" BIGINT, is_final BOOLEAN, coverage VARCHAR[])[]))\'}));',
+    ...views.flatMap((one) => ["", ...duckDbView(address, one)]),
+  ];
+}
+
+function duckDbView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+  const name = `${view.schema}.${view.name}`;
+  const types = partitions.map((column) => `${column}: ${column === "source_id" ? "VARCHAR" : "DATE"}`);
+  const body = hasFiles
+    ? [
+        `SELECT ${columns.map((column) => quote(column.name)).join(", ")}`,
+        `FROM read_parquet(getvariable(${literal(view.name)}), hive_partitioning = true, hive_types = {${types.join(", ")}});`,
+      ]
+    : [
+        "-- It had no rows yet: make these views again once it has.",
+        `SELECT ${columns.map((column) => `NULL::${column.type} AS ${quote(column.name)}`).join(", ")} WHERE false;`,
+      ];
+  return [
+    `SET VARIABLE ${view.name} = (`,
+    `  SELECT list(${literal(`${address}/`)} || path) FROM usage_etl_file WHERE view = ${literal(view.name)});`,
+    `CREATE OR REPLACE VIEW ${name} AS`,
+    ...body,
+    `COMMENT ON VIEW ${name} IS ${literal(view.comment)};`,
+    ...columns
+      .filter(({ comment }) => comment !== "")
+      .map((column) => `COMMENT ON COLUMN ${name}.${quote(column.name)} IS ${literal(column.comment)};`),
+  ];
+}
+
+/** ClickHouse looks the manifests up in each query, before it lists files: those of a set are there. */
+function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
+  return [
+    "-- Credentials are those of the server. A query reads the newest set.",
+    "CREATE DATABASE IF NOT EXISTS reporting;",
+    "CREATE DATABASE IF NOT EXISTS reporting_detail;",
+    ...views
+      .filter(({ hasFiles }) => hasFiles)
+      .flatMap((one) => ["", ...clickHouseView(address, sources, one)]),
+  ];
+}
+
+/** It reads a backslash in any text as an escape. */
+function clickHouseText(text: string): string {
+  return `'${text.replace(/[\\']/g, "\\$&")}'`;
+}
+
+function clickHouseView(
+  address: string,
+  sources: readonly string[],
+  { view, columns, partitions }: EngineView,
+): string[] {
+  const at = (path: string, format: string) =>
+    address.startsWith("s3://")
+      ? `s3(${literal(`${address}/${path}`)}, ${literal(format)})`
+      : `file(${literal(`${address}/${path}`)}, ${literal(format)})`;
+  const root = address.replace(/^s3:\/\//, "");
+  const folders = partitions.map(() => "*").join("/");
+  const cast = (name: string) =>
+    partitions.includes(name) && name !== "source_id"
+      ? `toDate(${quote(name)}) AS ${quote(name)}`
+      : quote(name);
+  return [
+    `CREATE OR REPLACE VIEW ${view.schema}.${view.name} AS`,
+    "WITH (",
+    `  SELECT groupArrayArray(JSONExtract(json, 'datasets', ${literal(view.name)}, 'files', 'Array(Tuple(path String))').path)`,
+    `  FROM ${at(`manifest/{${sources.join(",")}}.json`, "JSONAsString")}`,
+    ") AS files",
+    `SELECT ${columns.map(({ name }) => cast(name)).join(", ")}`,
+    `FROM ${at(`${view.name}/${folders}/*.parquet`, "Parquet")}`,
+    `WHERE has(arrayMap(path -> ${literal(`${root}/`)} || path, files), _path)`,
+    `COMMENT ${clickHouseText(view.comment)};`,
+  ];
+}
