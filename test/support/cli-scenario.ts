@@ -72,6 +72,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "owners budgets" },
     { run: "files write --to {folder}/files" },
     { run: "files check --to {folder}/files" },
+    { run: "files views duckdb --to {folder}/files", lines: 12 },
     { run: "dbt sources", lines: 12 },
     { run: "dbt keys", lines: 12 },
   ],

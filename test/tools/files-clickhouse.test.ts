@@ -9,7 +9,10 @@ import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "
 const CHDB = process.env.CHDB_MODULE;
 
 interface Chdb {
-  Session: new () => { query(sql: string, format?: string): string; cleanup(): void };
+  Session: new () => {
+    queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
+    cleanup(): void;
+  };
 }
 
 test.skipIf(CHDB === undefined)(
@@ -40,11 +43,14 @@ test.skipIf(CHDB === undefined)(
     const { Session } = createRequire(import.meta.url)(CHDB as string) as Chdb;
     const session = new Session();
     onTestFinished(() => session.cleanup());
-    for (const statement of here.split(/;\n/).filter((text) => text.trim() !== "")) session.query(statement);
-    const answer = session.query(
+    for (const statement of here.split(/;\n/).filter((text) => text.trim() !== "")) {
+      await session.queryAsync(statement);
+    }
+    const asked = await session.queryAsync(
       "SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
-      "TSV",
+      { format: "TSV" },
     );
+    const answer = asked.text();
 
     const client = await connectPlain(databaseUrl);
     const { rows } = await client.query<string[]>({
