@@ -1,21 +1,13 @@
-import { createRequire } from "node:module";
 import { expect, onTestFinished, test } from "vitest";
 import { openPlace } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "./files.ts";
+import { startClickHouse } from "./warehouse.ts";
 
-/** ClickHouse within a process (npm's `chdb`, half a gigabyte): where it is installed. See CONTRIBUTING.md. */
-const CHDB = process.env.CHDB_MODULE;
+const clickHouse = startClickHouse();
 
-interface Chdb {
-  Session: new () => {
-    queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
-    cleanup(): void;
-  };
-}
-
-test.skipIf(CHDB === undefined)(
+test.skipIf(clickHouse === undefined)(
   "ClickHouse reads a set in a bucket by the views that the command makes",
   async () => {
     const { url: databaseUrl, write, load } = await setupFiles();
@@ -40,24 +32,22 @@ test.skipIf(CHDB === undefined)(
     const here = made.stdout
       .replaceAll("s3://usage/warehouse", `${url}/usage/warehouse`)
       .replace(/', '(Parquet|JSONAsString)'/g, "', 'S3RVER', 'S3RVER', '$1'");
-    const { Session } = createRequire(import.meta.url)(CHDB as string) as Chdb;
-    const session = new Session();
-    onTestFinished(() => session.cleanup());
+    onTestFinished(() => clickHouse?.cleanup());
     for (const statement of here.split(/;\n/).filter((text) => text.trim() !== "")) {
-      await session.queryAsync(statement);
+      await clickHouse?.queryAsync(statement);
     }
-    const asked = await session.queryAsync(
+    const asked = await clickHouse?.queryAsync(
       "SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
       { format: "TSV" },
     );
-    const answer = asked.text();
+    const answer = asked?.text();
 
     const client = await connectPlain(databaseUrl);
     const { rows } = await client.query<string[]>({
       text: "SELECT usage_date::text, coalesce(sum(traces)::text, '\\N') FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
       rowMode: "array",
     });
-    expect(answer.trimEnd().split("\n")).toEqual(rows.map((row) => row.join("\t")));
+    expect(answer?.trimEnd().split("\n")).toEqual(rows.map((row) => row.join("\t")));
     expect(answer).toContain(`${FIRST}\t9\n${SECOND}\t11\n`);
   },
 );

@@ -1,4 +1,5 @@
 import { readdir, readlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { viewsFor } from "../../src/pipeline/export/engine-views.ts";
@@ -34,6 +35,17 @@ export async function withDuckDb<T>(
     instance.closeSync();
     await store.close();
   }
+}
+
+/** ClickHouse in this process; undefined where CHDB_MODULE does not name npm's `chdb`, which has half a gigabyte. */
+export function startClickHouse():
+  | {
+      queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
+      cleanup(): void;
+    }
+  | undefined {
+  const module = process.env.CHDB_MODULE;
+  return module === undefined ? undefined : new (createRequire(import.meta.url)(module).Session)();
 }
 
 /** Every dataset of a manifest, as DuckDB reads it. */
