@@ -275,9 +275,9 @@ function onFigures(at: Situation): Advice | undefined {
   const month = closable(trust);
   if (month !== undefined) {
     const is = `${month} is final and reconciled`;
-    const [sentence, costFlags] = trust.isNextPriced
-      ? [`${is}. Close it.`, ""]
-      : [`${is}, but has no price. Import prices, or close it without costs.`, " --without-costs"];
+    const [sentence, costFlags] = trust.nextLacksPrice
+      ? [`${is}, but has no price. Import prices, or close it without costs.`, " --without-costs"]
+      : [`${is}. Close it.`, ""];
     const command = `usage-etl close ${month}${costFlags}${sourceFlags}`;
     return advice("info", sentence, command, `/months/${month}?${where}`);
   }

@@ -44,14 +44,14 @@ async function expected({ client }: Transaction) {
     SELECT count(*)::integer AS "monthsNotClosed"
     FROM usage.source s, generate_series(date_trunc('month', s.data_start::timestamp), (SELECT max(month_start) FROM usage.month_close), '1 month') m
     WHERE NOT EXISTS (SELECT FROM usage.month_close c WHERE c.month_start = m)`);
-  const [next] = await sql<{ nextMonth: string; isNextPriced: boolean }>(`
-    SELECT month::date::text AS "nextMonth", EXISTS (
+  const [next] = await sql<{ nextMonth: string; nextLacksPrice: boolean }>(`
+    SELECT month::date::text AS "nextMonth", NOT EXISTS (
              SELECT FROM usage.price p JOIN generate_series(month, month + interval '1 month' - interval '1 day', '1 day') day
                ON day >= p.valid_from AND day < coalesce(p.valid_to, 'infinity')
-           ) OR NOT EXISTS (
+           ) AND EXISTS (
              SELECT FROM reporting.fct_usage_workspace_daily u
              WHERE u.traces > 0 AND date_trunc('month', u.usage_date::timestamp) = month
-           ) AS "isNextPriced"
+           ) AS "nextLacksPrice"
     FROM (SELECT date_trunc('month', coalesce((SELECT max(month_start) + interval '1 month' FROM usage.month_close), data_start)::timestamp) AS month
           FROM usage.source) s`);
   const isFinal = ({ status }: Day) => status === "ok" || status === "empty";

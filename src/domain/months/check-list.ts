@@ -52,8 +52,8 @@ export interface AskedClose {
   /** Workspaces that are left out already. */
   readonly without: readonly string[];
   readonly withoutCosts?: boolean;
-  /** Whether it is to have costs, and no price is valid in it. */
-  readonly isUnpriced?: boolean;
+  /** Whether it is to have costs, has traces, and no price is valid on any of its days. */
+  readonly lacksPrice?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis a load runs in the process of the command. */
   readonly hasRedis: boolean;
@@ -156,7 +156,7 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
       workspaceId: one.workspaceId,
     });
   }
-  if (asked.isUnpriced) {
+  if (asked.lacksPrice) {
     const costless = `${close} --without-costs${withoutFlags}`;
     say(
       "prices",

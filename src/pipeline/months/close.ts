@@ -77,7 +77,7 @@ export async function closeSources(
     const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
     const days = { from: month.start, to: month.end };
     const hasCosts = "costs" in result && result.costs.length > 0;
-    const isAbout = beside.hasPrice && !withoutCosts && result.state !== "closed_before";
+    const isAbout = !beside.lacksPrice && !withoutCosts && result.state !== "closed_before";
     const bill = isAbout ? await monthBill(store.db, { source, monthStart: month.start }) : [];
     const unpriced = hasCosts ? await unpricedIn(store.db, { source, workspaceId: null, range: days }) : [];
     closed.push({ source, asked, result, unpriced, withoutCost: namesWithoutCost(bill), ...beside });

@@ -178,16 +178,16 @@ export function unpricedBySource(): RawBuilder<unknown> {
     group by s.source_id`;
 }
 
-/** Whether a price is valid on a day of a month of a source, or it has no traces: else the month has no costs to close. */
-export function hasPriceIn(
+/** Whether a month of a source has traces and no price is valid on any of its days: then it has no costs to close. */
+export function lacksPriceIn(
   sourceId: RawBuilder<unknown>,
   monthStart: RawBuilder<unknown>,
 ): RawBuilder<boolean> {
-  return sql`(exists (
+  return sql`(not exists (
     select from usage.price
     where coalesce(source_id, ${sourceId}) = ${sourceId} and daterange(valid_from, valid_to)
       && daterange(${monthStart}::date, (${monthStart}::date + interval '1 month')::date)
-  ) or not exists (
+  ) and exists (
     select from usage.trace_scope counted join usage.series using (scope_id) join usage.dated_record record using (series_id)
     where counted.source_id = ${sourceId} and counted.group_by = 'workspace' and counted.stride = 'day' and record.traces > 0
       and record.bucket_start >= ${monthStart}::date and record.bucket_start < (${monthStart}::date + interval '1 month')::date

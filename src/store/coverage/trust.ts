@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { metersOf } from "../activity/plan-facts.ts";
-import { hasPriceIn } from "../bill/prices.ts";
+import { lacksPriceIn } from "../bill/prices.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
@@ -62,9 +62,9 @@ export interface SourceTrust {
   /** The first day of the newest closed month, and how many before it are not closed. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;
-  /** The first day of the month to close next: the one after the newest closed one. Whether a price is valid in it, or it has no traces. */
+  /** The first day of the month to close next: the one after the newest closed one. Whether it has traces and no price. */
   readonly nextMonth: string;
-  readonly isNextPriced: boolean;
+  readonly nextLacksPrice: boolean;
 }
 
 /** Read from loaded intervals, so it costs the same for a day and for years of history. */
@@ -139,7 +139,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
            ${metersOf} as meters,
            s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed",
-           s.next_month::text as "nextMonth", ${hasPriceIn(sql`s.source_id`, sql`s.next_month`)} as "isNextPriced"
+           s.next_month::text as "nextMonth", ${lacksPriceIn(sql`s.source_id`, sql`s.next_month`)} as "nextLacksPrice"
     from (
       select s.*, (now() at time zone 'UTC')::date as today, m.closed_month, m.months_not_closed,
              (m.closed_month + interval '1 month')::date as closed_until,

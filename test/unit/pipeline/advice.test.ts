@@ -29,7 +29,7 @@ const CALM: Situation = {
     closedMonth: "2026-03-01",
     monthsNotClosed: 0,
     nextMonth: "2026-04-01",
-    isNextPriced: true,
+    nextLacksPrice: false,
   },
   refused: null,
   workers: 1,
@@ -94,7 +94,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   ],
   [
     "a month to close that has no price",
-    { trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01", isNextPriced: false } },
+    { trust: { ...CALM.trust, closedMonth: null, nextMonth: "2026-02-01", nextLacksPrice: true } },
     "2026-02 is final and reconciled, but has no price. Import prices, or close it without costs.",
     "usage-etl close 2026-02 --without-costs",
   ],

@@ -100,8 +100,8 @@ async function run(session: Session, options: CloseOptions, text?: string): Prom
     result.state === "open" && result.digest !== null ? [result.digest] : [],
   );
   session.output.data(
-    closed.map(({ source, result, unpriced, withoutCost, provider, others, hasPrice }) => {
-      return { source, ...toData(result), unpriced, withoutCost, provider, others, hasPrice };
+    closed.map(({ source, result, unpriced, withoutCost, provider, others, lacksPrice }) => {
+      return { source, ...toData(result), unpriced, withoutCost, provider, others, lacksPrice };
     }),
     () => {
       const sourceFlags = options.source === undefined ? "" : ` --source ${options.source}`;
@@ -156,12 +156,11 @@ function describePeriod({ source, period, result, others }: ClosedPeriod): strin
 }
 
 function describeMonth(one: ClosedSource, asked: AskedClose): string {
-  const { source, result, unpriced, withoutCost, provider, others, hasPrice } = one;
-  const isUnpriced = asked.withoutCosts !== true && !hasPrice;
+  const { source, result, unpriced, withoutCost, provider, others, lacksPrice } = one;
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
   return linesOf(
-    result.state === "open" && describeOpen(what, result.open, { ...asked, isUnpriced }),
+    result.state === "open" && describeOpen(what, result.open, { ...asked, lacksPrice: lacksPrice && !asked.withoutCosts }),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&

@@ -277,12 +277,12 @@ function lookFor(
 
 function askedOf(
   { config }: Pick<Context<unknown, unknown>, "config">,
-  { month, hasPrice }: Pick<MonthLook, "month" | "hasPrice">,
+  { month, lacksPrice }: Pick<MonthLook, "month" | "lacksPrice">,
   { source, without }: Pick<AskedClose, "without"> & { readonly source: string },
 ): AskedClose {
   const sourceFlags = sourceFlagsOf(config, source);
   const { settleAfterMs, redis } = config;
-  return { month, isUnpriced: !hasPrice, without, sourceFlags, settleAfterMs, hasRedis: redis !== undefined };
+  return { month, lacksPrice, without, sourceFlags, settleAfterMs, hasRedis: redis !== undefined };
 }
 
 /** The source that the address names, or the first one. Errors: `source_unknown`, `source_unloaded`. */

@@ -34,10 +34,10 @@ test("a day restated since it was reconciled is open again", async () => {
 
 test("a price counts for a month if it is valid on one of its days, for its source or for all; nothing needs none", async () => {
   const source = await bench.open();
-  const has = async () => {
+  const lacks = async () => {
     const monthStart = new Date(month.start).toISOString().slice(0, 10);
     return (await besideTraces(bench.store.db, { sourceId: source.sourceId, monthStart, range: month }))
-      .hasPrice;
+      .lacksPrice;
   };
   const priced = async (from: number, to: number, of: number | null = null) => {
     await bench.sql("DELETE FROM usage.price");
@@ -46,22 +46,22 @@ test("a price counts for a month if it is valid on one of its days, for its sour
        SELECT sku_id, $3, 0.5, 'USD', $1::date, $2::date FROM usage.sku`,
       [...[from, to].map((at) => new Date(at).toISOString().slice(0, 10)), of],
     );
-    return has();
+    return lacks();
   };
   await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces')");
   await bench.sql(
     `INSERT INTO usage.source (source_id, slug, base_url, data_start, hourly_hours, configuration_digest)
      OVERRIDING SYSTEM VALUE VALUES (77, 'other', 'http://localhost', '2026-01-05', 1, '')`,
   );
-  expect(await has()).toBe(true);
+  expect(await lacks()).toBe(false);
   await load();
-  expect(await has()).toBe(false);
-  expect(await priced(month.start - DAY_MS, month.start)).toBe(false);
-  expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(true);
-  expect(await priced(month.end - DAY_MS, month.end + DAY_MS)).toBe(true);
-  expect(await priced(month.end, month.end + DAY_MS)).toBe(false);
-  expect(await priced(month.start, month.end, 77)).toBe(false);
-  expect(await priced(month.start, month.end, source.sourceId)).toBe(true);
+  expect(await lacks()).toBe(true);
+  expect(await priced(month.start - DAY_MS, month.start)).toBe(true);
+  expect(await priced(month.start - DAY_MS, month.start + DAY_MS)).toBe(false);
+  expect(await priced(month.end - DAY_MS, month.end + DAY_MS)).toBe(false);
+  expect(await priced(month.end, month.end + DAY_MS)).toBe(true);
+  expect(await priced(month.start, month.end, 77)).toBe(true);
+  expect(await priced(month.start, month.end, source.sourceId)).toBe(false);
 });
 
 test("platform totals that differ keep a month open unless somebody accepts them", async () => {

@@ -53,7 +53,7 @@ describe("the steps", () => {
       { kind: "reconcile", text: `Reconcile with the export: \`${RECONCILE}\``, commands: [RECONCILE] },
     ]);
     const close = "usage-etl close 2026-03 --without-costs --without b";
-    expect(stepsFor([open()], { isUnpriced: true, without: ["b"] }).at(-1)).toEqual({
+    expect(stepsFor([open()], { lacksPrice: true, without: ["b"] }).at(-1)).toEqual({
       kind: "prices",
       text: `No price is valid in 2026-03: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${close}\``,
       commands: [close],
