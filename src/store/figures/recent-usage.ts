@@ -51,13 +51,16 @@ interface LastMonth {
   readonly isClosed: boolean;
 }
 
-/** What the usage of a month costs at imported prices, as far as it has one. */
+/** What the usage of a month costs at imported prices, as far as it has one, and what may be claimed of the usage that it is made of. */
 interface MonthCost {
   readonly source: string;
   readonly month: string;
   readonly currency: string;
   /** An exact decimal. */
   readonly cost: string;
+  readonly isFinal: boolean;
+  readonly isProved: boolean;
+  readonly isClosed: boolean;
 }
 
 /**
@@ -203,9 +206,22 @@ export async function recentUsage(
       ) b
     ) as before, (
       select coalesce(json_agg(c order by c.source, c.currency), '[]') from (
-        select s.slug as source, to_char(c.month_start, 'YYYY-MM') as month, c.currency, sum(c.cost)::text as cost
-        from usage.charge c join usage.source s using (source_id)
-        where c.is_booked and c.month_start >= (select last_month from t) group by 1, 2, 3
+        select s.slug as source, to_char(c.month_start, 'YYYY-MM') as month, c.currency, c.cost::text, c.is_closed as "isClosed",
+               coalesce(x.is_final, false) as "isFinal", coalesce(x.is_proved, false) as "isProved"
+        from (
+          select source_id, month_start, currency, sum(cost) as cost, bool_and(is_closed) as is_closed, array_agg(distinct measure) as measures
+          from usage.charge where is_booked and month_start >= (select last_month from t) group by 1, 2, 3
+        ) c
+        join usage.source s using (source_id)
+        cross join t
+        -- Of the month before: the one under way may change.
+        cross join lateral (
+          select bool_and(o.final @> d.days) as is_final, bool_and(o.proved @> d.days) as is_proved
+          from usage.bill_cell o
+          cross join lateral (select o.expected * t.last_month_days as days offset 0) d
+          where c.month_start = t.last_month and o.source_id = c.source_id
+            and o.meter in (select unnest(usage.meters_of_measure(measure)) from unnest(c.measures) measure)
+        ) x
       ) c
     ) as costs
   `.execute(db);

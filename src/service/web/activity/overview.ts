@@ -163,16 +163,16 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
   const last = before.find((one) => one.source === source);
   const fact = (
     { month, traces, least: loaded }: Pick<RecentUsage["months"][number], "month" | "traces" | "least">,
-    state: string,
+    { state, stateOfCost }: { state: string; stateOfCost: (cost: Standing) => string },
     more: Html | string = "",
   ) => {
     const least = traces === null ? "at least " : "";
     const cost = costs
       .filter((one) => one.source === source && one.month === month)
-      .map(
-        (one) =>
-          html`<br>estimated cost ${least}${money(amountOf(one.cost))} ${one.currency}, of what has a price`,
-      );
+      .map((one) => {
+        const amount = html`${least}${money(amountOf(one.cost))} ${one.currency}`;
+        return html`<br>estimated cost ${amount} of what has a price, ${stateOfCost(one)}`;
+      });
     const sum =
       traces === null
         ? html`at least <strong class="headline">${count(loaded)}</strong> traces: not all of its days are loaded`
@@ -190,7 +190,7 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       change === null
         ? ""
         : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
-    facts.push(fact(current, "so far", html`${open}${since}`));
+    facts.push(fact(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
     const own = all.filter((one) => one.source === source);
     const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
     const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
@@ -198,14 +198,15 @@ function monthFigures({ days: all, months, before, costs }: RecentUsage, source:
       facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
         <dd><strong class="headline">${count(Math.round(forecast))}</strong> traces<br><small title="${FORECAST_METHOD}">if weekdays go on as in the last four weeks</small></dd></div>`);
   }
-  if (last !== undefined) {
-    const state = last.isClosed ? "closed" : finality(last);
-    facts.push(fact(last, state));
-  }
+  if (last !== undefined) facts.push(fact(last, { state: standing(last), stateOfCost: standing }));
   return facts;
 }
 
-function finality({ isFinal, isProved }: RecentUsage["before"][number]): string {
+type Standing = Pick<RecentUsage["before"][number], "isClosed" | "isFinal" | "isProved">;
+
+/** What may be claimed of a figure of a month that is over. */
+function standing({ isClosed, isFinal, isProved }: Standing): string {
+  if (isClosed) return "closed";
   if (!isFinal) return "may still change";
   return isProved ? "final and proved" : "final, not proved";
 }
