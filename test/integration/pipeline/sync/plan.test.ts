@@ -3,6 +3,7 @@ import type { UsageRequest } from "../../../../src/domain/planning/request.ts";
 import { DAY_MS, type Stride } from "../../../../src/domain/time/stride.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { type PlanRequest, planRetries, planSource } from "../../../../src/pipeline/sync/plan.ts";
+import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /**
@@ -149,6 +150,21 @@ describe("due failures outside of what is wanted", () => {
     const planned = await planRetries(source, { wanted: [] });
     expect(planned.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(1, 6) }]);
   });
+});
+
+test("a sync enters a due failure outside of what it keeps, once, and none that is not due", async () => {
+  await fail(TWO, days(50, 50 + 2 / 24), PAST, "hour");
+  await fail(TWO, days(60, 60 + 2 / 24), AHEAD, "hour");
+  await planSync(source);
+  expect(await planSync(source)).toMatchObject({ entered: 0 });
+  const entered = await bench.sql<{ from: number; until: number }>(
+    `SELECT extract(epoch FROM period_start) * 1000 AS "from", extract(epoch FROM period_end) * 1000 AS until
+     FROM usage.fetch_task WHERE stride = 'hour' AND period_start < $1`,
+    [iso(days(90, 90))[0]],
+  );
+  expect(entered.map(({ from, until }) => ({ start: Number(from), end: Number(until) }))).toEqual([
+    days(50, 50 + 2 / 24),
+  ]);
 });
 
 test("the first plan of a source makes the scopes of days and hours, which views show beside each other", async () => {
