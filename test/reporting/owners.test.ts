@@ -1,13 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
-import { main } from "../../src/cli/program.ts";
 import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
-import type { Ended } from "../support/cli.ts";
+import { runHere } from "../support/in-process.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
@@ -28,26 +27,8 @@ let bench: Awaited<ReturnType<typeof setupSource>>;
 let url = "";
 let client: Awaited<ReturnType<typeof connectPlain>>;
 
-/** Runs the program in this process. */
-async function usageEtl(args: readonly string[], more: Record<string, string> = {}): Promise<Ended> {
-  const { argv, exitCode, env } = process;
-  const spies = [process.stdout, process.stderr].map((one) => vi.spyOn(one, "write").mockReturnValue(true));
-  process.argv = [argv[0] ?? "", "usage-etl", ...args];
-  process.env = { DATABASE_URL: url, USAGE_ENV_FILE: "/dev/null", NO_COLOR: "1", ...more };
-  process.exitCode = undefined;
-  try {
-    await main();
-    const [stdout = "", stderr = ""] = spies.map((spy) =>
-      spy.mock.calls.map(([chunk]) => String(chunk)).join(""),
-    );
-    return { code: Number(process.exitCode ?? 0), stdout, stderr };
-  } finally {
-    process.argv = argv;
-    process.exitCode = exitCode;
-    process.env = env;
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const usageEtl = (args: readonly string[], more: Record<string, string> = {}) =>
+  runHere(args, { DATABASE_URL: url, ...more });
 
 /** What a command that does its work prints. */
 async function printed(args: readonly string[], env?: Record<string, string>): Promise<string> {

@@ -1,10 +1,10 @@
-import { main } from "../../src/cli/program.ts";
+import { runHere } from "./in-process.ts";
 
 /** What `--help` prints for a command and for all beneath it. */
 export async function helpOfAll(
   path: readonly string[] = [],
 ): Promise<{ path: readonly string[]; said: string }[]> {
-  const said = await helpOf(path);
+  const { stdout: said } = await runHere([...path, "--help"]);
   const sections = said.split(/^(?=[A-Z].*:$)/m).filter((one) => !/^(Arguments|Options|Examples):/.test(one));
   const names = sections.flatMap((one) =>
     [...one.matchAll(/^ {2}([a-z][a-z0-9-]*)/gm)].map(([, name = ""]) => name),
@@ -17,22 +17,3 @@ export async function helpOfAll(
 
 /** The options that a help lists. */
 export const optionsOf = (said: string): string[] => said.match(/(?<=^ +)--[a-z][a-z0-9-]*/gm) ?? [];
-
-async function helpOf(path: readonly string[]): Promise<string> {
-  const { argv, exitCode, stdout } = process;
-  const { write } = stdout;
-  let said = "";
-  stdout.write = (text) => {
-    said += String(text);
-    return true;
-  };
-  process.argv = [argv[0] ?? "", "usage-etl", ...path, "--help"];
-  try {
-    await main();
-    return said;
-  } finally {
-    process.argv = argv;
-    process.exitCode = exitCode;
-    stdout.write = write;
-  }
-}

@@ -1,39 +1,19 @@
 import type { ServerResponse } from "node:http";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { main } from "../../../src/cli/program.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type StandinOptions, startStandin } from "../../../src/local/standin/server.ts";
 import { type Asked, agentServer, drip, eventOf, events, json } from "../../support/agent-server.ts";
 import { controlsIn } from "../../support/controls.ts";
+import { runHere } from "../../support/in-process.ts";
 import { KEY } from "../platform/http/raw-server.ts";
 
 /** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */
 
-async function runOn(url: string, args: readonly string[]) {
-  const { argv, exitCode } = process;
-  const written = { stdout: "", stderr: "" };
-  for (const to of ["stdout", "stderr"] as const) {
-    vi.spyOn(process[to], "write").mockImplementation((piece) => {
-      written[to] += piece;
-      return true;
-    });
-  }
-  vi.stubEnv("USAGE_API_KEY", KEY);
-  vi.stubEnv("USAGE_DEPLOYMENT_URL", url);
-  vi.stubEnv("USAGE_CONTROL_PLANE_URL", url);
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    vi.unstubAllEnvs();
+const runOn = (url: string, args: readonly string[]) =>
+  runHere(["platform", ...args], {
+    USAGE_API_KEY: KEY,
+    USAGE_DEPLOYMENT_URL: url,
+    USAGE_CONTROL_PLANE_URL: url,
   });
-  process.argv = [argv[0] ?? "", "usage-etl", "platform", ...args];
-  try {
-    await main();
-    return { ...written, code: process.exitCode };
-  } finally {
-    process.argv = argv;
-    process.exitCode = exitCode;
-    vi.restoreAllMocks();
-  }
-}
 
 const task = (state: string, more: object = {}) => ({
   kind: "task",

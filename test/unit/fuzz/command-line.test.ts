@@ -1,128 +1,30 @@
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
-import { main } from "../../../src/cli/program.ts";
+import { expect, test } from "vitest";
 import { EXIT } from "../../../src/cli/session/exit.ts";
+import { runHere } from "../../support/in-process.ts";
 import { holds, KEY, SEED } from "./fuzz.ts";
 
-/** Runs the program in this process, without a database or a server in reach. */
-async function run(args: readonly string[], more = {}): Promise<{ code: number; said: string }> {
-  const { argv, exitCode, env } = process;
-  const written = [process.stdout, process.stderr].map((stream) =>
-    vi.spyOn(stream, "write").mockReturnValue(true),
-  );
-  process.argv = [argv[0] ?? "", "usage-etl", ...args];
-  process.env = { USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: KEY, NO_COLOR: "1", ...more };
-  process.exitCode = undefined;
-  try {
-    await main();
-    const said = written.flatMap((spy) => spy.mock.calls.map(([chunk]) => String(chunk))).join("");
-    return { code: Number(process.exitCode ?? 0), said };
-  } finally {
-    process.argv = argv;
-    process.exitCode = exitCode;
-    process.env = env;
-    for (const spy of written) spy.mockRestore();
-  }
+/** Runs the program without a database or a server in reach. */
+async function run(args: readonly string[], more = {}): Promise<{ code: number | null; said: string }> {
+  const env = { USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: KEY, ...more };
+  const { code, stdout, stderr } = await runHere(args, env);
+  return { code, said: stdout + stderr };
 }
 
-const commands = [
-  ...[
-    "plan",
-    "sync",
-    "backfill",
-    "backfill list",
-    "backfill show",
-    "backfill cancel",
-    "reconcile",
-    "totals",
-    "close",
-    "coverage",
-  ],
-  ...[
-    "status",
-    "runs list",
-    "runs show",
-    "config",
-    "doctor",
-    "data-start",
-    "export",
-    "prices list",
-    "prices import",
-    "prune",
-    "probe",
-    "migrate",
-    "nonsense",
-  ],
-  ...[
-    "platform template get",
-    "platform deployment get",
-    "platform deployment wait",
-    "platform run",
-    "platform a2a send",
-    "platform a2a task",
-  ],
-];
-const flags = [
-  ...[
-    "--from",
-    "--to",
-    "--stride",
-    "--group-by",
-    "--workspace",
-    "--reprocess",
-    "--dry-run",
-    "--inline",
-    "--wait",
-    "--detach",
-    "--json",
-  ],
-  ...[
-    "--reach",
-    "--without",
-    "--view",
-    "--columns",
-    "--format",
-    "--within",
-    "--yes",
-    "--source",
-    "--assistant",
-    "--repair",
-    "--x",
-    "--help",
-  ],
-];
+const commands =
+  `plan, sync, backfill, backfill list, backfill show, backfill cancel, reconcile, totals, close,
+  coverage, status, runs list, runs show, config, doctor, data-start, export, prices list,
+  prices import, prune, probe, migrate, nonsense, platform template get, platform deployment get,
+  platform deployment wait, platform run, platform a2a send, platform a2a task`.split(/,\s+/);
+const flags =
+  `--from --to --stride --group-by --workspace --reprocess --dry-run --inline --wait --detach --json
+  --reach --without --view --columns --format --within --yes --source --assistant --repair --x --help`.split(
+    /\s+/,
+  );
 const values = [
-  ...[
-    "2026-03-01",
-    "2026-03-08",
-    "0001-01-01",
-    "9999-12-31",
-    "-1",
-    "NaN",
-    "",
-    " ",
-    "P1D",
-    "PT0S",
-    "P99999999Y",
-    "hour",
-    "day",
-    "user",
-    "2026-03",
-  ],
-  ...[
-    "0000-00",
-    "9999-99",
-    "99999999999999999999",
-    "1",
-    "9007199254740991",
-    "2147483648",
-    "a\nb",
-    "\u0000",
-    "__proto__",
-    "/nowhere",
-    "/dev/null",
-    "é🚀",
-  ],
+  ...`2026-03-01 2026-03-08 0001-01-01 9999-12-31 -1 NaN P1D PT0S P99999999Y hour day user 2026-03 0000-00
+  9999-99 99999999999999999999 1 9007199254740991 2147483648 __proto__ /nowhere /dev/null é🚀`.split(/\s+/),
+  ...["", " ", "a\nb", "\u0000"],
 ];
 const argument = fc.oneof(fc.constantFrom(...flags), fc.constantFrom(...values));
 const line = fc
