@@ -11,126 +11,86 @@ interface Definition {
   readonly examples: readonly (readonly [line: string, does: string])[];
 }
 
-type Entry = readonly [about: string, load: () => Promise<Definition>];
-
 const JSON_OPTION = ["--json", "print data as JSON on stdout"] as const;
 const VERBOSE_OPTION = ["--verbose", "show the whole request of an error"] as const;
 
-/** What each command does, by what it is for, and where it is defined. Only the named one is loaded: all take most of a second. */
-const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
+/** Where each command is defined. Only the named one is loaded: all take most of a second. */
+const DEFINITIONS = {
+  demo: () => import("./commands/demo.ts"),
+  standin: () => import("./commands/standin.ts"),
+  init: () => import("./commands/init.ts"),
+  migrate: () => import("./commands/migrate.ts"),
+  serve: () => import("./commands/serve.ts"),
+  sync: () => import("./commands/load/sync.ts"),
+  backfill: () => import("./commands/load/backfill.ts"),
+  plan: () => import("./commands/load/plan.ts"),
+  "data-start": () => import("./commands/data-start.ts"),
+  workspace: () => import("./commands/workspace.ts"),
+  source: () => import("./commands/source.ts"),
+  prune: () => import("./commands/prune.ts"),
+  reconcile: () => import("./commands/proof/reconcile.ts"),
+  totals: () => import("./commands/proof/totals.ts"),
+  close: () => import("./commands/proof/close.ts"),
+  probe: () => import("./commands/proof/probe.ts"),
+  bill: () => import("./commands/files/bill.ts"),
+  export: () => import("./commands/files/export.ts"),
+  files: () => import("./commands/files/files.ts"),
+  dbt: () => import("./commands/files/dbt.ts"),
+  prices: () => import("./commands/files/prices.ts"),
+  owners: () => import("./commands/files/owners.ts"),
+  status: () => import("./commands/status.ts"),
+  coverage: () => import("./commands/load/coverage.ts"),
+  runs: () => import("./commands/load/runs.ts"),
+  doctor: () => import("./commands/doctor.ts"),
+  config: () => import("./commands/config.ts"),
+  platform: () => import("./commands/platform.ts"),
+} satisfies Record<string, () => Promise<Definition>>;
+type CommandName = keyof typeof DEFINITIONS;
+
+/** What each command does, by what it is for. */
+const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string>>>>> = {
   "Set up": {
-    demo: [
-      "run everything on this machine: stand-in, database, queue, sync, reconciliation",
-      () => import("./commands/demo.ts"),
-    ],
-    standin: [
-      "run a local platform with seeded usage, control plane, runs and A2A",
-      () => import("./commands/standin.ts"),
-    ],
-    init: [
-      "set up: ask for the platform, Postgres and Redis, try each, write the settings to a file",
-      () => import("./commands/init.ts"),
-    ],
-    migrate: [
-      "update schema and views; safe if started several times at once",
-      () => import("./commands/migrate.ts"),
-    ],
-    serve: [
-      "run the service: scheduled syncs, backfills, health and metrics",
-      () => import("./commands/serve.ts"),
-    ],
+    demo: "run everything on this machine: stand-in, database, queue, sync, reconciliation",
+    standin: "run a local platform with seeded usage, control plane, runs and A2A",
+    init: "set up: ask for the platform, Postgres and Redis, try each, write the settings to a file",
+    migrate: "update schema and views; safe if started several times at once",
+    serve: "run the service: scheduled syncs, backfills, health and metrics",
   },
   Load: {
-    sync: ["fetch whatever is missing or not final", () => import("./commands/load/sync.ts")],
-    backfill: [
-      "load a range, by default through the queue until it is done",
-      () => import("./commands/load/backfill.ts"),
-    ],
-    plan: [
-      "show the windows and requests of a range without sending any",
-      () => import("./commands/load/plan.ts"),
-    ],
-    "data-start": [
-      "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
-      () => import("./commands/data-start.ts"),
-    ],
-    workspace: [
-      "list the known workspaces, make one known, or forget one",
-      () => import("./commands/workspace.ts"),
-    ],
-    source: ["list the stored sources, or forget one", () => import("./commands/source.ts")],
-    prune: [
+    sync: "fetch whatever is missing or not final",
+    backfill: "load a range, by default through the queue until it is done",
+    plan: "show the windows and requests of a range without sending any",
+    "data-start": "show the first day that is loaded, or move it later; USAGE_DATA_START moves it earlier",
+    workspace: "list the known workspaces, make one known, or forget one",
+    source: "list the stored sources, or forget one",
+    prune:
       "delete what is older than USAGE_KEEP_HISTORY and USAGE_HOURLY_KEEP, and user names not allowed by USAGE_USER_EMAIL",
-      () => import("./commands/prune.ts"),
-    ],
   },
   Prove: {
-    reconcile: [
-      "compare final buckets in Postgres with the platform's CSV export",
-      () => import("./commands/proof/reconcile.ts"),
-    ],
-    totals: [
-      "check final days against totals of weeks, months and years, and dimensions against workspaces",
-      () => import("./commands/proof/totals.ts"),
-    ],
-    close: [
-      "close a month such as 2026-03: record its totals once every day is final and reconciled",
-      () => import("./commands/proof/close.ts"),
-    ],
-    probe: [
-      "send a few known traces and check that exactly those are billed; they cost money",
-      () => import("./commands/proof/probe.ts"),
-    ],
+    reconcile: "compare final buckets in Postgres with the platform's CSV export",
+    totals: "check final days against totals of weeks, months and years, and dimensions against workspaces",
+    close: "close a month such as 2026-03: record its totals once every day is final and reconciled",
+    probe: "send a few known traces and check that exactly those are billed; they cost money",
   },
   Read: {
-    bill: [
-      "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
-      () => import("./commands/files/bill.ts"),
-    ],
-    export: [
-      "write the rows of a reporting view to a file, in constant memory",
-      () => import("./commands/files/export.ts"),
-    ],
-    files: [
-      "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
-      () => import("./commands/files/files.ts"),
-    ],
-    dbt: [
-      "print a file for a dbt project, made from the views in this database",
-      () => import("./commands/files/dbt.ts"),
-    ],
+    bill: "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
+    export: "write the rows of a reporting view to a file, in constant memory",
+    files: "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
+    dbt: "print a file for a dbt project, made from the views in this database",
   },
   "Prices and owners": {
-    prices: [
-      "manage the unit prices that costs are estimated from",
-      () => import("./commands/files/prices.ts"),
-    ],
-    owners: [
-      "manage who pays: rules from projects, tags and workspaces to owners and cost centres",
-      () => import("./commands/files/owners.ts"),
-    ],
+    prices: "manage the unit prices that costs are estimated from",
+    owners: "manage who pays: rules from projects, tags and workspaces to owners and cost centres",
   },
   Operate: {
-    status: ["show how far each source is loaded, and its problems", () => import("./commands/status.ts")],
-    coverage: [
-      "show which days are loaded and final, by dimension and stride",
-      () => import("./commands/load/coverage.ts"),
-    ],
-    runs: [
-      "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
-      () => import("./commands/load/runs.ts"),
-    ],
-    doctor: [
-      "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
-      () => import("./commands/doctor.ts"),
-    ],
-    config: ["show the settings in use; secrets are hidden", () => import("./commands/config.ts")],
+    status: "show how far each source is loaded, and its problems",
+    coverage: "show which days are loaded and final, by dimension and stride",
+    runs: "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
+    doctor: "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
+    config: "show the settings in use; secrets are hidden",
   },
   "Agents and deployments": {
-    platform: [
-      "manage templates and deployments, run assistants, send agent-to-agent messages",
-      () => import("./commands/platform.ts"),
-    ],
+    platform: "manage templates and deployments, run assistants, send agent-to-agent messages",
   },
 };
 
@@ -148,12 +108,12 @@ export async function main(): Promise<void> {
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const [asks, named] = namedCommands();
   try {
-    for (const [group, commands] of Object.entries(COMMANDS)) {
+    for (const [group, commands] of Object.entries(ABOUT)) {
       program.commandsGroup(`${group}:`);
-      for (const [name, [about, load]] of Object.entries(commands)) {
+      for (const [name, about] of Object.entries(commands)) {
         const command = program.command(name).description(about);
         if (name !== named) continue;
-        const { define, examples } = await load();
+        const { define, examples }: Definition = await DEFINITIONS[name as CommandName]();
         define(command);
         command.addHelpText("after", describeExamples(examples));
       }
