@@ -25,10 +25,19 @@ test.each<[string, Metering, number, Partial<typeof nothing>]>([
   ["all traces billed to another key", { kind: "key" }, 6, { api_key: -6 }],
   ["two dropped traces", { kind: "drop" }, 2, { workspace: -2, project: -2, user: -2, api_key: -2 }],
 ])("%s are a difference", async (_, fault, times, differences) => {
-  const { probe, differencesOf } = await faulty(fault, times);
+  const { probe, differencesOf, sql } = await faulty(fault, times);
   const result = await probe({ withinMs: 1_000 });
-  expect(result).toMatchObject({ state: "differs", code: "probe_differs" });
+  expect(result).toMatchObject({
+    state: "differs",
+    code: "probe_differs",
+    delayMs: fault.kind === "drop" ? null : expect.any(Number),
+  });
   expect(differencesOf(result)).toEqual({ ...nothing, ...differences });
+  if (fault.kind !== "drop") return;
+  expect(result.message).toContain("project: 4 billed, 2 too few");
+  expect(await sql("SELECT state, billed_at FROM usage.probe")).toEqual([
+    { state: "differs", billed_at: null },
+  ]);
 });
 
 test.each(["user", "key", "project"] as const)("a difference names the %s that was billed", async (kind) => {
@@ -52,7 +61,10 @@ test.each(["user", "key", "project"] as const)("a difference names the %s that w
 
 test.each([0, 25])("a second bill %d s later is a difference", async (after_seconds) => {
   const { probe, differencesOf } = await faulty({ kind: "double", after_seconds });
-  const result = await probe();
+  const started = Date.now();
+  // As soon as it has stayed, though everything sent is billed.
+  const result = await probe({ withinMs: 3_600_000 });
+  expect(Date.now() - started).toBeLessThan(30_000);
   expect(result.state).toBe("differs");
   expect(differencesOf(result)).toEqual({ workspace: 6, project: 6, user: 6, api_key: 6 });
   // Nothing of it is still to come: a meter that doubles again is not taken for this one's late traces.
