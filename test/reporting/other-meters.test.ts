@@ -9,7 +9,7 @@ import { trustOfSources } from "../../src/store/coverage/trust.ts";
 import { lostWorkspaces } from "../../src/store/coverage/zeros.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
+import { checkMonths } from "../../src/store/months/month-open-days.ts";
 import { totalsToClose } from "../../src/store/months/month-totals.ts";
 import { enterPrices } from "../support/charges.ts";
 import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
@@ -122,7 +122,13 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await lostWorkspaces(db);
-  read.required = await requiredWorkspaces(db, { sourceId, range, without: [] });
+  const [checked] = await checkMonths(db, {
+    sourceId,
+    ranges: [range],
+    without: [],
+    acceptDisagreements: false,
+  });
+  read.required = checked?.required;
   read.toClose = await totalsToClose(db, {
     ...{
       sourceId,

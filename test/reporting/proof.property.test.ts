@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { openDays, requiredWorkspaces } from "../../src/store/months/month-open-days.ts";
+import { checkMonths } from "../../src/store/months/month-open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { inSchema } from "../support/views.ts";
@@ -60,9 +60,14 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
   for (const row of rows) {
     expect(instants(row), `${about}: project ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
   }
-  const days = { sourceId, range: { start: START, end: at(DAYS) } };
-  const required = await requiredWorkspaces(bundle.store.db, { ...days, without: [] });
-  const open = await openDays(bundle.store.db, { ...days, required });
+  const ranges = [{ start: START, end: at(DAYS) }];
+  const [checked] = await checkMonths(bundle.store.db, {
+    sourceId,
+    ranges,
+    without: [],
+    acceptDisagreements: false,
+  });
+  const { open = [] } = checked ?? {};
   const sendable = coverage.filter((row) => row.key.endsWith("day") && row.is_final && row.is_reconciled);
   const ready = new Set(sendable.map(({ key }) => key));
   const isOpen = open

@@ -54,28 +54,6 @@ export function intersectNormal(left: readonly Interval[], right: readonly Inter
   }
 }
 
-/**
- * The instants in `a` and in each of `parts`, by its place, without those that a part with an earlier start has (of equal ones,
- * the first in the list). As an `intersect` of each part with what the others left, in one pass.
- */
-export function intersectEach(a: readonly Interval[], parts: readonly Interval[]): Interval[][] {
-  const left = normalize(a);
-  const shared: Interval[][] = parts.map(() => []);
-  const order = parts.map((part, place) => ({ ...part, place })).sort((x, y) => x.start - y.start);
-  let until = Number.NEGATIVE_INFINITY;
-  let i = 0;
-  for (const { start, end, place } of order) {
-    const from = Math.max(start, until);
-    until = Math.max(until, end);
-    while ((left[i]?.end ?? Number.POSITIVE_INFINITY) <= from) i++;
-    for (let j = i; (left[j]?.start ?? Number.POSITIVE_INFINITY) < end && from < end; j++) {
-      const one = left[j] as Interval;
-      shared[place]?.push({ start: Math.max(one.start, from), end: Math.min(one.end, end) });
-    }
-  }
-  return shared;
-}
-
 /** Length of the set in milliseconds; an instant in several intervals counts once. */
 export function totalMs(a: readonly Interval[]): number {
   return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);

@@ -18,12 +18,6 @@ export interface CloseRange extends Interval {
   readonly othersStart?: number;
 }
 
-/** Days of a source. */
-interface Days {
-  readonly sourceId: number;
-  readonly range: CloseRange;
-}
-
 export interface RequiredWorkspace {
   readonly entityId: number;
   /** The platform's id. */
@@ -32,19 +26,10 @@ export interface RequiredWorkspace {
 }
 
 /**
- * The workspaces that a close of these days of one month is about: those with coverage or records in it, and those that the
+ * The workspaces that a close of each of these ranges of days is about: those with coverage or records in it, and those that the
  * configuration names or that were listed since. A workspace that left the listing earlier has nothing to say about them. The
  * views read the same (`usage.required_workspace`).
  */
-export async function requiredWorkspaces(
-  db: Database,
-  { sourceId, range, without }: Days & { without: readonly string[] },
-): Promise<RequiredWorkspace[]> {
-  const [required = []] = await requiredInEach(db, { sourceId, ranges: [range], without });
-  return required;
-}
-
-/** The same for each of several ranges, in one query. */
 async function requiredInEach(
   db: Database,
   asked: { sourceId: number; ranges: readonly Interval[]; without: readonly string[] },
@@ -128,9 +113,13 @@ function othersStartOf({ start, othersStart = start }: CloseRange): number {
  * Every day of every dimension and required workspace that keeps its month open, with the first reason that applies
  * (`usage.open_days`); by day, meter, dimension and workspace.
  */
-export async function openDays(
+async function openDays(
   db: Database,
-  { sourceId, range, required }: Days & { required: readonly RequiredWorkspace[] },
+  {
+    sourceId,
+    range,
+    required,
+  }: { sourceId: number; range: CloseRange; required: readonly RequiredWorkspace[] },
 ): Promise<OpenDay[]> {
   const sorted = required.toSorted((a, b) => compare(a.workspaceId, b.workspaceId));
   const ids = sql`${sorted.map(({ entityId }) => entityId)}::integer[]`;

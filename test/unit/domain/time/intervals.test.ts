@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   intersect,
-  intersectEach,
   normalize,
   spanOf,
   subtract,
@@ -77,21 +76,6 @@ describe("interval sets against a bitset", () => {
         expect(intersect(a, b)).toEqual(both(a, b, (x, y) => x && y));
       }),
       runs,
-    );
-  });
-
-  test("intersectEach gives each instant to the part with the earliest start", () => {
-    fc.assert(
-      fc.property(list, list, (a, parts) => {
-        let left = normalize(a);
-        const one = [...parts.entries()].sort(([, x], [, y]) => x.start - y.start);
-        const expected: Interval[][] = parts.map(() => []);
-        for (const [place, part] of one) {
-          expected[place] = intersect(left, [part]);
-          left = subtract(left, [part]);
-        }
-        expect(intersectEach(a, parts)).toEqual(expected);
-      }),
     );
   });
 
