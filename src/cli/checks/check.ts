@@ -75,13 +75,9 @@ export function exitOfChecks(checks: readonly Check[]): number {
   return firstExit(checks.filter(({ status }) => status === "fail").map(({ exit }) => exit));
 }
 
-/** What `--json` shows. `ok` and `subject` are the names that it had before 0.3.0. */
+/** What `--json` shows. */
 export function checksToData(checks: readonly Check[]) {
-  return checks.map(({ exit: _, ...check }) => ({
-    ...check,
-    ok: check.status !== "fail",
-    subject: check.source ?? check.check,
-  }));
+  return checks.map(({ exit: _, ...check }) => check);
 }
 
 const LABELS = ["pass", "warn", "fail", "skip"] as const;

@@ -28,7 +28,7 @@ export interface Run {
   readonly startedAt: string;
   readonly finishedAt: string | null;
   readonly seconds: number;
-  /** Usage requests, retries included. Null for runs before 0.3.0, which were not counted. */
+  /** Usage requests, retries included. Null: it made none, or is of a kind that makes others. */
   readonly requests: number | null;
   readonly outcome: RunOutcome;
   /** Fetch tasks that still wait or are at work. */

@@ -304,8 +304,6 @@ async function holdingsOf(
                  left join usage.closed_workspace w on w.close_id = m.close_id and w.workspace_id = ${workspaces}
                  where m.source_id = ${sourceId} or not w.is_left_out
                    or (w.is_left_out and exists (select from mine))
-                   -- A release that kept no list of workspaces closed it.
-                   or exists (select from usage.closed_total t join mine using (series_id) where t.close_id = m.close_id)
                    or exists (
                      select from usage.closed_correction k where k.close_id = m.close_id and k.workspace_id = ${workspaces}
                    )

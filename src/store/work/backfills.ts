@@ -170,10 +170,7 @@ export interface FailedTask {
 export async function failedTasks(db: Database, backfillId: number): Promise<FailedTask[]> {
   const { rows } = await sql<FailedTask>`
     select group_by as "groupBy", stride, to_char(period_start at time zone 'UTC', ${ISO}) as "from",
-           to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds",
-           coalesce(code, 'failed') as code,
-           -- A task that an earlier release ended may have no message.
-           coalesce(nullif(message, ''), 'It failed with ' || coalesce(code, 'an error without a name') || '.') as message
+           to_char(period_end at time zone 'UTC', ${ISO}) as "to", workspace_ids as "workspaceIds", code, message
     from usage.fetch_task where backfill_id = ${backfillId} and state = 'failed' order by task_id
   `.execute(db);
   return rows;

@@ -103,7 +103,7 @@ function describeRun(run: Run): string {
     `Run ${runId}: ${nameOf(run)} of source ${source}, ${outcomeOf(run)}`,
     `started   ${second(startedAt)} UTC`,
     finishedAt === null ? `running   for ${took}` : `finished  ${second(finishedAt)} UTC, after ${took}`,
-    `requests  ${requests === null ? "none, or not counted" : count(requests)}`,
+    `requests  ${requests === null ? "none for usage" : count(requests)}`,
     reason !== null && wrapped("reason    ", reasonOf(run)),
   );
 }

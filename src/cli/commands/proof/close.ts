@@ -160,7 +160,8 @@ function describeMonth(one: ClosedSource, asked: AskedClose): string {
   const what = `${source}, ${asked.month.name}`;
   const uncosted = describeUnpricedDays(unpriced);
   return linesOf(
-    result.state === "open" && describeOpen(what, result.open, { ...asked, lacksPrice: lacksPrice && !asked.withoutCosts }),
+    result.state === "open" &&
+      describeOpen(what, result.open, { ...asked, lacksPrice: lacksPrice && !asked.withoutCosts }),
     result.state === "closed" &&
       `${describeClosed(what, result)}${withoutText(result)}${result.traces === 0 ? "" : `; ${costsText(result.costs)}`}`,
     result.state === "costs_closed" &&
