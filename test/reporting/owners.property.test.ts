@@ -2,8 +2,11 @@ import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
 import type { DividingDimension, OwnerRule } from "../../src/domain/bill/owner.ts";
+import { monthNamed } from "../../src/domain/months/month.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
+import { monthBill, monthBillByOwner } from "../../src/store/bill/month-bill.ts";
 import { replaceOwners } from "../../src/store/bill/owners.ts";
+import type { Store } from "../../src/store/db/database.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
   CLOSE_MARCH,
@@ -237,6 +240,38 @@ async function checkFocus(client: pg.Client, divideBy: DividingDimension) {
   expect(differ.rows).toEqual([]);
 }
 
+/** The bill of a month divided by owners is the bill, to the last digit, in each currency; traces are those of the workspaces. */
+async function checkBills(store: Store, client: pg.Client): Promise<number> {
+  let divided = 0;
+  for (const name of ["2026-03", "2026-04"]) {
+    const month = monthNamed(name) as NonNullable<ReturnType<typeof monthNamed>>;
+    const lines = await monthBill(store.db, { source: "default", monthStart: month.start });
+    const owners = await monthBillByOwner(store.db, { source: "default", month });
+    const sums = new Map<string, bigint>();
+    const add = (what: string, amount: string | null, sign: 1n | -1n) =>
+      sums.set(what, (sums.get(what) ?? 0n) + sign * exact(amount ?? "0"));
+    for (const { currency, cost } of lines) if (currency !== null) add(currency, cost, -1n);
+    for (const { costs, traces } of owners) {
+      for (const [currency, cost] of Object.entries(costs)) add(currency, cost, 1n);
+      add("traces", traces, 1n);
+      divided++;
+    }
+    const { rows } = await client.query<{ traces: string }>(
+      "SELECT sum(traces)::text AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $1 AND usage_date < $2",
+      [month.start, month.end],
+    );
+    add("traces", rows[0]?.traces ?? null, -1n);
+    expect(
+      [...sums].filter(([, difference]) => difference !== 0n),
+      name,
+    ).toEqual([]);
+    const corrected = owners.flatMap(({ corrections }) => Object.keys(corrections));
+    if (lines.every(({ line }) => line !== "correction")) expect(corrected).toEqual([]);
+    else expect(corrected).not.toEqual([]);
+  }
+  return divided;
+}
+
 const SEED = seed();
 
 test(`owners have what the first rule gives them, and together all there is [seed ${SEED}]`, async () => {
@@ -247,13 +282,13 @@ test(`owners have what the first rule gives them, and together all there is [see
   const drawn = fc.constantFrom("project" as const, "user" as const).chain((divideBy) =>
     fc.record({
       divideBy: fc.constant(divideBy),
-      ...{ usage: anyUsage, prices: anyPrices, isClosed: fc.boolean() },
+      ...{ usage: anyUsage, prices: anyPrices, isClosed: fc.boolean(), leavesOut: fc.boolean() },
       lost: fc.nat(),
       rules: fc.array(fc.array(anyRule(divideBy), { maxLength: 8 }), { minLength: 3, maxLength: 3 }),
     }),
   );
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ divideBy, usage, prices, isClosed, lost, rules }) => {
+    fc.asyncProperty(drawn, async ({ divideBy, usage, prices, isClosed, leavesOut, lost, rules }) => {
       await client.query(
         "DELETE FROM usage.closed_charge; DELETE FROM usage.closed_workspace; DELETE FROM usage.month_close; DELETE FROM usage.resource_tag; DELETE FROM usage.entity_name",
       );
@@ -299,6 +334,11 @@ test(`owners have what the first rule gives them, and together all there is [see
       await enterPrices(store, [...prices, { sku: "runs", measure: "agent_runs", unitPrice: "0.37" }]);
       if (isClosed) {
         await client.query(CLOSE_MARCH);
+        if (leavesOut) {
+          const isOther = `workspace_id = (SELECT entity_id FROM usage.entity WHERE dimension = 'workspace' AND external_id = '${OTHER}')`;
+          await client.query(`DELETE FROM usage.closed_charge WHERE ${isOther}`);
+          await client.query(`UPDATE usage.closed_workspace SET is_left_out = true WHERE ${isOther}`);
+        }
         await client.query("UPDATE usage.dated_record SET traces = traces + 3");
       }
       for (const one of rules) {
@@ -314,6 +354,7 @@ test(`owners have what the first rule gives them, and together all there is [see
           expect(closed).toBe(isClosed && month === "2026-03");
         }
         seen += await checkOwners(client, one, divideBy);
+        seen += await checkBills(store, client);
         expect((await applyOwners(store, { name: "test", owners, by })).changes).toEqual([]);
       }
     }),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
+import { amountOf } from "../../src/domain/usage/amount.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { ownedState } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
@@ -118,6 +119,70 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(again).not.toContain("Closed months");
   expect((await stored()).rules).toHaveLength(3);
   expect((await printed(["owners", "apply", file])).endsWith("\nThese rules are in force.\n")).toBe(true);
+});
+
+test("the bill by owner adds up to the bill, with corrections of what was closed, and says what is not known of it", async () => {
+  await printed(["owners", "apply", await fileOf(FILE)]);
+  // The close leaves the other workspace out: what that has is a correction of April.
+  await client.query(CLOSE_MARCH);
+  const isOther = `workspace_id = (SELECT entity_id FROM usage.entity WHERE dimension = 'workspace' AND external_id = '${OTHER}')`;
+  await client.query(`DELETE FROM usage.closed_charge WHERE ${isOther}`);
+  await client.query(`UPDATE usage.closed_workspace SET is_left_out = true WHERE ${isOther}`);
+  const linesOf = async (...flags: string[]) => cells(await printed(["bill", ...flags]));
+  expect(await linesOf("2026-03", "--by", "owner")).toEqual([
+    "Bill of 2026-03, default, by owner: an estimate from the imported prices, not an invoice",
+    "owner | cost centre | traces | cost | share",
+    "(unallocated) | (none) | 78 | 35.00 USD | 70 %",
+    "ads | (none) | 22.5 | 11.25 USD | 22.5 %",
+    "search | CC-1 | 7.5 | 3.75 USD | 7.5 %",
+    "Total: 50 USD, closed.",
+    "Not loaded by project: 31 days of workspaces. There, all traces count for who has the rest of the workspace.",
+    "",
+  ]);
+  const april = await linesOf("2026-04", "--by", "owner");
+  expect(april.slice(1, 6)).toEqual([
+    "owner | cost centre | traces | cost | of it corrections | share",
+    "(unallocated) | (none) | - | 4.00 USD | 4.00 USD | 13.8 %",
+    "ads | (none) | 37.5 | 18.75 USD | - | 64.7 %",
+    "search | CC-1 | 12.5 | 6.25 USD | - | 21.6 %",
+    "Total: 29 USD, final, and not all of it proved.",
+  ]);
+  for (const month of ["2026-03", "2026-04"]) {
+    const [bill] = JSON.parse(await printed(["bill", month, "--json"]));
+    const [divided] = JSON.parse(await printed(["bill", month, "--by", "owner", "--json"]));
+    const sum = (all: readonly { cost?: string; costs?: { USD?: string } }[]) =>
+      all.reduce((whole, { cost, costs }) => whole + amountOf(cost ?? costs?.USD ?? "0"), 0n);
+    expect(sum(divided.owners)).toBe(sum(bill.lines));
+    expect(divided).toMatchObject({
+      month,
+      divideBy: "project",
+      isFinal: true,
+      isProved: false,
+      withoutCost: [],
+    });
+  }
+  expect(await printed(["bill", "2026-04", "--by", "owner", "--csv"])).toBe(
+    `source_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,is_proved,days_missing
+default,2026-04,(unallocated),(none),,4,4,13.8,true,false,0
+default,2026-04,ads,(none),37.5,18.75,,64.7,true,false,0
+default,2026-04,search,CC-1,12.5,6.25,,21.6,true,false,0
+`,
+  );
+});
+
+test("without an owner file all of a bill is unallocated, and a month without usage has none", async () => {
+  const text = await printed(["bill", "2026-04", "--by", "owner"]);
+  expect(cells(text).slice(1, 4)).toEqual([
+    "owner | traces | cost | share",
+    "(unallocated) | 50 | 25.00 USD | 100 %",
+    "Total: 25 USD, final, and not all of it proved.",
+  ]);
+  expect(text).toContain(
+    "\nNo owner file is applied, so nothing has an owner. `usage-etl owners suggest` lists",
+  );
+  const may = await printed(["bill", "2026-05", "--by", "owner"]);
+  expect(may).toContain("\nTotal: not known.\nNot in the cost, in whole or in part: Traces.");
+  expect(may).toContain("\nNot loaded: 62 days of workspaces. What is missing counts for nobody.\n");
 });
 
 test("what is claimed of a month is about each of its days, also those without usage", async () => {

@@ -70,6 +70,7 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "owners apply {owners}" },
     { run: "owners export" },
     { run: "owners budgets" },
+    { run: "bill 2026-11 --by owner" },
     { run: "files write --to {folder}/files" },
     { run: "files check --to {folder}/files" },
     { run: "files views duckdb --to {folder}/files", lines: 12 },

@@ -134,9 +134,24 @@ export function namesWithoutCost(lines: readonly BillLine[]): string[] {
   return [...new Set(lines.filter(isWithoutCost).map(lineName))];
 }
 
-/** What may be claimed of the total of a bill that has one. What evaluators spent is on none. */
+/** What evaluators spent is on no bill. */
+function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
+  return lines.filter(({ service }) => service !== "evaluators");
+}
+
+/** Whether all of a bill that has lines is final; and whether it is proved too. */
+export function isBillFinal(lines: readonly BillLine[]): boolean {
+  const charged = chargedOf(lines);
+  return charged.length > 0 && charged.every(({ isFinal }) => isFinal);
+}
+
+export function isBillProved(lines: readonly BillLine[]): boolean {
+  return isBillFinal(lines) && chargedOf(lines).every(({ isProved }) => isProved);
+}
+
+/** What may be claimed of the total of a bill that has one. */
 export function totalState(all: readonly BillLine[]): string {
-  const lines = all.filter(({ service }) => service !== "evaluators");
+  const lines = chargedOf(all);
   if (lines.some(isWithoutCost)) return "without the lines that have no cost";
   if (lines.some(({ line }) => line === "estimate")) return "with estimates that no invoice has";
   if (lines.every(({ isClosed }) => isClosed)) return "closed";

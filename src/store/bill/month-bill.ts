@@ -1,5 +1,7 @@
 import { sql } from "kysely";
 import type { BillLine } from "../../domain/bill/bill.ts";
+import { NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
+import type { CalendarMonth } from "../../domain/months/month.ts";
 import type { Database } from "../db/database.ts";
 
 /** The lines of a month's bill, in their order. `monthStart`: its first day, ISO. None: no usage, or no day of it is expected. */
@@ -16,6 +18,62 @@ export async function monthBill(
     from reporting.usage_bill_monthly
     where source_id = ${source} and month_start = ${monthStart}::date
     order by line_number
+  `.execute(db);
+  return rows;
+}
+
+/** What an owner has of a month's bill. */
+export interface OwnerBill {
+  readonly owner: string;
+  readonly costCenter: string;
+  /** Of the days of the month, as they are now; an exact decimal. Null: it has none that is loaded. */
+  readonly traces: string | null;
+  /** By currency, exact decimals. */
+  readonly costs: Readonly<Record<string, string>>;
+  /** Of `costs`: corrections of closed months that this one is to bill. */
+  readonly corrections: Readonly<Record<string, string>>;
+}
+
+/**
+ * The bill of a month divided by owners, what nobody owns first: all costs add up to those of its lines, to the last digit. A closed
+ * month is what its close has, divided by the owners of now; a correction goes to the owner of the rest of its workspace.
+ */
+export async function monthBillByOwner(
+  db: Database,
+  { source, month }: { source: string; month: CalendarMonth },
+): Promise<OwnerBill[]> {
+  const isIn = sql`usage_date >= ${month.start}::date and usage_date < ${month.end}::date`;
+  const costs = (column: string) =>
+    sql`coalesce(jsonb_object_agg(currency, trim_scale(${sql.ref(column)})::text) filter (where ${sql.ref(column)} is not null), '{}')`;
+  const { rows } = await sql<OwnerBill>`
+    with part as (
+      select owner, cost_center, null as currency, sum(traces) as traces, null::numeric as cost, null::numeric as correction
+      from reporting.fct_usage_owner_daily where source_id = ${source} and ${isIn} and traces is not null group by 1, 2
+      union all
+      -- What a workspace has that a close left out is a correction of a later month.
+      select owner, cost_center, currency, null, sum(cost), null
+      from usage.owned_cost
+      where slug = ${source} and ${isIn} and (is_closed or not exists (
+        select from usage.closed_period c join usage.source s using (source_id) where s.slug = ${source} and c.month_start = ${month.start}::date
+      ))
+      group by 1, 2, 3
+      union all
+      select owner, coalesce(owner_tags ->> 'usage-etl/cost_center', ${NO_COST_CENTER}), currency, null, sum(cost), sum(cost)
+      from usage.divided_charge
+      where source_id = (select s.source_id from usage.source s where s.slug = ${source}) and billing_month = ${month.start}::date
+        and is_correction
+      group by 1, 2, 3
+    ),
+    owned as (
+      select owner, cost_center, currency, sum(traces) as traces, sum(cost) as cost, sum(correction) as correction
+      from part group by 1, 2, 3
+    )
+    select owner, cost_center as "costCenter", trim_scale(sum(traces))::text as traces, ${costs("cost")} as costs,
+           ${costs("correction")} as corrections
+    from owned
+    group by owner, cost_center
+    having sum(traces) <> 0 or bool_or(cost is not null)
+    order by owner <> ${UNALLOCATED}, max(cost) desc nulls last, sum(traces) desc nulls last, owner, cost_center
   `.execute(db);
   return rows;
 }

@@ -10,6 +10,7 @@ import {
 import { type CalendarMonth, monthAt, monthBefore } from "../../../domain/months/month.ts";
 import { UsageError } from "../../../errors.ts";
 import { givenMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
+import { printable } from "../../../printable.ts";
 import { billTable } from "../../../service/web/months/bill.ts";
 import { html } from "../../../service/web/parts.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
@@ -19,10 +20,18 @@ import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withSource } from "../../session/options.ts";
 import { inSessionOfSource, type Session } from "../../session/session.ts";
+import {
+  type BillByOwner,
+  billByOwner,
+  billByOwnerCsv,
+  billByOwnerToData,
+  describeBillByOwner,
+} from "./owner-bill.ts";
 import { selectionOf } from "./selection.ts";
 import { openStdoutTarget } from "./target.ts";
 
 interface BillOptions {
+  readonly by?: "owner";
   readonly csv?: boolean;
   readonly html?: boolean;
 }
@@ -37,18 +46,24 @@ interface SourceBill {
 export const examples = [
   ["bill 2026-10", "October, line by line"],
   ["bill 2026-10 --csv > bill.csv", "the same for a spreadsheet"],
+  ["bill 2026-10 --by owner", "who pays for October: traces, costs and shares"],
 ] as const;
 
 export function define(command: Command): void {
   withSource(command)
     .argument("[month]", "such as 2026-10; default: the last one that is over")
+    .addOption(
+      new Option("--by <what>", "divide it by who pays, from the owner file")
+        .choices(["owner"])
+        .conflicts("html"),
+    )
     .addOption(new Option("--csv", "print the lines as CSV").conflicts("html"))
     .option("--html", "print a page that a browser shows and prints")
     .action(inSessionOfSource(run));
 }
 
 /** Reads the tables, and asks the platform nothing. */
-async function run(session: Session, { csv = false, html = false }: BillOptions, text?: string) {
+async function run(session: Session, { by, csv = false, html = false }: BillOptions, text?: string) {
   const store = await session.migratedStore();
   const now = await storeNow(store.db);
   const month = text === undefined ? monthBefore(monthAt(now)) : givenMonth(text);
@@ -61,6 +76,7 @@ async function run(session: Session, { csv = false, html = false }: BillOptions,
       next: "Give a month that is over, or the one under way.",
     });
   }
+  if (by === "owner") return printByOwner(session, store, { month, now, sources, csv });
   // `--json` promises JSON on stdout.
   if (csv && !session.output.json)
     return printCsv(session, store, { month, sources: sources.map(({ source }) => source) });
@@ -74,6 +90,30 @@ async function run(session: Session, { csv = false, html = false }: BillOptions,
   }
   const data = bills.map((bill) => ({ ...bill, month: month.name }));
   return session.output.data(data, () => bills.map((bill) => describeBill(month, bill)).join("\n\n"));
+}
+
+async function printByOwner(
+  { output }: Session,
+  store: Store,
+  {
+    month,
+    now,
+    sources,
+    csv,
+  }: { month: CalendarMonth; now: number; sources: Awaited<ReturnType<typeof sourcesToClose>>; csv: boolean },
+): Promise<undefined> {
+  const bills: BillByOwner[] = [];
+  for (const { source, dataStart } of sources)
+    bills.push(await billByOwner(store.db, { source, dataStart, month, now }));
+  if (csv && !output.json) {
+    const text = billByOwnerCsv(month, bills);
+    process.stdout.write(process.stdout.isTTY ? printable(text) : text);
+    return undefined;
+  }
+  return output.data(
+    bills.map((bill) => billByOwnerToData(month, bill)),
+    () => bills.map((bill) => describeBillByOwner(month, bill)).join("\n\n"),
+  );
 }
 
 function describeBill(month: CalendarMonth, { source, dataStart, lines }: SourceBill): string {

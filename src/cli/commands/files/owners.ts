@@ -141,7 +141,7 @@ function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
 }
 
 /** A column of decimals, whose last digits stand below each other. */
-function toTheRight<T>(items: readonly T[], textOf: (item: T) => string): (item: T) => string {
+export function toTheRight<T>(items: readonly T[], textOf: (item: T) => string): (item: T) => string {
   const width = Math.max(...items.map((item) => textOf(item).length));
   return (item) => textOf(item).padStart(width);
 }

@@ -1,0 +1,142 @@
+import {
+  type BillLine,
+  describeTotal,
+  isBillFinal,
+  isBillProved,
+  namesWithoutCost,
+} from "../../../domain/bill/bill.ts";
+import { type DividingDimension, NO_COST_CENTER } from "../../../domain/bill/owner.ts";
+import { type CalendarMonth, daysText } from "../../../domain/months/month.ts";
+import { addDays, type Days, dayOf, joined } from "../../../domain/time/days.ts";
+import { type Amount, amountCut, percentOf } from "../../../domain/usage/amount.ts";
+import { counted } from "../../../printable.ts";
+import { asCsv, type Cell } from "../../../service/web/figures/files.ts";
+import { monthBill, monthBillByOwner, type OwnerBill } from "../../../store/bill/month-bill.ts";
+import { appliedOwners, type OwnedState, ownedState } from "../../../store/bill/owners.ts";
+import type { Database } from "../../../store/db/database.ts";
+import { DIMENSIONS } from "../../../store/db/dimensions.ts";
+import { inSnapshot } from "../../../store/db/snapshot.ts";
+import { linesOf, tableOf } from "../../report/output.ts";
+import { shownDecimal, toTheRight } from "./owners.ts";
+
+/** The bill of a source and month, divided by who pays. */
+export interface BillByOwner {
+  readonly source: string;
+  /** First day that is loaded, ISO. */
+  readonly dataStart: string;
+  /** Not divided: what may be claimed of all of it. */
+  readonly lines: readonly BillLine[];
+  readonly owners: readonly (OwnerBill & {
+    /** Of the cost in the first currency, else of the traces. */ readonly sharePercent: number | null;
+  })[];
+  readonly currencies: readonly string[];
+  /** What divides traces; null: no owner file is applied. */
+  readonly divideBy: DividingDimension | null;
+  /** Days of workspaces, of those that are over. */
+  readonly state: Pick<OwnedState, "daysMissing" | "daysUndivided" | "open">;
+}
+
+/** As of one instant. `now`: epoch milliseconds. */
+export async function billByOwner(
+  db: Database,
+  { source, dataStart, month, now }: { source: string; dataStart: string; month: CalendarMonth; now: number },
+): Promise<BillByOwner> {
+  return inSnapshot(db, async (at) => {
+    const lines = await monthBill(at, { source, monthStart: month.start });
+    const owners = await monthBillByOwner(at, { source, month });
+    const ended = [month.end, dayOf(now)].sort()[0] as string;
+    const range = { from: month.start, to: ended };
+    const state = await ownedState(at, { source, range, before: { from: month.start, to: month.start } });
+    const currencies = [...new Set(owners.flatMap(({ costs }) => Object.keys(costs)))].sort();
+    const partOf = ({ costs, traces }: OwnerBill) =>
+      amountCut(currencies[0] === undefined ? traces : costs[currencies[0]]);
+    const whole = owners.reduce<Amount>((all, one) => all + partOf(one), 0n);
+    return {
+      ...{ source, dataStart, lines, currencies, state },
+      owners: owners.map((one) => ({ ...one, sharePercent: percentOf(partOf(one), whole) })),
+      divideBy: (await appliedOwners(at))?.divideBy ?? null,
+    };
+  });
+}
+
+/** What `--json` prints. Days that are not final: ISO, of those that are over. */
+export function billByOwnerToData({ name }: CalendarMonth, bill: BillByOwner) {
+  const { source, lines, owners, divideBy, state } = bill;
+  return {
+    ...{ source, month: name, divideBy, owners },
+    ...{ isFinal: isBillFinal(lines), isProved: isBillProved(lines), withoutCost: namesWithoutCost(lines) },
+    ...{ daysMissing: state.daysMissing, daysUndivided: state.daysUndivided, daysNotFinal: state.open },
+  };
+}
+
+export function describeBillByOwner(month: CalendarMonth, bill: BillByOwner): string {
+  const { source, dataStart, lines, owners, currencies, divideBy, state } = bill;
+  const hasCenters = owners.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
+  const columns = currencies.flatMap((currency) => {
+    const amount = (text: string | undefined) =>
+      text === undefined ? "-" : `${shownDecimal(text, currency)} ${currency}`;
+    const isCorrected = owners.some(({ corrections }) => corrections[currency] !== undefined);
+    const corrected = toTheRight(owners, ({ corrections }) => amount(corrections[currency]));
+    const name = currencies.length === 1 ? "cost" : `cost, ${currency}`;
+    return [
+      [name, toTheRight(owners, ({ costs }) => amount(costs[currency]))] as const,
+      ...(isCorrected
+        ? [[`of it corrections${currencies.length === 1 ? "" : `, ${currency}`}`, corrected] as const]
+        : []),
+    ];
+  });
+  const without = namesWithoutCost(lines);
+  return linesOf(
+    `Bill of ${month.name}, ${source}, by owner: an estimate from the imported prices, not an invoice`,
+    owners.length > 0 &&
+      tableOf(owners, {
+        owner: "owner",
+        "cost centre": hasCenters && "costCenter",
+        traces: toTheRight(owners, ({ traces }) => (traces === null ? "-" : shownDecimal(traces, null))),
+        ...Object.fromEntries(columns),
+        share: toTheRight(owners, ({ sharePercent }) => (sharePercent === null ? "-" : `${sharePercent} %`)),
+      }),
+    describeTotal(lines, { month, dataStart }),
+    without.length > 0 &&
+      `Not in the cost, in whole or in part: ${without.join(", ")}. \`usage-etl bill ${month.name}\` says why.`,
+    state.daysMissing > 0 &&
+      `Not loaded: ${counted(state.daysMissing, "day")} of workspaces. What is missing counts for nobody.`,
+    state.daysUndivided > 0 &&
+      `Not loaded by ${DIMENSIONS[divideBy ?? "project"].title}: ${counted(state.daysUndivided, "day")} of workspaces. There, all traces count for who has the rest of the workspace.`,
+    // Days that are not loaded are not final either.
+    state.daysMissing + state.daysUndivided === 0 &&
+      state.open.length > 0 &&
+      `Not final: ${rangesOf(state.open).map(daysText).join(", ")}.`,
+    divideBy === null &&
+      owners.length > 0 &&
+      "No owner file is applied, so nothing has an owner. `usage-etl owners suggest` lists what there is, with rules for it.",
+  );
+}
+
+function rangesOf(days: readonly string[]): Days[] {
+  return joined(days.map((day) => ({ from: day, to: addDays(day, 1) })));
+}
+
+/** A row for each source, owner and cost centre, with every digit. */
+export function billByOwnerCsv({ name }: CalendarMonth, bills: readonly BillByOwner[]): string {
+  const currencies = [...new Set(bills.flatMap((bill) => bill.currencies))].sort();
+  const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
+  const columns = currencies.map((currency) => currency.toLowerCase());
+  return asCsv({
+    header: [
+      ...["source_id", "month", "owner", "cost_center", "traces"],
+      ...columns.flatMap((currency) => [`estimated_cost_${currency}`, `corrections_${currency}`]),
+      ...["share_percent", "is_final", "is_proved", "days_missing"],
+    ],
+    rows: bills.flatMap(({ source, lines, owners, state }) =>
+      owners.map((one): Cell[] => [
+        ...[source, name, one.owner, one.costCenter, decimal(one.traces)],
+        ...currencies.flatMap((currency) => [
+          decimal(one.costs[currency]),
+          decimal(one.corrections[currency]),
+        ]),
+        ...[one.sharePercent, String(isBillFinal(lines)), String(isBillProved(lines)), state.daysMissing],
+      ]),
+    ),
+  });
+}
