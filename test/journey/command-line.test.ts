@@ -20,7 +20,9 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
 
   expect(await quiet(["coverage", "--fail-on-gaps"])).not.toEqual([]);
   expect(await quiet(["status"])).toMatchObject([{ source: "default", refused: null, failures: [] }]);
-  expect(await quiet(["doctor"])).toEqual(expect.arrayContaining([expect.objectContaining({ ok: true })]));
+  expect(await quiet(["doctor"])).toEqual(
+    expect.arrayContaining([expect.objectContaining({ source: "default", status: "pass" })]),
+  );
   expect(await quiet(["reconcile"])).toMatchObject([{ differences: [] }]);
 
   const first = dayOf(made.dataStart);

@@ -94,7 +94,7 @@ async function show(session: Session, only: string | undefined): Promise<number>
       ...progress,
       ...report,
       ...detail,
-      rounds: budget,
+      budget,
       provedUntil: trust.provedUntil,
       proveWith: commandToProve(trust, sourceFlagsOf(config, status.source)),
       dataStartProblem: dataStartProblemOf(session, status),

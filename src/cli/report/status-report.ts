@@ -27,11 +27,11 @@ import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";
 import { count, instant, linesOf, second, wrapped } from "./output.ts";
 
-/** One source in `status`. `rounds` is the name in `--json`. */
+/** One source in `status`. */
 export type ShownStatus = SourceStatus &
   SourceProgress &
   Pick<SourceReport, "lastSync" | "nextSync" | "alerts" | "advice" | "lostWorkspaces"> & {
-    readonly rounds: SyncBudget | null;
+    readonly budget: SyncBudget | null;
     /** UTC day: before it, every day of every dimension is final and proved. */
     readonly provedUntil: string;
     /** The command that proves more days; null if every final day is proved. */
@@ -84,7 +84,7 @@ const WIDTH = "differences  ".length;
 
 export function describeStatus(status: ShownStatus, now: number, settleAfterMs: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
-  const problems = [status.rounds?.problem, status.dataStartProblem].filter((one) => one !== undefined);
+  const problems = [status.budget?.problem, status.dataStartProblem].filter((one) => one !== undefined);
   const moreLimits = status.limits.length - MOST_LIMITS;
   return linesOf(
     wrapped("", `${status.source}: ${status.baseUrl}, ${counted(status.workspaces, "workspace")}`),
@@ -120,10 +120,10 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
 /** What of a source a person needs to see beside others, so that three of them fit a screen. */
 export function describeInShort(status: ShownStatus, now: number): string {
   const line = (label: string, text: string) => wrapped(label.padEnd(WIDTH), text);
-  const { provedUntil, dataStart, refused, rounds, dataStartProblem } = status;
+  const { provedUntil, dataStart, refused, budget, dataStartProblem } = status;
   const problems = [
     ...(refused === null ? [] : ["the key is refused"]),
-    ...[rounds?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
+    ...[budget?.problem, dataStartProblem].flatMap((one) => one?.code ?? []),
     ...status.failures.map(({ code }) => code),
     ...status.alerts.map(({ kind }) => kind),
     ...describeLost(status.lostWorkspaces).map(() => "lost access to workspaces"),
@@ -189,9 +189,9 @@ function describeService({ redis, workers, schedulers }: ShownStatus): string {
   return `${counted(workers, "worker")}, ${counted(schedulers, "scheduler")} seen`;
 }
 
-function describeRequests({ rounds }: ShownStatus): string {
-  if (rounds === null) return "not known: the source is not configured here";
-  return `a sync needs at most ${count(rounds.needed)}; the rate limit allows ${count(rounds.allowed)} until the next`;
+function describeRequests({ budget }: ShownStatus): string {
+  if (budget === null) return "not known: the source is not configured here";
+  return `a sync needs at most ${count(budget.needed)}; the rate limit allows ${count(budget.allowed)} until the next`;
 }
 
 function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {
