@@ -158,13 +158,4 @@ describe("an export that cannot be trusted", () => {
     // Not asked again: it would be the same.
     expect(proxy.seen.filter((url) => url.pathname.endsWith("/export"))).toHaveLength(1);
   });
-
-  test("of another stride is refused", async () => {
-    const bench = await setup({ workspaces: [0] });
-    await bench.sync();
-    bench.standin.faults.script({ fault: { kind: "stride", stride: "hour" }, match: { path: "/export" } });
-    const result = await bench.reconcile({ groupings: ["workspace"] });
-    expect(result).toMatchObject({ compared: 0, differences: [] });
-    expect(result.failures).toHaveLength(1);
-  });
 });
