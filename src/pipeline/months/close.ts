@@ -178,6 +178,17 @@ export function givenMonth(text: string): CalendarMonth {
   });
 }
 
+/** A month that has begun by `now`, Postgres's clock. Errors: `month_invalid`, `month_not_begun`. */
+export function begunMonth(text: string, now: number): CalendarMonth {
+  const month = givenMonth(text);
+  if (Date.parse(month.start) <= now) return month;
+  throw new UsageError({
+    code: "month_not_begun",
+    message: `${month.name} has not begun.`,
+    next: "Give a month that is over, or the one under way.",
+  });
+}
+
 /** Errors: `month_invalid`, `month_not_over`. `now`: Postgres's clock, epoch milliseconds. */
 export function monthOf(text: string, now: number): CalendarMonth {
   const month = givenMonth(text);

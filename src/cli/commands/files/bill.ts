@@ -8,8 +8,7 @@ import {
   shownAmount,
 } from "../../../domain/bill/bill.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../domain/months/month.ts";
-import { UsageError } from "../../../errors.ts";
-import { givenMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
+import { begunMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { printable } from "../../../printable.ts";
 import { billTable } from "../../../service/web/months/bill.ts";
 import { html } from "../../../service/web/parts.ts";
@@ -66,16 +65,9 @@ export function define(command: Command): void {
 async function run(session: Session, { by, csv = false, html = false }: BillOptions, text?: string) {
   const store = await session.migratedStore();
   const now = await storeNow(store.db);
-  const month = text === undefined ? monthBefore(monthAt(now)) : givenMonth(text);
+  const month = text === undefined ? monthBefore(monthAt(now)) : begunMonth(text, now);
   const slugs = session.config.sources.map(({ slug }) => slug);
   const sources = await sourcesToClose(store.db, slugs);
-  if (Date.parse(month.start) > now) {
-    throw new UsageError({
-      code: "month_not_begun",
-      message: `${month.name} has not begun.`,
-      next: "Give a month that is over, or the one under way.",
-    });
-  }
   if (by === "owner") return printByOwner(session, store, { month, now, sources, csv });
   // `--json` promises JSON on stdout.
   if (csv && !session.output.json)

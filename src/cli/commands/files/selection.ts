@@ -1,11 +1,7 @@
-import { mostAlike, nearest } from "../../../config/spelling.ts";
+import { mostAlike } from "../../../config/spelling.ts";
 import { UsageError } from "../../../errors.ts";
-import {
-  isValueOf,
-  type NamedWorkspace,
-  namedWorkspaces,
-  readerOf,
-} from "../../../store/activity/readers.ts";
+import { unknownName, workspaceNamed } from "../../../pipeline/export/names.ts";
+import { isValueOf, namedWorkspaces, readerOf } from "../../../store/activity/readers.ts";
 import type { Database } from "../../../store/db/database.ts";
 import {
   type Condition,
@@ -29,9 +25,6 @@ export interface SelectionOptions extends RangeOptions {
   /** Epoch milliseconds. */
   readonly asOf?: number;
 }
-
-/** Of more workspaces, an error names only the nearest. */
-const MOST_LISTED = 20;
 
 /** What the options ask for. Reads the schemas of the views only, so that a reader's login is enough. */
 export async function selectionOf(db: Database, options: SelectionOptions): Promise<Selection> {
@@ -68,7 +61,7 @@ async function viewOf(db: Database, asked: string): Promise<View> {
   }
   if (found === undefined && known.length > 0) {
     const next = `Names that are spelled like it: ${mostAlike(name, known, 5).join(", ")}. docs/views.md lists all ${known.length}.`;
-    throw unknown({ code: "view_unknown", what: "view", name, known, next });
+    throw unknownName({ code: "view_unknown", what: "view", name, known, next });
   }
   const reader = await readerOf(db);
   const twin = `${name}_masked`;
@@ -122,7 +115,7 @@ function columnOf(view: View, name: string): ViewColumn {
   const found = view.columns.find((column) => column.name === name);
   if (found !== undefined) return found;
   const known = view.columns.map((column) => column.name);
-  throw unknown({ code: "column_unknown", what: `column of ${view.name}`, name, known });
+  throw unknownName({ code: "column_unknown", what: `column of ${view.name}`, name, known });
 }
 
 /** Values of one column are alternatives. */
@@ -159,49 +152,5 @@ async function workspacesOf(
     });
   }
   const known = await namedWorkspaces(db);
-  return [{ column, values: asked.map((one) => workspaceOf(known, one)) }];
-}
-
-/** Its id. A name is enough where one workspace has it. */
-function workspaceOf(known: readonly NamedWorkspace[], asked: string): string {
-  const byId = known.find(({ id }) => id === asked || id === asked.toLowerCase());
-  if (byId !== undefined) return byId.id;
-  const ids = [...new Set(known.filter(({ name }) => name === asked).map(({ id }) => id))];
-  if (ids.length === 0) {
-    const listed = known.map(({ id, name }) => name ?? id);
-    const next = "`usage-etl export --view dim_workspace` lists them.";
-    throw unknown({
-      code: "workspace_unknown",
-      what: "known workspace",
-      name: asked,
-      known: [...listed, ...known.map(({ id }) => id)],
-      next: listed.length > MOST_LISTED ? next : choice(listed),
-    });
-  }
-  if (ids.length === 1) return ids[0] as string;
-  throw new UsageError({
-    code: "workspace_ambiguous",
-    message: `${ids.length} workspaces are named ${JSON.stringify(asked)}.`,
-    next: `Name one by its id: ${ids.join(", ")}.`,
-  });
-}
-
-function unknown(given: {
-  code: string;
-  what: string;
-  name: string;
-  known: readonly string[];
-  next?: string;
-}): UsageError {
-  const { code, what, name, known, next = choice(known) } = given;
-  const near = nearest(name, known);
-  return new UsageError({
-    code,
-    message: `${JSON.stringify(name)} is not a ${what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
-    next,
-  });
-}
-
-function choice(known: readonly string[]): string {
-  return `Choose one of: ${known.join(", ")}.`;
+  return [{ column, values: asked.map((one) => workspaceNamed(known, one).id) }];
 }

@@ -1,0 +1,63 @@
+import { nearest } from "../../config/spelling.ts";
+import { UsageError } from "../../errors.ts";
+import type { NamedWorkspace } from "../../store/activity/readers.ts";
+
+/** What readers name by a word of theirs: a view, a column, a workspace. */
+
+/** Of more workspaces, an error names only the nearest. */
+const MOST_LISTED = 20;
+
+/**
+ * The workspace that an id or a name means. A name is enough where one workspace has it; upper and lower case differ only where two
+ * names would be the same without. Errors: `workspace_unknown`, `workspace_ambiguous`.
+ */
+export function workspaceNamed<W extends NamedWorkspace>(
+  known: readonly W[],
+  asked: string,
+  { listedBy = "`usage-etl export --view dim_workspace`" } = {},
+): W {
+  const folded = asked.toLowerCase();
+  const byId = known.find(({ id }) => id === asked || id === folded);
+  if (byId !== undefined) return byId;
+  const exact = known.filter(({ name }) => name === asked);
+  const named = exact.length > 0 ? exact : known.filter(({ name }) => name?.toLowerCase() === folded);
+  const ids = [...new Set(named.map(({ id }) => id))];
+  if (ids.length > 1) {
+    throw new UsageError({
+      code: "workspace_ambiguous",
+      message: `${ids.length} workspaces are named ${JSON.stringify(asked)}.`,
+      next: `Name one by its id: ${ids.join(", ")}.`,
+    });
+  }
+  if (named[0] !== undefined) return named[0];
+  const listed = known.map(({ id, name }) => name ?? id);
+  const next = `${listedBy} lists them.`;
+  throw unknownName({
+    code: "workspace_unknown",
+    what: "known workspace",
+    name: asked,
+    known: [...listed, ...known.map(({ id }) => id)],
+    next: listed.length > MOST_LISTED ? next : choice(listed),
+  });
+}
+
+/** An error that says which known name is spelled like it. */
+export function unknownName(given: {
+  code: string;
+  what: string;
+  name: string;
+  known: readonly string[];
+  next?: string;
+}): UsageError {
+  const { code, what, name, known, next = choice(known) } = given;
+  const near = nearest(name, known);
+  return new UsageError({
+    code,
+    message: `${JSON.stringify(name)} is not a ${what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
+    next,
+  });
+}
+
+function choice(known: readonly string[]): string {
+  return `Choose one of: ${known.join(", ")}.`;
+}
