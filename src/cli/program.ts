@@ -35,6 +35,7 @@ const DEFINITIONS = {
   bill: () => import("./commands/files/bill.ts"),
   export: () => import("./commands/files/export.ts"),
   files: () => import("./commands/files/files.ts"),
+  mcp: () => import("./commands/mcp.ts"),
   dbt: () => import("./commands/files/dbt.ts"),
   prices: () => import("./commands/files/prices.ts"),
   owners: () => import("./commands/files/owners.ts"),
@@ -76,6 +77,7 @@ const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string
     bill: "show what a month is charged by price: traces, deployments, sandboxes; and what is not known of it",
     export: "write the rows of a reporting view to a file, in constant memory",
     files: "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
+    mcp: "answer questions of an AI client about usage, cost, bill and proof (Model Context Protocol, read-only)",
     dbt: "print a file for a dbt project, made from the views in this database",
   },
   "Prices and owners": {

@@ -14,14 +14,16 @@ import type { ServiceQueues } from "./queues.ts";
 import type { Replica } from "./replica.ts";
 import type { WebServices } from "./web/routes.ts";
 
-/** A page that takes longer than this is wrong. */
-const STATEMENT_TIMEOUT_MS = 8_000;
-/** Apart from the workers' pool, so that neither waits for the other. */
-const CONNECTIONS = 4;
+/** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
+export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
 
-/** Adds the pages to a server. Loaded where they are served: a worker does without them. */
+/** Adds the pages, and the tools of `/mcp`, to a server. Loaded where they are served: a worker does without them. */
 export function pagesOf(services: WebServices): (app: FastifyInstance) => Promise<void> {
-  return async (app) => (await import("./web/web.ts")).addPages(app, services);
+  return async (app) => {
+    const [{ addPages }, { addMcp }] = await Promise.all([import("./web/web.ts"), import("./mcp/http.ts")]);
+    await addPages(app, services);
+    await addMcp(app, services);
+  };
 }
 
 interface PagesInput {
@@ -39,8 +41,7 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
   const reader = openStore({
     url: requireDatabaseUrl(config),
     connectMs: config.pool.connectMs,
-    maxConnections: CONNECTIONS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    ...PAGES_POOL,
   });
   const slugs = requireSources(config).map(({ slug }) => slug);
   return {

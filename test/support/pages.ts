@@ -6,8 +6,8 @@ import { systemClock } from "../../src/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { Standin } from "../../src/local/standin/server.ts";
 import { newApp } from "../../src/service/http/server.ts";
+import { pagesOf } from "../../src/service/pages.ts";
 import type { WebServices } from "../../src/service/web/routes.ts";
-import { addPages } from "../../src/service/web/web.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
 
 interface PagesOptions {
@@ -118,11 +118,11 @@ export async function openPages(
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: "debug", base: null }, { write: (line) => void logs.push(JSON.parse(line)) });
   const app = newApp();
-  await addPages(app, {
+  await pagesOf({
     ...{ config, store, reader: reader.db, clock: systemClock, log, lookAtQueues: undefined },
     enqueue: async (slug) => void enqueued.push(slug),
     ...options.services,
-  });
+  })(app);
   await app.listen({ host: "127.0.0.1", port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const cookies = new Map<string, string>();

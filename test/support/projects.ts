@@ -39,6 +39,7 @@ const LONG: readonly string[] = [
   "integration/store/roles",
   "integration/store/silent-postgres",
   "integration/pipeline/extract/outage",
+  "integration/web/mcp",
   "integration/web/replica",
   "integration/web/snapshot",
   "integration/web/workbook",

@@ -32,6 +32,7 @@ const FORBIDDEN = [
   ["src/service/http/planted.ts", "../../pipeline/sync/plan.ts"],
   ["src/service/web/planted.ts", "../../cli/session/exit.ts"],
   ["src/service/web/coverage/planted.ts", "../../../../jobs/queues.ts"],
+  ["src/service/mcp/planted.ts", "../../cli/session/exit.ts"],
   ["jobs/planted.ts", "../src/store/load/load.ts"],
   ["jobs/planted.ts", "../src/domain/time/stride.ts"],
   ["src/local/standin/planted.ts", "../../errors.ts"],
@@ -55,6 +56,7 @@ const ALLOWED = [
   ["src/service/planted.ts", "../pipeline/sync/plan.ts"],
   ["src/service/http/planted.ts", "../../store/activity/overview.ts"],
   ["src/service/web/coverage/planted.ts", "../../../pipeline/sync/plan.ts"],
+  ["src/service/mcp/planted.ts", "../web/figures/report.ts"],
   ["jobs/planted.ts", "../src/pipeline/sync/plan.ts"],
 ] as const;
 

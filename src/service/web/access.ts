@@ -67,7 +67,7 @@ function pageOfForm({ url, headers, body, routeOptions }: FastifyRequest): strin
 }
 
 /** A request that changes something and that another site's page sent, as a browser says. */
-function isFromElsewhere({ method, headers }: FastifyRequest): boolean {
+export function isFromElsewhere({ method, headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   return method !== "GET" && method !== "HEAD" && site !== undefined && site !== "same-origin";
 }
@@ -161,7 +161,7 @@ function form(next: string, problem?: string) {
 }
 
 /** An `operator` may start, steer and close; a `viewer` looks, and sees no address of a user. */
-type Role = "operator" | "viewer";
+export type Role = "operator" | "viewer";
 
 /**
  * Who may look. `open`: everybody on this machine, as operator. `tokens`: whoever logs in. `off`: nobody, since the service
@@ -203,7 +203,7 @@ function isLoopback(host: string): boolean {
  * Whether a Host header names this machine. A page of another site can make its own name resolve to 127.0.0.1, and then
  * read what is open there.
  */
-function isOwnHost(header: string | undefined): boolean {
+export function isOwnHost(header: string | undefined): boolean {
   const hostname = hostnameOf(header) ?? "";
   return isLoopback(hostname.replace(/^\[|\]$/g, "")) || hostname.endsWith(".localhost");
 }

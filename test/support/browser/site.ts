@@ -22,6 +22,7 @@ export async function openSite(template: "story" | "migrated", options: Options 
   return {
     ...pages,
     store,
+    databaseUrl: database.url,
     close: async () => {
       await pages.close();
       await store.close();

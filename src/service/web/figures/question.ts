@@ -258,6 +258,13 @@ function presetsOf(asked: Days, today: string): readonly { readonly name: string
   ];
 }
 
+/** Why no day of a question can be shown. */
+export function whyEmpty({ asked, source, today }: Question): string {
+  return asked.to <= source.dataStart
+    ? `Usage of ${source.slug} begins on ${source.dataStart}.`
+    : `Today is ${today}: the range lies in the future.`;
+}
+
 /** What is counted, as the unit of a figure. */
 export const COUNTED_WORDS: Readonly<Record<Counted, string>> = {
   traces: "traces",

@@ -28,6 +28,7 @@ import {
   titleOf,
   USAGE_QUERY,
   type UsageQuery,
+  whyEmpty,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
 import { course, headline, heatMap, heatMapOf, idTable, intervalsShown } from "./tables.ts";
@@ -63,12 +64,22 @@ export function addUsage(web: Web): void {
 
 /** As the page, with the sources and prices that the question is about. `db`: a snapshot. */
 async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
-  const source = sourceOf(query.source, await usageSources(db));
+  const question = await questionWithAnswer(db, query, { sources: await usageSources(db), now });
+  return reportOf(db, question, { now, masked: who.role === "viewer" });
+}
+
+/** What is asked for, if it has an answer. Errors: as of `questionOf`, and `usage_missing`, `usage_range_long`. */
+export async function questionWithAnswer(
+  db: Database,
+  query: UsageQuery,
+  { sources, now }: { sources: readonly UsageSource[]; now: number },
+): Promise<Question> {
+  const source = sourceOf(query.source, sources);
   const asked = source && (await askedOf(db, query, { source, now }));
   if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
   const refusal = refusalOf(asked.question);
   if (refusal !== undefined) throw tooLong(refusal);
-  return reportOf(db, asked.question, { now, masked: who.role === "viewer" });
+  return asked.question;
 }
 
 /** The bill that the traces or costs of all workspaces of one month belong to. */
@@ -131,7 +142,7 @@ function tooLong(message: string): UsageError {
 export function nothingToWrite(): UsageError {
   return new UsageError({
     code: "usage_missing",
-    message: "There is no source, no price, or no usage of this measure, so this file would be empty.",
+    message: "There is no source, no price, or no usage of this measure, so there is no answer.",
     next: "`usage-etl status` says what is stored. `usage-etl prices import FILE` enters prices.",
   });
 }
@@ -184,12 +195,8 @@ function notLoaded({ measure, source }: Question): Html {
   );
 }
 
-function nothingYet({ asked, source, today }: Question): Html {
-  const why =
-    asked.to <= source.dataStart
-      ? `Usage of ${source.slug} begins on ${source.dataStart}.`
-      : `Today is ${today}: the range lies in the future.`;
-  return notice("info", `There is nothing to show. ${why}`);
+function nothingYet(question: Question): Html {
+  return notice("info", `There is nothing to show. ${whyEmpty(question)}`);
 }
 
 /** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
