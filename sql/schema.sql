@@ -381,6 +381,7 @@ CREATE TABLE usage.fetch_task (
   period_end timestamp with time zone NOT NULL,
   scope_ids integer[] NOT NULL,
   workspace_ids text[] NOT NULL,
+  is_quiet boolean NOT NULL DEFAULT false,
   state text NOT NULL DEFAULT 'waiting'::text,
   generation integer NOT NULL DEFAULT 0,
   open_claims integer NOT NULL DEFAULT 0,
@@ -910,7 +911,7 @@ CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_
 
 CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
 
-CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), period_start DESC) WHERE (state = 'waiting'::text);
+CREATE INDEX fetch_task_next ON usage.fetch_task USING btree (source_id, backfill_id, ((group_by <> 'workspace'::text)), ((stride = 'hour'::text)), is_quiet, period_start DESC) WHERE (state = 'waiting'::text);
 
 CREATE INDEX fetch_task_of_backfill ON usage.fetch_task USING btree (backfill_id, state) WHERE (backfill_id IS NOT NULL);
 

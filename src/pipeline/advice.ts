@@ -15,8 +15,9 @@ import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
 import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
+import { putOffTasks } from "../store/work/tasks.ts";
 import { type FiringAlert, factOf, firingAlerts, staleAfterOf } from "./alerts.ts";
-import { type SyncBudget, syncBudget } from "./sync/sync-budget.ts";
+import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */
 interface QueueSight {
@@ -58,14 +59,18 @@ interface Asked {
 
 /** Reads every source that was ever opened as of one instant: a few statements, however many there are. */
 export async function reportOnSources(db: Database, { config, now, queues }: Asked): Promise<SourceReport[]> {
-  const { statuses, progresses, trusts, runs, firing, lost } = await inSnapshot(db, async (snapshot) => ({
-    statuses: await sourceStatuses(snapshot),
-    progresses: await sourceProgress(snapshot),
-    trusts: await trustOfSources(snapshot),
-    runs: await lastRuns(snapshot, "sync"),
-    lost: await lostWorkspaces(snapshot),
-    firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
-  }));
+  const { statuses, progresses, trusts, runs, firing, lost, putOffs } = await inSnapshot(
+    db,
+    async (snapshot) => ({
+      statuses: await sourceStatuses(snapshot),
+      progresses: await sourceProgress(snapshot),
+      trusts: await trustOfSources(snapshot),
+      runs: await lastRuns(snapshot, "sync"),
+      lost: await lostWorkspaces(snapshot),
+      putOffs: await putOffTasks(snapshot, config),
+      firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
+    }),
+  );
   const { sources, problem } = await queues;
   return statuses.map((status): SourceReport => {
     const { source, refused, openDifferences } = status;
@@ -96,12 +101,15 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       unpriced: alerts.some(({ kind }) => kind === "unpriced"),
       nextSync,
     });
-    const budget = budgetOf(trust, { config, now });
+    const budget = budgetOf(trust, { config, now, putOff: of(putOffs) });
     return { status, trust, progress, lastSync, alerts, lostWorkspaces: lostOf, budget, nextSync, advice };
   });
 }
 
-function budgetOf(trust: SourceTrust, { config, now }: Pick<Asked, "config" | "now">): SyncBudget | null {
+function budgetOf(
+  trust: SourceTrust,
+  { config, now, putOff }: Pick<Asked, "config" | "now"> & Pick<Syncing, "putOff">,
+): SyncBudget | null {
   const { source, dataStart, workspaceIds, capabilities, meters } = trust;
   const configured = config.sources.find(({ slug }) => slug === source);
   if (configured === undefined) return null;
@@ -113,6 +121,7 @@ function budgetOf(trust: SourceTrust, { config, now }: Pick<Asked, "config" | "n
     capabilities: new Set(capabilities),
     meters: new Map(meters),
     strideRetries: new Set<never>(),
+    putOff,
   };
   return syncBudget(syncing, now);
 }

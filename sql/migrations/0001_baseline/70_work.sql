@@ -61,6 +61,8 @@ CREATE TABLE usage.fetch_task (
   period_end timestamptz NOT NULL,
   scope_ids integer[] NOT NULL,
   workspace_ids text[] NOT NULL,
+  -- Its workspace had no traces lately when it was planned, as far as was known.
+  is_quiet boolean NOT NULL DEFAULT false,
   state text NOT NULL DEFAULT 'waiting',
   -- Counts how often it was queued: part of the job's id, since BullMQ ignores an id that it has kept.
   generation integer NOT NULL DEFAULT 0,
@@ -79,7 +81,8 @@ CREATE TABLE usage.fetch_task (
 );
 -- Tasks are taken for the queue in the order of these two indexes, so that who takes a thousand reads a thousand, however many
 -- wait: the first of each backfill and of the routine (no backfill), and those of the routine that have waited longest.
-CREATE INDEX fetch_task_next ON usage.fetch_task (source_id, backfill_id, (group_by <> 'workspace'), period_start DESC)
+CREATE INDEX fetch_task_next ON usage.fetch_task
+  (source_id, backfill_id, (group_by <> 'workspace'), (stride = 'hour'), is_quiet, period_start DESC)
   WHERE state = 'waiting';
 CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at) WHERE state = 'waiting' AND backfill_id IS NULL;
 -- Not by the lease: a worker that claims a task moves it, and would write to every index of the table.

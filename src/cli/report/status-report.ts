@@ -15,7 +15,7 @@ import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
-import type { SyncBudget } from "../../pipeline/sync/sync-budget.ts";
+import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { counted, printableLine } from "../../printable.ts";
 import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
@@ -194,9 +194,12 @@ function describeRequests({ budget }: ShownStatus): string {
   return `a sync needs at most ${count(budget.needed)}; the rate limit allows ${count(budget.allowed)} until the next`;
 }
 
-function describeTasks({ waiting, queued, oldestSeconds }: ShownStatus): string {
+function describeTasks({ waiting, queued, oldestSeconds, rounds }: ShownStatus): string {
   if (oldestSeconds === null) return "none waits";
-  return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}`;
+  // A problem says it too.
+  const putOff = rounds?.problem === undefined && rounds?.putOff;
+  const more = putOff ? `. ${describePutOff(putOff)}` : "";
+  return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}${more}`;
 }
 
 export function describeProved({

@@ -18,7 +18,7 @@ import {
 import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 import { timeWithoutTraces } from "../../store/load/by-workspace.ts";
-import { tasksInFlight } from "../../store/work/tasks.ts";
+import { SHARE_OF_OLDEST, tasksInFlight } from "../../store/work/tasks.ts";
 import { sharesOf } from "../source/rate-limit.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { statusOfAsked } from "../sync/asked-range.ts";
@@ -307,7 +307,7 @@ export function previewedOpen(source: OpenSource): PreviewedSource {
 export interface BackfillBudget {
   readonly perMinute: number;
   readonly routinePerMinute: number;
-  /** For backfills. 0 where routine syncs need all of it: backfills then advance only while no sync has work left. */
+  /** For backfills. Where routine syncs need more, what has waited longest has its share all the same. */
   readonly leftPerMinute: number;
 }
 
@@ -330,11 +330,14 @@ export function backfillBudget(
     strideRetries: new Set<never>(),
   };
   const routinePerMinute = (syncBudget(source, now).needed * MINUTE_MS) / settings.syncEveryMs;
-  return { perMinute, routinePerMinute, leftPerMinute: Math.max(0, perMinute - routinePerMinute) };
+  return {
+    perMinute,
+    routinePerMinute,
+    leftPerMinute: Math.max(perMinute * SHARE_OF_OLDEST, perMinute - routinePerMinute),
+  };
 }
 
-/** Whole minutes that so many requests take beside routine syncs; null where nothing is left for them. */
-export function minutesOf(requests: number, { leftPerMinute }: BackfillBudget): number | null {
-  if (requests === 0) return 0;
-  return leftPerMinute === 0 ? null : Math.ceil(requests / leftPerMinute);
+/** Whole minutes that so many requests take beside routine syncs. */
+export function minutesOf(requests: number, { leftPerMinute }: BackfillBudget): number {
+  return Math.ceil(requests / leftPerMinute);
 }

@@ -4,12 +4,20 @@ import { requestsFor } from "../../domain/planning/request.ts";
 import { DAY_MS, floorToGrid } from "../../domain/time/stride.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
+import { counted } from "../../printable.ts";
 import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { sharesOf } from "../source/rate-limit.ts";
+import { type PutOffTasks, putOffTasks, SHARE_OF_OLDEST } from "../../store/work/tasks.ts";
+import { type Share, sharesOf } from "../source/rate-limit.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
+
+/** Fetch tasks of syncs that others were put before. */
+export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> {
+  /** ISO instant: at the rate limit, the last of them is sent by then, whatever comes. */
+  readonly until: string;
+}
 
 /**
  * Requests of one sync once all final time is loaded, if each of its windows has to be asked for, and how many the rate limit allows until
@@ -20,7 +28,9 @@ export interface SyncBudget {
   /** What of it each meter but traces of all tiers adds. */
   readonly added: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly allowed: number;
-  /** What to do about it, where too few are allowed. */
+  /** Null: nothing waits for longer than a sync. */
+  readonly putOff: PutOff | null;
+  /** What to do about it, where too few are allowed and something is put off. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
@@ -28,6 +38,8 @@ export type Syncing = Demanding & {
   readonly workspaces: readonly { readonly workspaceId: string }[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
+  /** Default: nothing is put off. */
+  readonly putOff?: PutOffTasks | undefined;
 };
 
 const MINUTE_MS = 60_000;
@@ -36,6 +48,17 @@ const MINUTE_MS = 60_000;
 export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
   const parts = added.map(({ meter, requests }) => `${requests} of them for ${METER_NAME[meter]}`);
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+}
+
+/** What is put off, and until when. */
+export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string {
+  const count = (n: number) => n.toLocaleString("en-US");
+  const parts = [
+    ...(byHour === 0 ? [] : [`${count(byHour)} by hour`]),
+    ...(quiet === 0 ? [] : [`${count(quiet)} of quiet workspaces`]),
+  ];
+  const which = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+  return `${counted(tasks, "fetch task")} of syncs ${tasks === 1 ? "is" : "are"} put off${which}. At the rate limit, the last of them is sent by ${until.slice(0, 16).replace("T", " ")} UTC.`;
 }
 
 /**
@@ -64,29 +87,41 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
   const needed = planned.reduce((sum, { requests }) => sum + requests, 0);
   const { fetch } = sharesOf(config.rateLimit);
   const allowed = Math.floor((fetch.max * settings.syncEveryMs) / fetch.duration);
-  if (needed <= allowed) return { needed, added, allowed, problem: undefined };
+  const putOff = source.putOff === undefined ? null : putOffUntil(source.putOff, { fetch, now });
+  if (needed <= allowed || putOff === null) return { needed, added, allowed, putOff, problem: undefined };
   const minutes = Math.ceil(((needed / fetch.max) * fetch.duration) / MINUTE_MS);
   return {
     needed,
     added,
     allowed,
+    putOff,
     problem: {
       code: "rate_budget_short",
-      message: `A sync of source ${config.slug} needs up to ${needed} requests${describeAdded({ added })}, and the rate limit allows ${allowed} until the next sync. Figures arrive later with each sync.`,
+      message: `A sync of source ${config.slug} needs up to ${needed} requests${describeAdded({ added })}, and the rate limit allows ${allowed} until the next sync. ${describePutOff(putOff)}`,
       next: `Set USAGE_SYNC_EVERY to PT${minutes}M or more, or raise USAGE_RATE_LIMIT if the platform grants it.`,
     },
   };
 }
 
+/** What has waited longest has its share of the requests, so that its turn comes whatever is entered later. */
+function putOffUntil(
+  { tasks, byHour, quiet, ahead }: PutOffTasks,
+  { fetch, now }: { fetch: Share; now: number },
+): PutOff {
+  const waitMs = (ahead * fetch.duration) / (fetch.max * SHARE_OF_OLDEST);
+  return { tasks, byHour, quiet, until: new Date(now + waitMs).toISOString() };
+}
+
 /** The same of a configured source that is not open; undefined where it was never opened. */
 export async function knownSyncBudget(
   db: Database,
-  { config, settings }: { config: SourceConfig; settings: Syncing["settings"] },
+  { config, settings }: Pick<Syncing, "config" | "settings">,
 ): Promise<SyncBudget | undefined> {
   const source = await plannableSource(db, config.slug);
   if (source === undefined) return undefined;
   const workspaces = source.workspaces.map(({ id: workspaceId }) => ({ workspaceId }));
   // What is asked again once a day is no part of every sync.
-  const syncing = { ...source, workspaces, config, settings, strideRetries: new Set<never>() };
+  const putOff = (await putOffTasks(db, settings)).find((one) => one.source === config.slug);
+  const syncing = { ...source, workspaces, config, settings, putOff, strideRetries: new Set<never>() };
   return syncBudget(syncing, await storeNow(db));
 }

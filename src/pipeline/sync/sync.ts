@@ -1,13 +1,18 @@
-import type { UsageRequest } from "../../domain/planning/request.ts";
+import { type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
+import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
+import { quietWorkspaces } from "../../store/load/by-workspace.ts";
 import { retryAfterOutage } from "../../store/load/failures.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { enterTasks, tasksInFlight } from "../../store/work/tasks.ts";
+import { enterTasks, putOffTasks, tasksInFlight } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
+
+/** A workspace without traces for so long is quiet: where the rate limit is short, it comes after the others. */
+const QUIET_AFTER_MS = DAY_MS;
 
 /**
  * Enters the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just answered
@@ -19,20 +24,32 @@ export async function planSync(source: OpenSource) {
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
   const inFlight = await tasksInFlight(store.db, sourceId);
+  const quiet = await quietWorkspaces(store.db, { sourceId, since: now - QUIET_AFTER_MS });
+  const isQuiet = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
   const enter = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
     const tasks = await planRoutine({ ...source, meters }, { wanted, inFlight });
-    return { planned: tasks.length, entered: await enterTasks(store.db, { sourceId, runId, tasks }) };
+    return {
+      planned: tasks.length,
+      entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet }),
+    };
   };
   const due = await metersToLearn(source);
   const first = await enter((meter) => !due.has(meter));
   // A server that is slow to say what else it counts holds up no traces.
   await learnMeters(source, due);
   const rest = due.size === 0 ? { planned: 0, entered: 0 } : await enter((meter) => due.has(meter));
-  const { needed, allowed, problem } = syncBudget(source, now);
+  const allPutOff = await putOffTasks(store.db, source.settings);
+  const given = { ...source, putOff: allPutOff.find((one) => one.source === source.config.slug) };
+  const { needed, allowed, problem, putOff } = syncBudget(given, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
-  return { planned: first.planned + rest.planned, entered: first.entered + rest.entered, askedAgain };
+  return {
+    planned: first.planned + rest.planned,
+    entered: first.entered + rest.entered,
+    putOff: putOff?.tasks ?? 0,
+    askedAgain,
+  };
 }
 
 /** What one sync fetches: the wanted time that is not final, and failures that are due, wherever they are. */

@@ -102,6 +102,22 @@ export async function addsUp(
   return different.length === 0;
 }
 
+/** Workspaces (the platform's ids) without traces since an instant (epoch milliseconds), as far as that time is loaded by workspace. */
+export async function quietWorkspaces(
+  db: Database,
+  { sourceId, since }: { sourceId: number; since: number },
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ id: string }>`
+    select e.external_id as id
+    from usage.trace_scope s
+    join usage.coverage v using (scope_id)
+    join usage.entity e on e.entity_id = s.workspace_id
+    where s.source_id = ${sourceId} and s.group_by = 'workspace' and v.period_end > ${new Date(since)}
+    group by 1 having not bool_or(v.traced && tstzrange(${new Date(since)}, null))
+  `.execute(db);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** By workspace (the platform's id) and stride: the time that is loaded by workspace without traces. None where answers by workspace are not believed. */
 export async function timeWithoutTraces(
   db: Database,

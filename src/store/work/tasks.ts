@@ -39,6 +39,8 @@ export async function enterTasks(
     backfillId?: number | undefined;
     runId?: number | undefined;
     tasks: readonly UsageRequest[];
+    /** Whether a task's workspace had no traces lately. Default: it had. */
+    isQuiet?: ((task: UsageRequest) => boolean) | undefined;
   },
 ): Promise<number> {
   let entered = 0;
@@ -51,14 +53,15 @@ export async function enterTasks(
       period_end: new Date(task.window.end).toISOString(),
       scope_ids: scopeIdsOf(task),
       workspace_ids: workspaceIdsOf(task),
+      is_quiet: work.isQuiet?.(task) ?? false,
     }));
     const result = await sql`
-      insert into usage.fetch_task (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+      insert into usage.fetch_task (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet)
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
-             r.scope_ids, r.workspace_ids
+             r.scope_ids, r.workspace_ids, r.is_quiet
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
         group_by text, stride text, period_start timestamptz, period_end timestamptz,
-        scope_ids integer[], workspace_ids text[]
+        scope_ids integer[], workspace_ids text[], is_quiet boolean
       )
       on conflict do nothing
     `.execute(db);
@@ -245,17 +248,47 @@ export async function routineTasks(db: Database, sourceId: number) {
   return rows[0] as { waiting: number; queued: number };
 }
 
-/** The share of free places for the tasks of the routine that have waited longest. */
-const SHARE_OF_OLDEST = 0.25;
+/** Fetch tasks of syncs that wait for longer than from one sync to the next: others were put first. */
+export interface PutOffTasks {
+  /** Slug. */
+  readonly source: string;
+  readonly tasks: number;
+  /** Of these, by hour, and of workspaces that had no traces lately. */
+  readonly byHour: number;
+  readonly quiet: number;
+  /** What waits at least as long, backfills included: no other task can be before the last of them among what has waited longest. */
+  readonly ahead: number;
+}
 
-/** The order of the index `fetch_task_next`, behind its source and backfill. */
-const NEXT_FIRST = sql`(w.group_by <> 'workspace'), w.period_start desc`;
+/** Of each source that has some. */
+export async function putOffTasks(
+  db: Database,
+  { syncEveryMs }: { readonly syncEveryMs: number },
+): Promise<PutOffTasks[]> {
+  const { rows } = await sql<PutOffTasks>`
+    select s.slug as source, count(*) filter (where w.backfill_id is null)::integer as tasks,
+           count(*) filter (where w.backfill_id is null and w.stride = 'hour')::integer as "byHour",
+           count(*) filter (where w.backfill_id is null and w.is_quiet)::integer as quiet, count(*)::integer as ahead
+    from usage.fetch_task w join usage.source s using (source_id) left join usage.backfill b using (backfill_id)
+    where w.state = 'waiting' and (b.state = 'running' or w.backfill_id is null)
+      and coalesce(b.created_at, w.created_at) < now() - make_interval(secs => ${syncEveryMs / 1000})
+    group by 1 having count(*) filter (where w.backfill_id is null) > 0
+  `.execute(db);
+  return rows;
+}
+
+/** The share of free places for what has waited longest. */
+export const SHARE_OF_OLDEST = 0.25;
+
+/** What goes first where not all can be sent. The order of the index `fetch_task_next`, behind its source and backfill. */
+const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_quiet, w.period_start desc`;
 
 /**
- * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills, the
- * workspace dimension before the others, newest first. A share goes to the tasks that have waited longest. Without it,
- * each sync would enter time that is not final again, and that could use up the whole request rate limit for good. Needs a
- * transaction, so that only one caller enqueues at a time. Returns them in this order.
+ * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the workspace
+ * dimension before the others, days before hours, busy workspaces before quiet ones, new time before old. A share goes to what has
+ * waited longest, a backfill as long as it runs. Without it, each sync would enter time that is not final again, and that could use
+ * up the whole request rate limit for good. Needs a transaction, so that only one caller enqueues at a time. Returns them in this
+ * order.
  *
  * It reads as many tasks as there are places, of the routine, of its oldest and of each backfill that runs: hundreds of
  * thousands may wait.
@@ -284,16 +317,35 @@ export async function takeTasksToQueue(
     backfillId: number | null;
     turn: number;
   }>`
-    with next as (
+    with running as (
+      select backfill_id, created_at from usage.backfill where source_id = ${sourceId} and state = 'running'
+    ), next as (
       select task_id, row_number() over (order by min(array[rank, place])) as turn
       from (
-        select task_id, 0 as rank, row_number() over () as place
+        select task_id, 0 as rank, row_number() over (order by created_at, place) as place
         from (
-          select w.task_id from usage.fetch_task w
-          where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
-          order by w.created_at, w.period_start desc, w.task_id
+          select task_id, created_at, row_number() over () as place
+          from (
+            select w.task_id, w.created_at from usage.fetch_task w
+            where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
+            order by w.created_at, ${NEXT_FIRST}, w.task_id
+            limit ${sql.lit(oldest)}
+          ) of_oldest
+          union all
+          select o.task_id, b.created_at, o.place
+          from running b
+          cross join lateral (
+            select task_id, row_number() over () as place
+            from (
+              select w.task_id from usage.fetch_task w
+              where w.source_id = ${sourceId} and w.backfill_id = b.backfill_id and w.state = 'waiting'
+              order by ${NEXT_FIRST}
+              limit ${sql.lit(oldest)}
+            ) of_backfill
+          ) o
+          order by 2, 3
           limit ${sql.lit(oldest)}
-        ) of_oldest
+        ) longest
         union all
         select task_id, 1, row_number() over ()
         from (
@@ -304,15 +356,15 @@ export async function takeTasksToQueue(
           limit ${limit}
         ) of_routine
         union all
-        select o.task_id, 2, row_number() over (order by o.other, o.period_start desc)
-        from usage.backfill b
+        select o.task_id, 2, row_number() over (order by o.other, o.hours, o.is_quiet, o.period_start desc)
+        from running b
         cross join lateral (
-          select w.task_id, (w.group_by <> 'workspace') as other, w.period_start from usage.fetch_task w
+          select w.task_id, (w.group_by <> 'workspace') as other, (w.stride = 'hour') as hours, w.is_quiet, w.period_start
+          from usage.fetch_task w
           where w.source_id = ${sourceId} and w.backfill_id = b.backfill_id and w.state = 'waiting'
           order by ${NEXT_FIRST}
           limit ${limit}
         ) o
-        where b.source_id = ${sourceId} and b.state = 'running'
       ) waiting
       group by task_id
       order by turn

@@ -68,11 +68,18 @@ test("metrics, status and doctor show that a sync needs more requests than the r
   expect(enough.doctor).toMatchObject({ code: 0 });
   expect(oneLine(enough.doctor)).toContain(`a sync needs at most ${enough.needed} requests`);
 
+  // Syncs send fewer as long as nothing changes: it is no problem before something waits for longer than a sync.
+  const { doctor } = await shownAt("10");
+  expect(doctor).toMatchObject({ code: 0 });
+  await bench.value(
+    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
+     SELECT 1, 'user', 'hour', now(), now() + interval '1 hour', '{1}', '{a}', now() - interval '11 seconds' RETURNING 1`,
+  );
   const short = await shownAt("10");
   expect(short).toMatchObject({ needed: enough.needed, allowed: 9 });
   for (const said of [short.status, short.doctor]) {
     expect(oneLine(said)).toMatch(
-      /needs up to \d+ requests.*Set USAGE_SYNC_EVERY to PT\d+M or more.*\[rate_budget_short\]/,
+      /needs up to \d+ requests.* 1 fetch task of syncs is put off \(1 by hour\)\. .*Set USAGE_SYNC_EVERY to PT\d+M or more.*\[rate_budget_short\]/,
     );
   }
   expect(short.doctor?.code).toBe(2);

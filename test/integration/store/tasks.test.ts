@@ -23,11 +23,12 @@ async function setup() {
     "SELECT scope_id FROM usage.trace_scope WHERE group_by = 'project' AND stride = 'day'",
   );
   const members = [{ workspaceId: "a", scopeId: rows[0]?.scope_id as number }];
-  const backfill = async (state: string) => {
+  const backfill = async (state: string, age: number) => {
     const { rows: added } = await bundle.reader.query<{ backfill_id: number }>(
-      `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state)
-       VALUES ($1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', '{a}', 'all', $2) RETURNING backfill_id`,
-      [sourceId, state],
+      `INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state, created_at)
+       VALUES ($1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', '{a}', 'all', $2, '2026-06-01Z'::timestamptz - $3 * interval '1 day')
+       RETURNING backfill_id`,
+      [sourceId, state, age],
     );
     return added[0]?.backfill_id as number;
   };
@@ -40,6 +41,8 @@ async function setup() {
 interface Drawn {
   readonly of: "routine" | "running" | "other" | "paused";
   readonly groupBy: string;
+  readonly stride: string;
+  readonly isQuiet: boolean;
   readonly age: number;
   readonly from: number;
 }
@@ -47,18 +50,30 @@ interface Drawn {
 const drawn: fc.Arbitrary<Drawn> = fc.record({
   of: fc.constantFrom("routine", "routine", "running", "other", "paused"),
   groupBy: fc.constantFrom("workspace", "project", "user"),
+  stride: fc.constantFrom("day", "hour"),
+  isQuiet: fc.boolean(),
   age: fc.nat(3),
   from: fc.nat(40),
 });
 
-test("what is taken is the routine's oldest quarter, the rest of the routine, then running backfills, each newest first", async () => {
+/** A backfill has waited since it began, whatever its tasks. */
+const AGES = { running: 2.5, other: 0.5, paused: 5 };
+
+/** Days before hours, busy workspaces before quiet ones, new time before old. */
+const byRule = (a: Drawn, b: Drawn) =>
+  Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
+  Number(a.stride === "hour") - Number(b.stride === "hour") ||
+  Number(a.isQuiet) - Number(b.isQuiet) ||
+  b.from - a.from;
+
+test("what is taken is the quarter that waited longest, the rest of the routine, then running backfills, each by the rule", async () => {
   const bundle = await setup();
   const { reader, sourceId, backfill, take } = bundle;
   const backfills = {
     routine: null,
-    running: await backfill("running"),
-    other: await backfill("running"),
-    paused: await backfill("paused"),
+    running: await backfill("running", AGES.running),
+    other: await backfill("running", AGES.other),
+    paused: await backfill("paused", AGES.paused),
   };
   await fc.assert(
     // Four places at a time: then chance grants none.
@@ -71,11 +86,11 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
         const { rows } = await reader.query<{ task_id: string; n: number }>(
           `WITH s AS (
            SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
-             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, age integer, "from" integer)
+             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isQuiet" boolean, age integer, "from" integer)
          ), i AS (
            -- The scope tells them apart: a task of the routine is there once.
-           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
-           SELECT $1, "backfillId", "groupBy", 'day', '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at)
+           SELECT $1, "backfillId", "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
              '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day'
            FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
          ) SELECT task_id, n FROM i ORDER BY n`,
@@ -90,28 +105,24 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
         );
         const taken = (await take(full + 4 * fours)).map(({ taskId }) => taskId);
 
-        const newest = (some: readonly (Drawn & { id: number })[]) =>
-          some.toSorted(
-            (a, b) =>
-              Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
-              b.from - a.from ||
-              a.id - b.id,
-          );
-        const routine = waiting.filter(({ of }) => of === "routine");
-        const oldest = routine
-          .toSorted((a, b) => b.age - a.age || b.from - a.from || a.id - b.id)
+        const inTurn = (some: readonly (Drawn & { id: number })[]) =>
+          some.toSorted((a, b) => byRule(a, b) || a.id - b.id);
+        const ageOf = ({ of, age }: Drawn) => (of === "routine" ? age : AGES[of]);
+        const oldest = waiting
+          .filter(({ of }) => of !== "paused")
+          .toSorted((a, b) => ageOf(b) - ageOf(a) || byRule(a, b) || a.id - b.id)
           .slice(0, fours);
-        const rest = newest(routine.filter((one) => !oldest.includes(one)));
-        const ofBackfills = newest(waiting.filter(({ of }) => of === "running" || of === "other"));
-        const expected = [...oldest, ...rest, ...ofBackfills].slice(0, 4 * fours);
+        const [rest = [], left = []] = [["routine"], ["running", "other"]].map((whose) =>
+          inTurn(waiting.filter((one) => whose.includes(one.of) && !oldest.includes(one))),
+        );
+        const expected = [...oldest, ...rest, ...left].slice(0, 4 * fours);
         // Which of two alike comes first is nobody's business.
         const kindOf = (id: number) => {
-          const { of = "", groupBy = "", from = 0 } = waiting.find((one) => one.id === id) ?? {};
-          return `${of === "routine"} ${groupBy === "workspace"} ${from}`;
+          const { of, groupBy, stride, isQuiet, from } = waiting.find((one) => one.id === id) ?? {};
+          return `${of === "routine"} ${groupBy === "workspace"} ${stride} ${isQuiet} ${from}`;
         };
         expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
         expect(new Set(taken).size).toBe(taken.length);
-        expect(taken.slice(0, oldest.length)).toEqual(oldest.slice(0, taken.length).map(({ id }) => id));
         const { rows: queued } = await reader.query<{ task_id: string }>(
           "SELECT task_id FROM usage.fetch_task WHERE state = 'queued' AND generation = 1 ORDER BY 1",
         );
@@ -119,6 +130,69 @@ test("what is taken is the routine's oldest quarter, the rest of the routine, th
       },
     ),
     { seed: SEED, numRuns: 60 },
+  );
+});
+
+test("whatever comes and however few places there are, nothing waits for ever, and nothing is taken before what the rule puts first", async () => {
+  const bundle = await setup();
+  const { reader, sourceId, backfill, take } = bundle;
+  const running = await backfill("running", 0);
+  let scope = 0;
+  const enter = async (tasks: readonly Drawn[], at: number) => {
+    const rows = tasks.map((one) => ({
+      ...one,
+      scope: ++scope,
+      backfill: one.of === "running" ? running : null,
+    }));
+    await reader.query(
+      `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at)
+       SELECT $1, backfill, "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+         '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[scope], '{a}', '2026-06-01Z'::timestamptz + $3 * interval '15 minutes'
+       FROM jsonb_to_recordset($2) d (backfill integer, "groupBy" text, stride text, "isQuiet" boolean, "from" integer, scope integer)`,
+      [sourceId, JSON.stringify(rows), at],
+    );
+  };
+  const waiting = async () => {
+    const { rows } = await reader.query<Drawn & { id: number; at: number }>(
+      `SELECT task_id::integer AS id, CASE WHEN backfill_id IS NULL THEN 'routine' ELSE 'running' END AS of, t.group_by AS "groupBy", t.stride,
+         t.is_quiet AS "isQuiet", extract(epoch FROM t.period_start)::float8 AS "from",
+         extract(epoch FROM coalesce(b.created_at, t.created_at))::float8 AS at
+       FROM usage.fetch_task t LEFT JOIN usage.backfill b USING (backfill_id) WHERE t.state = 'waiting'`,
+    );
+    return rows;
+  };
+  const sync = fc.record({
+    load: fc.array(drawn, { minLength: 10, maxLength: 20 }),
+    fours: fc.integer({ min: 1, max: 2 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(sync, { minLength: 3, maxLength: 10 }),
+      fc.boolean(),
+      async (syncs, isRoutine) => {
+        await reader.query("DELETE FROM usage.fetch_task");
+        for (const [at, { load, fours }] of syncs.entries()) {
+          await enter(isRoutine ? load.filter(({ of }) => of !== "running") : load, at);
+          const before = await waiting();
+          const taken = new Set((await take(4 * fours)).map(({ taskId }) => taskId));
+          const after = await waiting();
+          // Those before a task that waits become fewer each time, by a quarter of the places: so its turn comes.
+          for (const one of after) {
+            const ahead = (some: typeof after) => some.filter((other) => other.at <= one.at).length;
+            expect(ahead(after)).toBeLessThanOrEqual(ahead(before) - fours);
+          }
+          // Beside that quarter, what is left waiting is last by the rule.
+          const routine = before.filter(({ of }) => of === "routine");
+          const late = routine.filter(
+            (one) =>
+              taken.has(one.id) && after.some((other) => other.of === "routine" && byRule(other, one) < 0),
+          );
+          expect(late.length).toBeLessThanOrEqual(fours);
+          await reader.query("DELETE FROM usage.fetch_task WHERE state = 'queued'");
+        }
+      },
+    ),
+    { seed: SEED, numRuns: 20 },
   );
 });
 

@@ -19,6 +19,7 @@ import {
   previewedSource,
 } from "../../../pipeline/backfill/plan-backfill.ts";
 import { endsInFuture, refuseOutside, type Wish, workspacesOf } from "../../../pipeline/backfill/wish.ts";
+import { describePutOff, knownSyncBudget, type PutOff } from "../../../pipeline/sync/sync-budget.ts";
 import { counted } from "../../../printable.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { rangeToData } from "../../report/load-report.ts";
@@ -83,6 +84,7 @@ export async function showPreview(session: Session, options: Asked): Promise<num
       rateLimit: config.rateLimit,
       // What routine syncs need is that of all workspaces.
       budget: isKnown ? backfillBudget(known, { config, settings, now }) : undefined,
+      putOff: (store && (await knownSyncBudget(store.db, { config, settings }))?.putOff) ?? null,
     });
   }
   output.data(planned.map(planToData), () => planned.map(describePlan).join("\n\n"));
@@ -120,6 +122,8 @@ interface PlannedSource extends BackfillPreview, Omit<Wish, "range"> {
   readonly rateLimit: number;
   /** Undefined while no workspace is known. */
   readonly budget: BackfillBudget | undefined;
+  /** What syncs have not fetched for longer than from one to the next. */
+  readonly putOff: PutOff | null;
 }
 
 /** What `--json` shows of a source. Instants are ISO texts in UTC. */
@@ -155,6 +159,7 @@ function planToData(planned: PlannedSource) {
     minutes: budget === undefined ? null : minutesOf(tasks.length - notSent - withoutTraces, budget),
     requestsPerMinute: budget === undefined ? null : Math.floor(budget.leftPerMinute),
     tasksWaiting: facts === undefined ? null : facts.routineTasks + facts.backfillTasks,
+    putOff: planned.putOff,
     digest,
   };
 }
@@ -217,6 +222,7 @@ function factsOf({
   facts,
   budget,
   beside,
+  putOff,
 }: PlannedSource): string[] {
   const areOf = (number: number) => (number === 1 ? "is" : "are");
   const sent = tasks.length - notSent;
@@ -250,13 +256,12 @@ function factsOf({
     const waiting = facts.routineTasks + facts.backfillTasks;
     if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
   }
+  if (putOff !== null) lines.push(describePutOff(putOff));
   if (budget !== undefined) {
     const minutes = minutesOf(sent - withoutTraces, budget);
     const left = count(Math.floor(budget.leftPerMinute));
     lines.push(
-      minutes === null
-        ? "Routine syncs need the whole rate limit, so a backfill advances only while no sync has work left."
-        : `About ${counted(minutes, "minute")} at the ${left} requests a minute that routine syncs leave.`,
+      `About ${counted(minutes, "minute")} at the ${left} requests a minute that routine syncs leave.`,
     );
   }
   return lines;

@@ -6,7 +6,7 @@ import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
 import { type FiringAlert, factOf } from "../../../pipeline/alerts.ts";
-import type { SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
+import { describePutOff, type SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
   ofLastWeeks,
@@ -243,14 +243,14 @@ function alertShown(alert: FiringAlert, source: string): Html {
 
 /** How the loading goes, folded away where all is well. */
 function loading(report: SourceReport, now: number): Html {
-  const { status, trust, progress, lastSync, nextSync } = report;
+  const { status, trust, progress, lastSync, nextSync, budget } = report;
   const { source } = status;
   return html`<details id="loading-${source}" ${trust.openDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
       <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} daily ${trust.openDays === 1 ? "figure" : "figures"}`}</a></dd></div>
       <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
-      <div><dt>Requests</dt><dd>${describeBudget(report.budget)}</dd></div>
-      <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued</dd></div>
+      <div><dt>Requests</dt><dd>${describeBudget(budget)}</dd></div>
+      <div><dt>Fetch tasks</dt><dd>${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}</dd></div>
       <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
       <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
       <div><dt>Compared</dt><dd>with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}</dd></div>

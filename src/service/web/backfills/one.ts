@@ -149,7 +149,7 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
     heldUp(context, source),
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
-  const minutes = budget && minutesOf(waiting + beside.others, budget);
+  const minutes = budget === undefined ? 0 : minutesOf(waiting + beside.others, budget);
   return html`${refused === null ? "" : notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
     ${state === "paused" ? notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`) : ""}
     ${found === undefined ? notice("warn", html`<p>Its source is not configured in this process.</p>`) : ""}
@@ -158,11 +158,7 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
       ${
         state === "paused" || budget === undefined
           ? ""
-          : html`<div><dt>Time left</dt><dd>${
-              minutes === null || minutes === undefined
-                ? "not known: routine syncs need the whole rate limit"
-                : html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave`
-            }</dd></div>`
+          : html`<div><dt>Time left</dt><dd>about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave</dd></div>`
       }
       <div><dt>Before it</dt><dd>Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
         beside.others === 0

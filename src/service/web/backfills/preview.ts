@@ -68,8 +68,6 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
 
 function time(sent: number, budget: BackfillBudget): Html {
   const minutes = minutesOf(sent, budget);
-  if (minutes === null)
-    return html`not known: routine syncs need the whole rate limit, so a backfill advances only while no sync has work left`;
   return html`about ${count(minutes)} ${minutes === 1 ? "minute" : "minutes"} at the ${count(Math.floor(budget.leftPerMinute))} requests a minute that routine syncs leave of ${count(budget.perMinute)}`;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
-import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { putOffTasks, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 /** What becomes of rounds that need more than the rate budget. */
@@ -18,13 +18,15 @@ describe("the requests that a sync needs", () => {
       syncBudget(
         {
           ...source,
+          putOff: { source: "default", tasks: 1, byHour: 0, quiet: 0, ahead: 1 },
           config: { ...source.config, rateLimit },
           settings: { ...source.settings, syncEveryMs },
         },
         bench.now,
       );
     // Nine tenths of the budget are the fetch queue's.
-    expect(need(1_000, 900_000)).toEqual({ needed: planned, added: [], allowed: 81_000, problem: undefined });
+    const plenty = { needed: planned, added: [], allowed: 81_000, problem: undefined };
+    expect(need(1_000, 900_000)).toMatchObject(plenty);
     const control = Math.floor(planned / 9);
     expect(need(planned + control, 10_000)).toMatchObject({ allowed: planned, problem: undefined });
     expect(need(planned + control - 1, 10_000)).toMatchObject({
@@ -46,7 +48,7 @@ describe("the requests that a sync needs", () => {
     // A source that is not open needs the same, by what is stored of it.
     const known = (slug: string) =>
       knownSyncBudget(bench.store.db, { config: { ...source.config, slug }, settings: source.settings });
-    expect(await known("default")).toEqual(need(1_000, 900_000));
+    expect(await known("default")).toEqual({ ...plenty, putOff: null });
     expect(await known("another")).toBeUndefined();
     await bench.sql("INSERT INTO usage.source_fact (source_id, fact, evidence) VALUES ($1, 'no_hour', 'x')", [
       source.sourceId,
@@ -55,15 +57,56 @@ describe("the requests that a sync needs", () => {
     expect([days > 0, days < planned]).toEqual([true, true]);
   });
 
-  test("are in a warning of each sync that is allowed fewer", async () => {
+  test("are in a warning of each sync that is allowed fewer and finds tasks of an earlier one", async () => {
     const bench = await setup({ days: 6 });
     const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
-    await planSync(await bench.open());
+    const { planned } = await planSync(await bench.open());
+    const short = { config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } };
+    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: 0 });
     expect(warnings()).toEqual([]);
-    await planSync(await bench.open({ config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } }));
+    await bench.sql("UPDATE usage.fetch_task SET created_at = now() - interval '11 seconds'");
+    // A paused backfill is not put off, and one that runs is before the last of them.
+    for (const state of ["paused", "running"]) {
+      await bench.sql(
+        `WITH b AS (
+           INSERT INTO usage.backfill (source_id, stride, period_start, period_end, groupings, workspace_ids, reprocess, state, created_at)
+           VALUES (1, 'day', '2026-02-01Z', '2026-02-02Z', '{project}', '{a}', 'all', $1, now() - interval '1 day') RETURNING backfill_id
+         ) INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+         SELECT 1, backfill_id, 'project', 'day', '2026-02-01Z', '2026-02-02Z', '{1}', '{a}' FROM b`,
+        [state],
+      );
+    }
+    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: planned });
     expect(warnings()).toMatchObject([
-      { level: 40, allowed: 0, next: expect.stringContaining("USAGE_SYNC_EVERY") },
+      {
+        ...{ level: 40, allowed: 0 },
+        message: expect.stringMatching(
+          /\d+ fetch tasks of syncs are put off \(\d+ by hour\)\. At the rate limit/,
+        ),
+        next: expect.stringContaining("USAGE_SYNC_EVERY"),
+      },
     ]);
+    const [all] = await putOffTasks(bench.store.db, short.settings);
+    expect(all).toMatchObject({ source: "default", tasks: planned, quiet: 0, ahead: planned + 1 });
+    expect(await putOffTasks(bench.store.db, { syncEveryMs: 900_000 })).toEqual([]);
+  });
+
+  test("are those of busy workspaces first, once it is known which these are", async () => {
+    const bench = await setup({ workspaces: [0, 4], days: 6 });
+    await bench.sync();
+    const { entered } = await planSync(await bench.open());
+    expect(entered).toBeGreaterThan(0);
+    const quiet = await bench.sql<{ id: string; others: boolean; quiet: boolean }>(
+      `SELECT DISTINCT workspace_ids[1] AS id, group_by <> 'workspace' AS others, is_quiet AS quiet FROM usage.fetch_task
+       WHERE group_by <> 'workspace' ORDER BY 1`,
+    );
+    const [busy, idle] = bench.workspaceIds;
+    expect(new Map(quiet.map((one) => [one.id, one.quiet]))).toEqual(
+      new Map([
+        [busy, false],
+        [idle, true],
+      ]),
+    );
   });
 });
 
@@ -106,15 +149,15 @@ describe("enqueueing", () => {
     expect(old).toBe(10);
   });
 
-  test("goes newest first where nothing waits longer than the rest", async () => {
+  test("goes by days first, each newest first, where nothing waits longer than the rest", async () => {
     const bench = await setup({ days: 20 });
     const source = await bench.open();
     await planSync(source);
-    await bench.sql("UPDATE usage.fetch_task SET created_at = now(), group_by = 'project'");
+    await bench.sql("UPDATE usage.fetch_task SET created_at = now(), group_by = 'project', is_quiet = false");
     const all = await bench.sql<{ at: Date }>(
-      "SELECT period_start AS at FROM usage.fetch_task ORDER BY 1 DESC LIMIT 12",
+      "SELECT period_start AS at FROM usage.fetch_task ORDER BY stride = 'hour', 1 DESC LIMIT 12",
     );
     const fed = await feedAndEnd(bench, source.sourceId, 12);
-    expect(fed.sort((a, b) => b - a)).toEqual(all.map(({ at }) => at.getTime()));
+    expect(fed.sort((a, b) => b - a)).toEqual(all.map(({ at }) => at.getTime()).sort((a, b) => b - a));
   });
 });
