@@ -46,6 +46,7 @@ const LONG: readonly string[] = [
   // Platforms that contradict themselves in rare ways; reconcile, repair, check-totals and sync/meters have the usual ones.
   "integration/pipeline/demo-story",
   "integration/pipeline/backfill/restored",
+  "integration/pipeline/extract/by-workspace-servers",
   "integration/pipeline/extract/contracts",
   "integration/pipeline/extract/lost-access.property",
   "integration/pipeline/probe",

@@ -101,6 +101,36 @@ test("late upgrades move traces between tiers without changing their sum", async
   );
 });
 
+test("a tier that stays in sum is not asked for by other dimensions; an upgrade is, though all traces stay; deployments always are", async () => {
+  const bench = await setupAll();
+  const settings = { ...ALL.settings, syncEveryMs: 900_000, refreshAfterMs: 3_600_000 };
+  const requestsOf = async () => {
+    const { run } = await bench.sync({ ...ALL, settings });
+    expect(run.failures).toEqual([]);
+    return (meter: string) =>
+      run.counts.filter((one) => one.meter === meter).reduce((sum, one) => sum + one.requests, 0);
+  };
+  await requestsOf();
+  const again = await requestsOf();
+  expect(again("longlived")).toBe(1);
+  const workspaces = (await bench.open(ALL)).workspaces.length;
+  expect(again("deployments")).toBe(1 + 3 * workspaces);
+  const { ledger, organisation } = bench.standin;
+  const at = bench.today - DAY_MS + 3_600_000 * 12;
+  const upgraded = organisation.streams.find(
+    ({ project, user, key }) => ledger.upgrade({ project, user, key, at }, 1) !== undefined,
+  );
+  expect(upgraded).toBeDefined();
+  const since = await requestsOf();
+  expect([since("traces"), since("longlived")]).toEqual([again("traces"), 4]);
+  expect(await stored(bench)).toEqual(
+    await answered(bench, {
+      ...{ traces: bench.dataStart, longlived: bench.dataStart },
+      deployments: bench.today - DAYS_OF_DEPLOYMENTS * DAY_MS,
+    }),
+  );
+});
+
 test.each([
   ["a server that refuses the parameters", { contract: "tiered" }, /refuses/, /refuses/],
   [
