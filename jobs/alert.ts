@@ -1,12 +1,15 @@
 import { z } from "zod";
-import { raiseAlerts } from "../src/pipeline/alerts.ts";
+import { raiseAlerts } from "../src/pipeline/alerts/tell.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Sends the webhook the alerts that began or ended. Scheduled only if a webhook is configured. */
+/** Tells each route the incidents that began or ended. Scheduled only if the setting of some route is given. */
 export const alertJob = defineJob({
   name: "alert",
   queue: "control",
   payload: z.strictObject({}),
   options: { ...CONTROL_OPTIONS, attempts: 1 },
-  handle: async ({ source, alerts, signal }) => raiseAlerts(await source.known(), { ...alerts, signal }),
+  handle: async ({ source, alerts, signal }) => {
+    const { told, cleared } = await raiseAlerts(await source.known(), { ...alerts, signal });
+    return { told, cleared };
+  },
 });

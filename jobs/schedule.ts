@@ -75,7 +75,7 @@ type ScheduleSettings = Pick<
   | "keepHistoryMs"
   | "hourlyKeepMs"
   | "probeEveryMs"
-  | "alertWebhookUrl"
+  | "routeSecrets"
   | "files"
 >;
 
@@ -104,7 +104,7 @@ export function schedulesOf(
     at("0 5 * * *", pruneJob, { keepDays: days(config.keepHistoryMs), ...keepHours }),
     // What the night proved and repaired is in them.
     ...(config.files.address !== undefined ? [at("30 5 * * *", writeFilesJob)] : []),
-    ...(config.alertWebhookUrl !== undefined ? [every(60_000, alertJob)] : []),
+    ...(config.routeSecrets.size > 0 ? [every(60_000, alertJob)] : []),
   ];
 }
 

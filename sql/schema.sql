@@ -6,15 +6,18 @@ CREATE SEQUENCE usage.fetch_number AS bigint;
 
 CREATE TABLE usage.alert (
   source_id smallint NOT NULL,
+  route text NOT NULL,
   kind text NOT NULL,
+  owner text NOT NULL,
   told bigint NOT NULL,
   newest bigint NOT NULL,
   since timestamp with time zone NOT NULL,
-  told_at timestamp with time zone NOT NULL,
+  told_at timestamp with time zone,
   cleared_at timestamp with time zone,
-  CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
-  CONSTRAINT alert_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
+  CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
+  CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
+  CONSTRAINT alert_cleared_told CHECK (((cleared_at IS NULL) OR (told_at IS NOT NULL))),
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'weekly'::text, 'monthly'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -727,6 +730,41 @@ CREATE TABLE usage.restatement (
   CONSTRAINT restatement_once UNIQUE (series_id, bucket_start, fetch_number),
   CONSTRAINT restatement_series_id_fkey FOREIGN KEY (series_id) REFERENCES usage.series(series_id),
   CONSTRAINT restatement_is_change CHECK ((old_traces IS DISTINCT FROM new_traces))
+);
+
+CREATE TABLE usage.route (
+  name text NOT NULL,
+  line integer NOT NULL,
+  type text NOT NULL,
+  setting text NOT NULL,
+  sender text,
+  recipients text[] NOT NULL,
+  owners text[],
+  kinds text[],
+  severities text[],
+  digests text[] NOT NULL,
+  CONSTRAINT route_pkey PRIMARY KEY (name),
+  CONSTRAINT route_mail_ends CHECK ((((type = 'email'::text) = (sender IS NOT NULL)) AND ((type = 'email'::text) = (cardinality(recipients) > 0)))),
+  CONSTRAINT route_name_form CHECK (((name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'::text) AND (length(name) <= 63) AND (name <> 'default'::text))),
+  CONSTRAINT route_setting_form CHECK ((setting ~ '^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$'::text)),
+  CONSTRAINT route_type_known CHECK ((type = ANY (ARRAY['webhook'::text, 'slack'::text, 'pagerduty'::text, 'email'::text])))
+);
+
+CREATE TABLE usage.route_state (
+  source_id smallint NOT NULL,
+  route text NOT NULL,
+  claim text,
+  claimed_until timestamp with time zone,
+  read_at timestamp with time zone,
+  tried_at timestamp with time zone,
+  answered_at timestamp with time zone,
+  failures integer NOT NULL DEFAULT 0,
+  problem text,
+  CONSTRAINT route_state_pkey PRIMARY KEY (source_id, route),
+  CONSTRAINT route_state_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
+  CONSTRAINT route_state_claimed_until_when CHECK (((claim IS NULL) = (claimed_until IS NULL))),
+  CONSTRAINT route_state_failures_not_negative CHECK ((failures >= 0)),
+  CONSTRAINT route_state_problem_when CHECK (((failures > 0) = (problem IS NOT NULL)))
 );
 
 CREATE TABLE usage.run (

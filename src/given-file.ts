@@ -6,6 +6,14 @@ import { UsageError } from "./errors.ts";
 /** A file whose columns are shifted has a problem on each line. */
 const PROBLEMS_SHOWN = 10;
 
+/** What is wrong in a file of YAML, and where: the keys and places that lead there. */
+export interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly why: string;
+  /** Whether the last key itself is wrong, and not its value. */
+  readonly isKey?: boolean;
+}
+
 /** The text of a file. `form`: what it should be, such as `a CSV file in UTF-8`. Error: `file_unreadable`. */
 export async function readGiven(file: string, form: string): Promise<string> {
   try {

@@ -6,7 +6,14 @@ import { type RedisServer, redisServerOf } from "../redis-server.ts";
 import { ENV_FILE, envFileOf } from "./env-file.ts";
 import { readSecretFile, Secret, secretFromFile } from "./secret.ts";
 import { bearerToken, sourceSchema } from "./settings.ts";
-import { type Environment, readVariables, refuse, unknownVariables, type Values } from "./variables.ts";
+import {
+  type Environment,
+  readRouteSecrets,
+  readVariables,
+  refuse,
+  unknownVariables,
+  type Values,
+} from "./variables.ts";
 
 export type Config = Readonly<ReturnType<typeof fromValues>>;
 /** Hosts and key for the platform's other calls. */
@@ -28,10 +35,11 @@ export function readConfig(environment: Environment): Config {
   const values = readVariables(environment, problems);
   const sources = readSources(values, problems);
   const redis = redisFrom(values, problems);
+  const routeSecrets = readRouteSecrets(environment, problems);
   problems.push(...contradictions(values, environment, sources));
   refuse(problems);
   const hasEnvFile = envFileOf(environment) !== undefined;
-  return Object.freeze(fromValues(values, { sources, redis, hasEnvFile }));
+  return Object.freeze(fromValues(values, { sources, redis, routeSecrets, hasEnvFile }));
 }
 
 /** Times are in milliseconds. */
@@ -40,8 +48,14 @@ function fromValues(
   {
     sources,
     redis,
+    routeSecrets,
     hasEnvFile,
-  }: { sources: readonly SourceConfig[]; redis: RedisServer | undefined; hasEnvFile: boolean },
+  }: {
+    sources: readonly SourceConfig[];
+    redis: RedisServer | undefined;
+    routeSecrets: ReadonlyMap<string, Secret>;
+    hasEnvFile: boolean;
+  },
 ) {
   return {
     /** Whether settings were read from an env file too. */
@@ -106,7 +120,15 @@ function fromValues(
     },
     /** Undefined: an owner file has to be named. */
     ownersFile: values.USAGE_OWNERS_FILE,
-    alertWebhookUrl: values.USAGE_ALERT_WEBHOOK_URL,
+    /** What routes are sent with, by the settings that they name. */
+    routeSecrets: new Map([
+      ...routeSecrets,
+      ...(values.USAGE_ALERT_WEBHOOK_URL === undefined
+        ? []
+        : [["USAGE_ALERT_WEBHOOK_URL", values.USAGE_ALERT_WEBHOOK_URL] as const]),
+    ]),
+    /** Where people reach the pages; undefined: messages name commands alone. */
+    webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,
     httpPort: values.HTTP_PORT,
     /** Undefined: no bull-board page. */

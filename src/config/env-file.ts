@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { UsageError } from "../errors.ts";
-import { isSecret, SETTINGS } from "./settings.ts";
+import { isRouteSetting, isSecret, SETTINGS } from "./settings.ts";
 import type { Environment } from "./variables.ts";
 
 /** Read where `USAGE_ENV_FILE` is not set, from the working folder, if it is there. `usage-etl init` writes it. */
@@ -17,19 +17,28 @@ export function withEnvFile(environment: Environment): Environment {
   const merged: Record<string, string | undefined> = { ...environment };
   for (const [name, value] of Object.entries(found === undefined ? {} : readEnvFile(found))) {
     const setting = name.replace(/_FILE$/, "");
-    const twins = isSecret(setting) ? [setting, `${setting}_FILE`] : [name];
+    const twins = isSecret(setting) || isRouteSetting(setting) ? [setting, `${setting}_FILE`] : [name];
     const isSetting = name.startsWith("USAGE_") || name in SETTINGS || isSecret(setting);
     if (isSetting && twins.every((twin) => isBlank(environment[twin]))) merged[name] = value;
   }
   const { CREDENTIALS_DIRECTORY: folder } = environment;
-  for (const name of Object.keys(SETTINGS).filter(isSecret)) {
-    if (folder === undefined) continue;
+  if (folder === undefined) return merged;
+  for (const name of [...Object.keys(SETTINGS).filter(isSecret), ...routeSettingsIn(folder)]) {
     const credential = join(folder, name);
     if (!isThere(credential)) continue;
     delete merged[name];
     merged[`${name}_FILE`] = credential;
   }
   return merged;
+}
+
+/** Files that are named like settings of routes. A folder that may be entered but not listed shows none. */
+function routeSettingsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter(isRouteSetting);
+  } catch {
+    return [];
+  }
 }
 
 /** Error: `env_file_unreadable` for a folder that is closed, whose files would seem to be missing. */

@@ -299,7 +299,7 @@ export const SETTINGS = {
   ),
   USAGE_ALERT_WEBHOOK_URL: secret(
     serverUrl("https://host/path", ["https:", "http:"]),
-    "Webhook for alerts: differences, failed totals, changed final counts, stale data. Unset: no alerts.",
+    "Webhook for all alerts: differences, failed totals, changed final counts, stale data. Unset: only routes of the owner file get some.",
   ),
   HTTP_HOST: setting(
     z.string().default("127.0.0.1"),
@@ -320,6 +320,10 @@ export const SETTINGS = {
   USAGE_WEB_READ_TOKEN: secret(
     webToken,
     "Token for those who only look at the pages, 16 characters or more. They see no address of a user.",
+  ),
+  USAGE_WEB_URL: setting(
+    httpUrl.optional(),
+    "Where people reach the pages, such as https://usage.example.com. Alerts link there. Unset: they name commands.",
   ),
   USAGE_WEB_USER_HEADER: setting(
     z
@@ -397,4 +401,12 @@ export const sourceSchema = z.strictObject({
 
 export function isSecret(name: string): boolean {
   return name in SETTINGS && (SETTINGS as Record<string, Setting>)[name]?.secret === true;
+}
+
+/**
+ * Whether it is the setting of a route, which an owner file names: its address or key. Their values are checked where they meet the
+ * route, which says what they are of.
+ */
+export function isRouteSetting(name: string): boolean {
+  return /^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$/.test(name) && !name.endsWith("_FILE");
 }

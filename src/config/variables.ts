@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { UsageError } from "../errors.ts";
-import { secretFromFile } from "./secret.ts";
-import { isSecret, SETTINGS, type Setting } from "./settings.ts";
+import { Secret, secretFromFile } from "./secret.ts";
+import { isRouteSetting, isSecret, SETTINGS, type Setting } from "./settings.ts";
 import { nearest } from "./spelling.ts";
 import "../validation.ts";
 
@@ -44,11 +44,26 @@ export function readVariable(environment: Environment, name: SettingName, proble
   return parsed.data;
 }
 
+/** The settings of routes, by their names, each a secret or the file of one. */
+export function readRouteSecrets(environment: Environment, problems: string[]): ReadonlyMap<string, Secret> {
+  const names = new Set(Object.keys(environment).map((name) => name.replace(/_FILE$/, "")));
+  const found = [...names].filter(isRouteSetting).map((name): [string, Secret | undefined] => {
+    const [text, file] = [environment[name]?.trim(), environment[`${name}_FILE`]?.trim()];
+    if (text && file) problems.push(`${name} and ${name}_FILE are both set; keep one`);
+    if (file) return [name, secretFromFile(file, `${name}_FILE`, problems)];
+    return [name, text ? new Secret(text) : undefined];
+  });
+  return new Map(found.flatMap(([name, secret]) => (secret === undefined ? [] : [[name, secret]])));
+}
+
 /** Variables that start with `USAGE_` and are not settings. */
 export function unknownVariables(environment: Environment): string[] {
   const known = Object.keys(SETTINGS).flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
   return Object.keys(environment)
-    .filter((name) => name.startsWith("USAGE_") && !known.includes(name))
+    .filter(
+      (name) =>
+        name.startsWith("USAGE_") && !known.includes(name) && !isRouteSetting(name.replace(/_FILE$/, "")),
+    )
     .map((name) => {
       const near = nearest(name, known);
       return `${name} is not a setting${near === undefined ? "" : `; did you mean ${near}?`}`;

@@ -1,9 +1,9 @@
 import { type Config, sourceFlagsOf } from "../config/config.ts";
+import type { AlertKind } from "../domain/bill/route.ts";
 import { addMonths } from "../domain/time/days.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
 import { counted } from "../printable.ts";
-import type { AlertKind } from "../store/activity/alerts.ts";
 import {
   type SourceProgress,
   type SourceStatus,
@@ -16,7 +16,7 @@ import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { putOffTasks } from "../store/work/tasks.ts";
-import { type FiringAlert, factOf, firingAlerts, staleAfterOf } from "./alerts.ts";
+import { type FiringAlert, factOf, firingAlerts, staleAfterOf } from "./alerts/conditions.ts";
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */

@@ -3,6 +3,7 @@ import type { DayAmount } from "../domain/usage/forecast.ts";
 import { UNUSUAL_DAYS, type UnusualDay, unusualDays } from "../domain/usage/unusual.ts";
 import { counted } from "../printable.ts";
 import { listSources } from "../store/activity/overview.ts";
+import { ownersOfParts } from "../store/bill/owners.ts";
 import type { Database } from "../store/db/database.ts";
 import {
   type DayAsked,
@@ -21,6 +22,8 @@ export interface UnusualOfWorkspace extends UnusualDay {
   readonly workspaceName: string | null;
   /** The project, user and key that make up half of the difference or more. */
   readonly because: readonly DayPart[];
+  /** Who has most of what explains it; null: nobody, or it is not known. */
+  readonly owner: string | null;
 }
 
 /** Days that are over and looked at. */
@@ -71,7 +74,15 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
       for (const one of unusual) {
         if (one.day < from || differenceOf(one) < least) continue;
         const others = sameWeekdays(ordinary, one.day);
-        found.push({ ...one, source, workspaceId: id, workspaceName: name, because: [], others });
+        found.push({
+          ...one,
+          source,
+          workspaceId: id,
+          workspaceName: name,
+          because: [],
+          owner: null,
+          others,
+        });
       }
     }
   }
@@ -80,13 +91,18 @@ async function findUnusual(db: Database): Promise<UnusualOfWorkspace[]> {
     db,
     found.slice(0, MOST.explained).map(({ others, ...one }) => askedOf(one, others)),
   );
-  return found
-    .map(({ others, ...one }, n) => ({
-      ...one,
-      // Without a day to compare with, whatever is largest would seem to be the reason.
-      because: others.length === 0 ? [] : because(one, parts[n] ?? []),
-    }))
-    .reverse();
+  const explained = found.map(({ others, ...one }, n) => ({
+    ...one,
+    // Without a day to compare with, whatever is largest would seem to be the reason.
+    because: others.length === 0 ? [] : because(one, parts[n] ?? []),
+  }));
+  const owners = await ownersOfParts(
+    db,
+    explained.flatMap(({ source, workspaceId, day, because }, n) =>
+      because.map(({ by, id }) => ({ n, source, workspaceId, day, by, id })),
+    ),
+  );
+  return explained.map((one, n) => ({ ...one, owner: owners.get(n) ?? null })).reverse();
 }
 
 function differenceOf({ amount, expected }: UnusualDay): number {

@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import type { Secret } from "../config/secret.ts";
 import type { Logger, Warn } from "../log.ts";
-import { staleAfterOf } from "../pipeline/alerts.ts";
+import { staleAfterOf } from "../pipeline/alerts/conditions.ts";
 import type { FilesSettings } from "../pipeline/export/write-files.ts";
 import { sharesOf } from "../pipeline/source/rate-limit.ts";
 import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
@@ -140,7 +140,8 @@ function startWork(
       slug,
       // A source that the configuration names no more sends nothing.
       isFirst: config.sources[0]?.slug === slug,
-      webhookUrl: config.alertWebhookUrl?.reveal(),
+      secrets: config.routeSecrets,
+      webUrl: config.webUrl,
       staleAfterMs: staleAfterOf(config.syncEveryMs),
     },
     probe: probe?.request,

@@ -75,7 +75,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "a message to the receiver of alerts has no limit",
-    file: "src/pipeline/alerts.ts",
+    file: "src/pipeline/alerts/deliver.ts",
     edits: [
       [
         "const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);",

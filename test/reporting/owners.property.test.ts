@@ -342,7 +342,7 @@ test(`owners have what the first rule gives them, and together all there is [see
         await client.query("UPDATE usage.dated_record SET traces = traces + 3");
       }
       for (const one of rules) {
-        const owners = { content: "", divideBy, rules: one, budgets: [] };
+        const owners = { content: "", divideBy, rules: one, budgets: [], routes: [] };
         // A plan changes nothing.
         const before = await client.query("SELECT * FROM usage.owner_rule ORDER BY 1");
         const plan = await applyOwners(store, { name: "test", owners, by: undefined });
@@ -362,6 +362,6 @@ test(`owners have what the first rule gives them, and together all there is [see
   );
   expect(seen).toBeGreaterThan(30);
   await store.transaction(({ db }) =>
-    replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [] }),
+    replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [], routes: [] }),
   );
 }, 300_000);

@@ -74,6 +74,7 @@ function ownersOf(workspace: string): OwnerFile {
     content: "rules: []",
     divideBy: "project",
     budgets: [],
+    routes: [],
     rules: [{ ...none, line: 1, workspace, shares }],
   };
 }

@@ -80,7 +80,7 @@ test("every conditional column is in docs/focus.md, and is null exactly where it
   const shares = ["a", "b"].map((owner) => ({ owner, costCenter: null, share: 5000 }));
   await bench.store.transaction(({ db }) =>
     replaceOwners(db, {
-      ...{ content: "", divideBy: "project", budgets: [] },
+      ...{ content: "", divideBy: "project", budgets: [], routes: [] },
       rules: [{ ...shared, line: 1, tag: null, from: null, to: null, shares }],
     }),
   );

@@ -170,6 +170,120 @@ test.each([
   expect(problems).toEqual([expect.stringMatching(expected)]);
 });
 
+test("routes of a file", () => {
+  const { routes } = parse(`rules: []
+routes:
+  - { name: all, type: webhook, secret: USAGE_ROUTE_ALL }
+  - name: search-team
+    type: email
+    secret: USAGE_ROUTE_SMTP
+    from: usage@example.com
+    to: [search@example.com]
+    owners: [search, (unallocated)]
+    kinds: [budget, unusual]
+    severities: [critical]
+    digests: [weekly]
+`);
+  const none = { sender: null, recipients: [], owners: null, kinds: null, severities: null, digests: [] };
+  expect(routes).toEqual([
+    { ...none, line: 3, name: "all", type: "webhook", setting: "USAGE_ROUTE_ALL" },
+    {
+      ...{ line: 4, name: "search-team", type: "email", setting: "USAGE_ROUTE_SMTP" },
+      ...{ sender: "usage@example.com", recipients: ["search@example.com"] },
+      ...{ owners: ["search", "(unallocated)"], kinds: ["budget", "unusual"], severities: ["critical"] },
+      digests: ["weekly"],
+    },
+  ]);
+});
+
+test.each([
+  [
+    "of no type",
+    "{ name: a, type: sms, secret: USAGE_ROUTE_A }",
+    /^line 3, column 22: "type" is not one of webhook, /,
+  ],
+  ["without a secret", "{ name: a, type: slack }", /^line 3, column 5: "secret" /],
+  [
+    "with the secret itself",
+    "{ name: a, type: slack, secret: https://hooks.example/sesame }",
+    /^line 3, column 37: "secret" is not the name of a setting such as USAGE_ROUTE_SEARCH. [^/]+$/,
+  ],
+  [
+    "with the file of one",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A_FILE }",
+    /"secret" is not the name of a setting/,
+  ],
+  [
+    "with another setting",
+    "{ name: a, type: slack, secret: USAGE_API_KEY }",
+    /"secret" is not the name of a setting/,
+  ],
+  [
+    "named like that of the setting",
+    "{ name: default, type: slack, secret: USAGE_ROUTE_A }",
+    /"name" is the route of USAGE_ALERT_WEBHOOK_URL$/,
+  ],
+  [
+    "with a name that no command takes",
+    "{ name: A b, type: slack, secret: USAGE_ROUTE_A }",
+    /"name" is not a name of small letters/,
+  ],
+  [
+    "of mail to nobody",
+    "{ name: a, type: email, secret: USAGE_ROUTE_A, from: a@b.example }",
+    /^line 3, column 5: a route of type email needs "to"$/,
+  ],
+  [
+    "of mail to a name",
+    "{ name: a, type: email, secret: USAGE_ROUTE_A, from: a@b.example, to: [Ada] }",
+    /"to" is not an e-mail address$/,
+  ],
+  [
+    "of mail with a second address",
+    '{ name: a, type: email, secret: USAGE_ROUTE_A, from: a@b.example, to: ["a@b.example, c@d.example"] }',
+    /"to" is not an e-mail address$/,
+  ],
+  [
+    "of Slack with an address",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A, from: a@b.example }",
+    /"from" is for type email$/,
+  ],
+  [
+    "of an unknown kind",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [budgets] }",
+    /"kinds" is not one of difference, /,
+  ],
+  [
+    "of an unknown severity",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A, severities: [high] }",
+    /"severities" is not one of critical, warning$/,
+  ],
+  [
+    "that takes nothing",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [] }",
+    /the route takes nothing/,
+  ],
+  [
+    "whose digests would call somebody",
+    "{ name: a, type: pagerduty, secret: USAGE_ROUTE_A, digests: [weekly] }",
+    /"digests" would open incidents/,
+  ],
+  [
+    "with an unknown key",
+    "{ name: a, type: slack, secret: USAGE_ROUTE_A, owner: [a] }",
+    /"owner" is not known; did you mean owners\?$/,
+  ],
+])("a route %s is refused", (_, route, expected) => {
+  expect(problemsOf(`rules: []\nroutes:\n  - ${route}`)).toEqual([expect.stringMatching(expected)]);
+});
+
+test("two routes of one name are refused", () => {
+  const route = "{ name: a, type: slack, secret: USAGE_ROUTE_A }";
+  expect(problemsOf(`rules: []\nroutes:\n  - ${route}\n  - ${route}`)).toEqual([
+    'line 4, column 13: "a" is the name of two routes',
+  ]);
+});
+
 test.each([
   [{ dimension: "project" as const, id: "p 1", tags: [] }, { of: { dimension: "project", id: "p 1" } }],
   // As views show an id of that spelling.

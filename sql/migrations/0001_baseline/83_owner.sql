@@ -69,3 +69,24 @@ CREATE TABLE usage.budget (
   CONSTRAINT budget_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   CONSTRAINT budget_amount_range CHECK (amount > 0)
 );
+
+-- Who is told what, from the same file. No secret is here: the setting that is named holds the address or the key.
+CREATE TABLE usage.route (
+  name text NOT NULL CONSTRAINT route_pkey PRIMARY KEY,
+  line integer NOT NULL,
+  type text NOT NULL,
+  setting text NOT NULL,
+  -- Of mail.
+  sender text,
+  recipients text[] NOT NULL,
+  -- What it takes. Null: of every owner, and of none; of every kind; of every severity.
+  owners text[],
+  kinds text[],
+  severities text[],
+  digests text[] NOT NULL,
+  -- The route of USAGE_ALERT_WEBHOOK_URL is in no file.
+  CONSTRAINT route_name_form CHECK (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' AND length(name) <= 63 AND name <> 'default'),
+  CONSTRAINT route_type_known CHECK (type IN ('webhook', 'slack', 'pagerduty', 'email')),
+  CONSTRAINT route_setting_form CHECK (setting ~ '^USAGE_ROUTE_[A-Z0-9_]*[A-Z0-9]$'),
+  CONSTRAINT route_mail_ends CHECK ((type = 'email') = (sender IS NOT NULL) AND (type = 'email') = (cardinality(recipients) > 0))
+);

@@ -62,23 +62,50 @@ CREATE TABLE usage.probe_figure (
   CONSTRAINT probe_figure_others_not_negative CHECK (others_added >= 0 AND others_removed >= 0)
 );
 
--- What the webhook was last sent of a source: the same is not sent twice, and the end of a state is sent once.
+-- How sending to a route goes, by source. A route that no file names any more is removed with what it was told.
+CREATE TABLE usage.route_state (
+  source_id smallint NOT NULL CONSTRAINT route_state_source_id_fkey REFERENCES usage.source,
+  route text NOT NULL,
+  -- Who sends now, drawn at random, and until when nobody else may.
+  claim text,
+  claimed_until timestamptz,
+  -- As of when incidents were read that it was last told: older ones are not told after them.
+  read_at timestamptz,
+  -- When it was last sent to, and when it last took something.
+  tried_at timestamptz,
+  answered_at timestamptz,
+  -- Tries since then that failed, and why the last one did. It holds no address.
+  failures integer NOT NULL DEFAULT 0,
+  problem text,
+  CONSTRAINT route_state_pkey PRIMARY KEY (source_id, route),
+  CONSTRAINT route_state_claimed_until_when CHECK ((claim IS NULL) = (claimed_until IS NULL)),
+  CONSTRAINT route_state_failures_not_negative CHECK (failures >= 0),
+  CONSTRAINT route_state_problem_when CHECK ((failures > 0) = (problem IS NOT NULL))
+);
+
+-- What a route was last told of a source: the same is not told twice, and the end of an incident is told once.
 CREATE TABLE usage.alert (
-  source_id smallint NOT NULL CONSTRAINT alert_source_id_fkey REFERENCES usage.source,
+  source_id smallint NOT NULL,
+  route text NOT NULL,
   kind text NOT NULL,
-  -- How many, and the newest of them (a restatement's number, or when it was found, in ms): sent again where either grows.
+  -- Whose incident it is; empty: nobody's.
+  owner text NOT NULL,
+  -- How many, and the newest of them (a restatement's number, or when it was found, in ms): told again where either grows.
   told bigint NOT NULL,
   newest bigint NOT NULL,
   since timestamptz NOT NULL,
-  told_at timestamptz NOT NULL,
+  -- Null: it is being sent, or nobody knows whether it arrived.
+  told_at timestamptz,
   cleared_at timestamptz,
-  CONSTRAINT alert_pkey PRIMARY KEY (source_id, kind),
+  CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
+  CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state ON DELETE CASCADE,
   CONSTRAINT alert_kind_known CHECK (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
-      'budget', 'unusual'
+      'budget', 'unusual', 'weekly', 'monthly'
     )
-  )
+  ),
+  CONSTRAINT alert_cleared_told CHECK (cleared_at IS NULL OR told_at IS NOT NULL)
 );
 
 -- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the transaction

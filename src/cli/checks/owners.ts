@@ -1,12 +1,18 @@
 import type { Config } from "../../config/config.ts";
 import { readGiven } from "../../given-file.ts";
+import { allRoutes, routeProblem } from "../../pipeline/alerts/receiver.ts";
 import { counted } from "../../printable.ts";
+import { routeStates, routesOfNobody } from "../../store/activity/routes.ts";
 import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 /** Whether the owner file is the one that was applied. */
-export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: Notes): Promise<void> {
+export async function checkOwners(
+  { ownersFile, routeSecrets }: Config,
+  { db }: Store,
+  notes: Notes,
+): Promise<void> {
   const applied = await appliedOwners(db);
   if (applied !== undefined) {
     const idle = await idleRules(db);
@@ -24,6 +30,7 @@ export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: 
       `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}${ofBudgets}`,
     );
   }
+  await checkRoutes(db, routeSecrets, notes);
   if (ownersFile === undefined) return;
   try {
     const content = await readGiven(ownersFile, "an owner file in YAML and UTF-8");
@@ -35,5 +42,29 @@ export async function checkOwners({ ownersFile }: Config, { db }: Store, notes: 
     });
   } catch (error) {
     notes.warn("owners", problemOf(error));
+  }
+}
+
+/** Whether each route can be sent to from here, and whether the last message arrived. */
+async function checkRoutes(db: Store["db"], secrets: Config["routeSecrets"], notes: Notes): Promise<void> {
+  const routes = await allRoutes(db, secrets);
+  const states = await routeStates(db);
+  for (const route of routes) {
+    const missing = routeProblem(route, secrets);
+    const failed = states.find((one) => one.route === route.name && one.failures > 0);
+    if (missing === undefined && failed === undefined) continue;
+    const problem = missing ?? `the last message did not arrive: it ${failed?.problem}`;
+    notes.warn("routes", {
+      code: "route_failed",
+      message: `Route ${route.name}: ${problem}.`,
+      next: `Check ${route.setting}. \`usage-etl alerts test ${route.name}\` sends a message to it.`,
+    });
+  }
+  for (const { line, route, owners } of await routesOfNobody(db)) {
+    notes.warn("routes", {
+      code: "route_idle",
+      message: `Route ${route} (line ${line}) takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
+      next: "`usage-etl owners export` prints the file that is in force.",
+    });
   }
 }

@@ -1,5 +1,6 @@
 import { describeDuration } from "../../clock.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/bill/price.ts";
+import type { AlertKind } from "../../domain/bill/route.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
 import {
@@ -17,7 +18,6 @@ import { outcomeOf } from "../../pipeline/runs.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { counted, printableLine } from "../../printable.ts";
-import type { AlertKind } from "../../store/activity/alerts.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
 import type { OpenDays } from "../../store/coverage/coverage-lines.ts";
@@ -194,10 +194,10 @@ function describeRequests({ budget }: ShownStatus): string {
   return `a sync needs at most ${count(budget.needed)}; the rate limit allows ${count(budget.allowed)} until the next`;
 }
 
-function describeTasks({ waiting, queued, oldestSeconds, rounds }: ShownStatus): string {
+function describeTasks({ waiting, queued, oldestSeconds, budget }: ShownStatus): string {
   if (oldestSeconds === null) return "none waits";
   // A problem says it too.
-  const putOff = rounds?.problem === undefined && rounds?.putOff;
+  const putOff = budget?.problem === undefined && budget?.putOff;
   const more = putOff ? `. ${describePutOff(putOff)}` : "";
   return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}${more}`;
 }

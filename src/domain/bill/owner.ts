@@ -1,3 +1,5 @@
+import type { Route } from "./route.ts";
+
 /** What can have an owner by its id. Of the first three one divides traces. */
 export const OWNED_DIMENSIONS = ["project", "user", "api_key", "deployment", "sandbox"] as const;
 export type OwnedDimension = (typeof OWNED_DIMENSIONS)[number];
@@ -57,6 +59,7 @@ export interface OwnerFile {
   readonly divideBy: DividingDimension;
   readonly rules: readonly OwnerRule[];
   readonly budgets: readonly Budget[];
+  readonly routes: readonly Route[];
 }
 
 /** What nobody owns, in views and on pages. */

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { OwnerFile } from "../../domain/bill/owner.ts";
+import { type RouteOfNobody, routesOfNobody } from "../../store/activity/routes.ts";
 import {
   idleBudgets,
   idleRules,
@@ -22,7 +23,9 @@ export interface OwnersOutcome {
   readonly idle: readonly number[];
   /** Lines of budgets that count nothing of what is known. */
   readonly idleBudgets: readonly number[];
-  /** Lines of both with a name where an id belongs. */
+  /** Routes that take what is of owners to whom nothing is given. */
+  readonly routesOfNobody: readonly RouteOfNobody[];
+  /** Lines of rules and budgets with a name where an id belongs. */
   readonly namesForIds: readonly NameForId[];
 }
 
@@ -44,6 +47,7 @@ export async function applyOwners(
       const changes = await ownerChanges(db, before);
       const idle = await idleRules(db);
       const budgets = await idleBudgets(db);
+      const nobody = await routesOfNobody(db);
       const names = await namesForIds(db);
       const rules = owners.rules.length;
       if (by === undefined) {
@@ -55,7 +59,7 @@ export async function applyOwners(
           detail: `${name}: ${rules} rules`,
         });
       }
-      return { rules, changes, idle, idleBudgets: budgets, namesForIds: names };
+      return { rules, changes, idle, idleBudgets: budgets, routesOfNobody: nobody, namesForIds: names };
     },
     { isOneInstant: true },
   );

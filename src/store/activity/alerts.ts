@@ -1,22 +1,10 @@
 import { sql } from "kysely";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
+import type { AlertKind, DigestPeriod } from "../../domain/bill/route.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";
 import type { Database } from "../db/database.ts";
-
-export type AlertKind =
-  | "difference"
-  | "control_total"
-  | "provider_total"
-  | "usage_limit"
-  | "budget"
-  | "final_changed"
-  | "stale"
-  | "refused"
-  | "access_lost"
-  | "unpriced"
-  | "unusual";
 
 interface Found {
   readonly count: number;
@@ -29,6 +17,8 @@ export interface AlertFacts {
   readonly source: string;
   /** Of the database's clock, epoch milliseconds. */
   readonly now: number;
+  /** The same as a timestamp, exact. */
+  readonly readAt: string;
   /** Of all sources the one that was registered first. */
   readonly isFirst: boolean;
   /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
@@ -37,10 +27,8 @@ export interface AlertFacts {
   readonly controlTotals: Found;
   /** Months of workspaces of which the billing provider has another total, after a second request. */
   readonly providerTotals: Found;
-  /** Restatements of the last day that no alert has reported, and the number of the newest one (0: none). */
-  readonly finalChanges: number;
-  readonly newestRestatement: number;
-  readonly changedLately: boolean;
+  /** Restatements of the last day, and the number of the newest one (0: none). */
+  readonly finalChanges: Found;
   /** Seconds since the last load; without any load, since the source was registered. */
   readonly quietSeconds: number;
   readonly isRefused: boolean;
@@ -55,7 +43,7 @@ export interface AlertFacts {
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select
-      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, s.source_id = (select min(source_id) from usage.source) as "isFirst",
+      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt", s.source_id = (select min(source_id) from usage.source) as "isFirst",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
@@ -65,8 +53,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.control_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
-      r.untold::integer as "finalChanges", coalesce(r.newest, 0)::bigint as "newestRestatement",
-      r.newest is not null as "changedLately",
+      json_build_object('count', r.changes, 'newest', coalesce(r.newest, 0)) as "finalChanges",
       extract(epoch from now() - coalesce(
         (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),
         s.created_at
@@ -78,11 +65,7 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
     from usage.source s
     join (${unpricedBySource()}) u using (source_id)
     cross join lateral (
-      select coalesce(max(newest), 0) as newest from usage.alert a
-      where a.source_id = s.source_id and a.kind = 'final_changed'
-    ) told
-    cross join lateral (
-      select count(*) filter (where r.restatement_id > told.newest) as untold, max(r.restatement_id) as newest
+      select count(*) as changes, max(r.restatement_id) as newest
       from usage.restatement r join usage.series x using (series_id) join usage.trace_scope c using (scope_id)
       where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
     ) r
@@ -98,26 +81,101 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
   return rows;
 }
 
-/** Alerts of a source that the webhook has received and that are not over. */
-export async function toldAlerts(db: Database, sourceId: number) {
-  const { rows } = await sql<{ told: number; newest: number; kind: AlertKind }>`
-    select told, newest, kind from usage.alert where source_id = ${sourceId} and cleared_at is null
+/** What a route was last told of a source: an incident, or the digest of a period. */
+export interface Told {
+  readonly source: string;
+  readonly route: string;
+  readonly kind: AlertKind | DigestPeriod;
+  /** Null: nobody's. */
+  readonly owner: string | null;
+  readonly told: number;
+  readonly newest: number;
+  /** When this incident began to be told, epoch milliseconds. */
+  readonly since: number;
+  /** ISO instants. Null: nobody knows whether it arrived. */
+  readonly toldAt: string | null;
+  readonly clearedAt: string | null;
+}
+
+const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
+
+/** Of one source, or of all; of one route, or of all. What is over is among them. */
+export async function toldAlerts(
+  db: Database,
+  { sourceId, route }: { sourceId?: number; route?: string } = {},
+): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select slug as source, route, kind, nullif(owner, '') as owner, told, newest, floor(extract(epoch from since) * 1000)::float8 as since,
+           to_char(told_at at time zone 'UTC', ${ISO}) as "toldAt", to_char(cleared_at at time zone 'UTC', ${ISO}) as "clearedAt"
+    from usage.alert join usage.source using (source_id)
+    where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`} and ${route === undefined ? sql`true` : sql`route = ${route}`}
+    order by slug, route, kind, owner
   `.execute(db);
   return rows;
 }
 
-/** Stores what the webhook has received. */
+type Key = Pick<Told, "kind" | "owner">;
+
+/** A route that nobody else sends to now. Whoever has lost it stores nothing of it any more. */
+export interface Claim {
+  readonly sourceId: number;
+  readonly route: string;
+  readonly claim: string;
+}
+
+function isHeld({ sourceId, route, claim }: Claim) {
+  return sql`exists (select from usage.route_state where source_id = ${sourceId} and route = ${route} and claim = ${claim})`;
+}
+
+/**
+ * Stores what is about to be told: an incident that may have arrived is told when it is over, also if this process dies in between.
+ * Returns since when each is told.
+ */
+export async function noteSending(
+  db: Database,
+  claim: Claim,
+  alerts: readonly Key[],
+): Promise<(Key & { since: number })[]> {
+  const { rows } = await sql<Key & { since: number }>`
+    insert into usage.alert as a (source_id, route, kind, owner, told, newest, since)
+    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), 0, -1, now()
+    from jsonb_to_recordset(${JSON.stringify(alerts.map(keyOf))}::jsonb) x (kind text, owner text)
+    where ${isHeld(claim)}
+    on conflict (source_id, route, kind, owner) do update
+    set told = case when a.cleared_at is null then a.told else 0 end, newest = case when a.cleared_at is null then a.newest else -1 end,
+        told_at = case when a.cleared_at is null then a.told_at end, since = case when a.cleared_at is null then a.since else now() end,
+        cleared_at = null
+    returning kind, nullif(owner, '') as owner, floor(extract(epoch from since) * 1000)::float8 as since
+  `.execute(db);
+  return rows;
+}
+
+/** Removes what certainly never arrived. */
+export async function noteRefused(db: Database, claim: Claim, alerts: readonly Key[]): Promise<void> {
+  await sql`
+    delete from usage.alert a
+    using jsonb_to_recordset(${JSON.stringify(alerts.map(keyOf))}::jsonb) x (kind text, owner text)
+    where ${isHeld(claim)} and a.source_id = ${claim.sourceId} and a.route = ${claim.route} and a.kind = x.kind and a.owner = coalesce(x.owner, '') and a.told_at is null
+  `.execute(db);
+}
+
+/** Stores what has arrived. */
 export async function noteTold(
   db: Database,
-  alerts: readonly { sourceId: number; kind: AlertKind; told: number; newest: number; isOver: boolean }[],
+  claim: Claim,
+  alerts: readonly (Key & { told: number; newest: number; isOver: boolean })[],
 ): Promise<void> {
-  for (const { sourceId, kind, told, newest, isOver } of alerts) {
-    await sql`
-      insert into usage.alert as a (source_id, kind, told, newest, since, told_at, cleared_at)
-      values (${sourceId}, ${kind}, ${told}, ${newest}, now(), now(), ${isOver ? sql`now()` : null})
-      on conflict (source_id, kind) do update
-      set told = excluded.told, newest = excluded.newest, told_at = now(), cleared_at = excluded.cleared_at,
-          since = case when a.cleared_at is null then a.since else now() end
-    `.execute(db);
-  }
+  await sql`
+    insert into usage.alert as a (source_id, route, kind, owner, told, newest, since, told_at, cleared_at)
+    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), x.told, x.newest, now(), now(), case when x."isOver" then now() end
+    from jsonb_to_recordset(${JSON.stringify(alerts)}::jsonb)
+      x (kind text, owner text, told bigint, newest bigint, "isOver" boolean)
+    where ${isHeld(claim)}
+    on conflict (source_id, route, kind, owner) do update
+    set told = excluded.told, newest = excluded.newest, told_at = now(), cleared_at = excluded.cleared_at
+  `.execute(db);
+}
+
+function keyOf({ kind, owner }: Key): Key {
+  return { kind, owner };
 }

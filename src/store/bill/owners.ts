@@ -8,6 +8,7 @@ import {
   UNALLOCATED,
 } from "../../domain/bill/owner.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
+import { replaceRoutes } from "../activity/routes.ts";
 import type { Database } from "../db/database.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */
@@ -18,7 +19,7 @@ export async function lockOwners(db: Database): Promise<void> {
 /** Puts the rules of a file in the place of those that were applied last. */
 export async function replaceOwners(
   db: Database,
-  { content, divideBy, rules, budgets }: OwnerFile,
+  { content, divideBy, rules, budgets, routes }: OwnerFile,
 ): Promise<void> {
   await sql`delete from usage.owner_rule`.execute(db);
   await sql`
@@ -51,6 +52,7 @@ export async function replaceOwners(
   `.execute(db);
   if ((await budgetsText(db)) !== budgetsBefore)
     await sql`update usage.owner_file set budgets_changed_at = now()`.execute(db);
+  await replaceRoutes(db, routes);
   // Statements after this one join with all of them: without figures the planner takes them for a few.
   await sql`analyze usage.owner_rule, usage.owner_share`.execute(db);
 }
@@ -277,6 +279,22 @@ export async function ownedParts(
     limit ${top}
   `.execute(db);
   return rows;
+}
+
+/** Who has the largest share of an id of the dimension that divides traces, by the number of what asks for it. */
+export async function ownersOfParts(
+  db: Database,
+  parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],
+): Promise<ReadonlyMap<number, string>> {
+  if (parts.length === 0) return new Map();
+  const { rows } = await sql<{ n: number; owner: string }>`
+    select distinct on (p.n) p.n, o.owner
+    from jsonb_to_recordset(${JSON.stringify(parts)}::jsonb) p (n integer, source text, "workspaceId" text, day date, by text, id text)
+    join usage.owned_days o
+      on o.slug = p.source and o.workspace_id = p."workspaceId" and o.dimension = p.by and o.dimension_id = p.id and o.days @> p.day
+    order by p.n, o.share desc, o.owner
+  `.execute(db);
+  return new Map(rows.map(({ n, owner }) => [n, owner]));
 }
 
 /** What an owner has of a range, and had of an earlier one. */

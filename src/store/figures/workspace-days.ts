@@ -15,10 +15,10 @@ export interface WorkspaceDays {
   readonly days: readonly DayAmount[];
 }
 
-/** Equal as long as nothing of any source is loaded, withdrawn, failed or forgotten, and the day (UTC) is the same. */
+/** Equal as long as nothing of any source is loaded, withdrawn, failed or forgotten, nobody applies an owner file, and the day (UTC) is the same. */
 export async function usageVersion(db: Database): Promise<string> {
   const { rows } = await sql<{ version: string }>`
-    select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}) as version
+    select concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, ${COVERAGE_VERSION}, (select applied_at from usage.owner_file)) as version
   `.execute(db);
   return rows[0]?.version ?? "";
 }

@@ -2,8 +2,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
+import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type AlertSettings, budgetCondition, raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import { budgetCondition } from "../../../src/pipeline/alerts/conditions.ts";
+import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
@@ -29,11 +31,14 @@ beforeEach(async () => {
   const { port } = server.address() as AddressInfo;
   settings = {
     slug: "default",
-    webhookUrl: `http://127.0.0.1:${port}/hooks/sesame`,
+    secrets: webhook(`http://127.0.0.1:${port}/hooks/sesame`),
     staleAfterMs: HOUR_MS,
+    clock: { wait: async () => {} },
   };
   await bench.sync();
 });
+
+const webhook = (url: string) => new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]);
 
 const raise = async (changed: Partial<AlertSettings> = {}) =>
   raiseAlerts(await bench.open(), { ...settings, ...changed });
@@ -41,7 +46,7 @@ const raise = async (changed: Partial<AlertSettings> = {}) =>
 test("no alert is sent where nothing is wrong or no webhook is set", async () => {
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
-  expect(await raise({ webhookUrl: undefined })).toEqual({ told: 0, cleared: 0 });
+  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
   expect(heard).toEqual([]);
 });
 
@@ -308,8 +313,8 @@ test("a message that the webhook refuses is sent again, and its address stays se
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   answer = 500;
   const error = await raise().catch((thrown) => thrown);
-  expect(error).toMatchObject({ code: "webhook_failed", retryable: true });
-  const gone = await raise({ webhookUrl: "http://127.0.0.1:9/hooks/sesame" }).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: "route_failed", retryable: true });
+  const gone = await raise({ secrets: webhook("http://127.0.0.1:9/hooks/sesame") }).catch((thrown) => thrown);
   for (const one of [error, gone])
     expect(`${one.message} ${one.next} ${one.cause}`).not.toMatch(/sesame|127\.0/);
   answer = 204;
@@ -362,16 +367,16 @@ test.each(["nothing", "a head without an end", "a byte from time to time"])(
       server.closeAllConnections();
       server.close();
     });
-    const webhookUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/sesame`;
+    const secrets = webhook(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/sesame`);
     await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
-    const slow = { webhookUrl, webhookWithinMs: 300 };
+    const slow = { secrets, withinMs: 300 };
     if (what === "nothing") {
       await expect(raise(slow)).rejects.toMatchObject({
-        code: "webhook_failed",
-        message: "The webhook of USAGE_ALERT_WEBHOOK_URL does not answer within 0.3 s.",
+        code: "route_failed",
+        message: "Route default does not answer within 0.3 s.",
       });
       const ended = AbortSignal.abort(new Error("the process ends"));
-      await expect(raise({ webhookUrl, signal: ended })).rejects.toMatchObject({ code: "webhook_failed" });
+      await expect(raise({ secrets, signal: ended })).rejects.toMatchObject({ code: "route_failed" });
     } else {
       // Its head has said that the message arrived.
       expect(await raise(slow)).toEqual({ told: 1, cleared: 0 });

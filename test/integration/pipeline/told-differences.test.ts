@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { adviseOn } from "../../../src/pipeline/advice.ts";
-import { firingAlerts } from "../../../src/pipeline/alerts.ts";
+import { firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
 import { alertFacts } from "../../../src/store/activity/alerts.ts";
 import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
 import { sourceStatuses } from "../../../src/store/activity/overview.ts";

@@ -2,9 +2,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../src/config/secret.ts";
 import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { raiseAlerts } from "../../../src/pipeline/alerts.ts";
+import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
@@ -76,9 +77,9 @@ test("a planted spike is found with its project and key, shown on the pages, and
   const other = await pages.get(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
   expect(textOf(other.text)).not.toContain(`Unusual: ${day}`);
 
-  const { webhookUrl, heard } = await listen();
+  const { secrets, heard } = await listen();
   const raise = async () =>
-    raiseAlerts(await bench.open(), { slug: "default", webhookUrl, staleAfterMs: HOUR_MS });
+    raiseAlerts(await bench.open(), { slug: "default", secrets, staleAfterMs: HOUR_MS });
   await raise();
   await raise();
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
@@ -143,9 +144,9 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   const spikes = Object.fromEntries([1, 3, 5, 7, 9, 11, 13].map((ago) => [ago, [9_000, 400] as const]));
   const { store, sourceId, load } = await flat(spikes);
   await load("project", 100, 0);
-  const { webhookUrl, heard } = await listen();
+  const { secrets, heard } = await listen();
   const raise = () =>
-    raiseAlerts({ store, sourceId } as EnteredSource, { slug: "default", webhookUrl, staleAfterMs: HOUR_MS });
+    raiseAlerts({ store, sourceId } as EnteredSource, { slug: "default", secrets, staleAfterMs: HOUR_MS });
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
   expect(heard[0]?.text).toContain("And 2 more.");
@@ -170,5 +171,6 @@ async function listen() {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
-  return { heard, webhookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return { heard, secrets: new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]) };
 }

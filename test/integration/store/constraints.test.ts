@@ -59,7 +59,9 @@ const WHOLE = `
   INSERT INTO usage.budget VALUES (1, 1, NULL, 'team', NULL, NULL, 'USD', 5, '{80}');
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
-  INSERT INTO usage.alert VALUES (1, 'stale', 1, 0, now(), now(), NULL);
+  INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
+  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500');
+  INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
   INSERT INTO usage.heartbeat VALUES ('one', now());
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
@@ -324,8 +326,30 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   ended_session_pkey: copyOf("ended_session", { until: "now()" }),
   heartbeat_pkey: copyOf("heartbeat", { beat_at: "now()" }),
   alert_pkey: copyOf("alert", { told: "6" }),
-  alert_source_id_fkey: copyOf("alert", { source_id: "9" }),
+  alert_route_fkey: copyOf("alert", { route: "'other'" }),
   alert_kind_known: copyOf("alert", { kind: "'other'" }),
+  alert_cleared_told: copyOf("alert", {
+    kind: "'refused'",
+    told_at: "NULL::timestamptz",
+    cleared_at: "now()",
+  }),
+  route_state_pkey: copyOf("route_state", { failures: "2" }),
+  route_state_source_id_fkey: copyOf("route_state", { source_id: "9" }),
+  route_state_claimed_until_when: copyOf("route_state", { route: "'other'", claim: "NULL::text" }),
+  route_state_failures_not_negative: copyOf("route_state", {
+    ...{ route: "'other'", failures: "-1", problem: "NULL::text" },
+  }),
+  route_state_problem_when: copyOf("route_state", { route: "'other'", failures: "0" }),
+  route_pkey: copyOf("route", { line: "2" }),
+  route_name_form: copyOf("route", { name: "'default'" }),
+  route_type_known: copyOf("route", {
+    name: "'other'",
+    type: "'sms'",
+    sender: "NULL::text",
+    recipients: "'{}'::text[]",
+  }),
+  route_setting_form: copyOf("route", { name: "'other'", setting: "'USAGE_API_KEY'" }),
+  route_mail_ends: copyOf("route", { name: "'other'", sender: "NULL::text" }),
   restatement_pkey: copyOf("restatement", { fetch_number: "9" }),
   restatement_series_id_fkey: copyOf("restatement", { restatement_id: "9", series_id: "9" }),
   restatement_once: copyOf("restatement", { restatement_id: "9" }),

@@ -16,7 +16,8 @@ import {
   WHOLE_SHARE,
 } from "../../../domain/bill/owner.ts";
 import { isDay } from "../../../domain/time/days.ts";
-import { readGiven, refuseGiven } from "../../../given-file.ts";
+import { type Problem, readGiven, refuseGiven } from "../../../given-file.ts";
+import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
 /** Blanks at its ends stay: a tag or a name may have them. */
 const text = z
@@ -86,23 +87,14 @@ const fileSchema = z.strictObject({
     .default("project"),
   rules: z.array(ruleSchema, "is not a list of rules"),
   budgets: z.array(budgetSchema, "is not a list of budgets").default([]),
+  routes: z.array(routeSchema, "is not a list of routes").max(100, "has more than 100 routes").default([]),
 });
-const NAMES = [
-  "divide_by",
-  "rules",
-  "budgets",
-  ...Object.keys(ruleSchema.shape),
-  "share",
-  ...Object.keys(budgetSchema.shape),
-];
-
-/** What is wrong, and where: the keys and places that lead there. */
-interface Problem {
-  readonly path: readonly (string | number)[];
-  readonly why: string;
-  /** Whether the last key itself is wrong, and not its value. */
-  readonly isKey?: boolean;
-}
+/** Keys of the parts of a file, by the key that leads there. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  rules: [...Object.keys(ruleSchema.shape), "share"],
+  budgets: Object.keys(budgetSchema.shape),
+  routes: Object.keys(routeSchema.shape),
+};
 
 /** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readOwnerFile(file: string): Promise<OwnerFile> {
@@ -123,6 +115,7 @@ export function parseOwners(file: string, content: string): OwnerFile {
     ? [
         ...parsed.data.rules.flatMap((rule, at) => problemsOf(rule, at, parsed.data.divide_by)),
         ...parsed.data.budgets.flatMap(problemsOfBudget),
+        ...problemsOfRoutes(parsed.data.routes),
       ]
     : parsed.error.issues.flatMap(problemsOfIssue);
   refuseGiven(
@@ -132,13 +125,13 @@ export function parseOwners(file: string, content: string): OwnerFile {
       return `${placeOf(lines, offset)}: ${why}`;
     }),
   );
-  const { divide_by: divideBy, rules, budgets } = parsed.data as z.output<typeof fileSchema>;
+  const { divide_by: divideBy, rules, budgets, routes } = parsed.data as z.output<typeof fileSchema>;
+  const lineOf = (list: string, at: number) => lines.linePos(offsetOf(document, [list, at])).line;
   return {
     ...{ content, divideBy },
-    budgets: budgets.map((budget, at) =>
-      budgetOf(budget, lines.linePos(offsetOf(document, ["budgets", at])).line),
-    ),
-    rules: rules.map((rule, at) => ruleOf(rule, lines.linePos(offsetOf(document, ["rules", at])).line)),
+    budgets: budgets.map((budget, at) => budgetOf(budget, lineOf("budgets", at))),
+    rules: rules.map((rule, at) => ruleOf(rule, lineOf("rules", at))),
+    routes: routes.map((route, at) => routeOf(route, lineOf("routes", at))),
   };
 }
 
@@ -179,7 +172,7 @@ function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem
   const at = path.filter((part) => typeof part !== "symbol");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
-      const near = nearest(key, NAMES);
+      const near = nearest(key, NAMES[String(at[0])] ?? Object.keys(fileSchema.shape));
       return {
         ...{ path: [...at, key], isKey: true },
         why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,

@@ -5,6 +5,7 @@ import { daysText, monthAt, monthTitle } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
 import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
+import { routeProblem } from "../../../pipeline/alerts/receiver.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
 import { describeBudgeted, leastOf, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
@@ -76,10 +77,17 @@ async function apply(
   const owners = await readOwnerFile(file);
   const store = await session.migratedStore();
   const outcome = await applyOwners(store, { name: file, owners, by: isPlan ? undefined : commandActor() });
-  output.data({ file, divideBy: owners.divideBy, ...outcome, isApplied: !isPlan }, () =>
+  // The command may run elsewhere than the service, so this hinders nothing.
+  const routeProblems = owners.routes.flatMap((route) => {
+    const problem = routeProblem(route, config.routeSecrets);
+    return problem === undefined
+      ? []
+      : [`Line ${route.line}: route ${route.name} cannot be sent to from here: ${problem}.`];
+  });
+  output.data({ file, divideBy: owners.divideBy, ...outcome, routeProblems, isApplied: !isPlan }, () =>
     linesOf(
       `${file}: ${counted(outcome.rules, "rule")}; traces are divided by ${owners.divideBy}.`,
-      describeOutcome(outcome, { isPlan }),
+      describeOutcome(outcome, { isPlan, routes: routeProblems }),
       isPlan
         ? `Nothing was changed. To put these rules in force, run \`usage-etl owners apply ${file}\`.`
         : "These rules are in force.",
@@ -97,8 +105,8 @@ function fileOf({ ownersFile }: Config): string {
 }
 
 function describeOutcome(
-  { changes, idle, idleBudgets, namesForIds }: OwnersOutcome,
-  { isPlan }: { isPlan: boolean },
+  { changes, idle, idleBudgets, routesOfNobody, namesForIds }: OwnersOutcome,
+  { isPlan, routes }: { isPlan: boolean; routes: readonly string[] },
 ): string {
   const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
   const shown = newest.slice(0, ROWS_SHOWN);
@@ -116,6 +124,11 @@ function describeOutcome(
       `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
     idleBudgets.length > 0 &&
       `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
+    routesOfNobody.map(
+      ({ line, route, owners }) =>
+        `Line ${line}: route ${route} takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
+    ),
+    routes,
     namesForIds.map(
       ({ line, dimension, given, ids }) =>
         `Line ${line}: ${JSON.stringify(given)} is the name of a ${dimension.replace("_", " ")}. Write its id: ${ids.join(" or ")}.`,

@@ -5,7 +5,7 @@ import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
-import { type FiringAlert, factOf } from "../../../pipeline/alerts.ts";
+import { type FiringAlert, factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import { describePutOff, type SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
@@ -221,22 +221,8 @@ function changeShown(now: number | null, before: number | null): string | null {
     : percent((100 * (now - before)) / before, { signed: true });
 }
 
-const DIFFERENCES_OF: Readonly<Record<string, string>> = {
-  difference: "export",
-  control_total: "total",
-  provider_total: "total",
-  final_changed: "restatement",
-};
-
-const PAGES_OF: Readonly<Record<string, (source: string) => string>> = {
-  budget: (source) => address("/owners", { source }),
-  unusual: (source) => address("/usage", { source, by: "project" }),
-};
-
 function alertShown(alert: FiringAlert, source: string): Html {
-  const { kind } = alert;
-  const says = DIFFERENCES_OF[kind];
-  const to = PAGES_OF[kind]?.(source) ?? (says && address("/differences", { source, says }));
+  const to = pageOf(alert.kind, source);
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
   return html`<p>${prose(factOf(alert))}${link}</p>`;
 }

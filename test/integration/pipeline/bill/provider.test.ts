@@ -3,7 +3,7 @@ import { describeBill } from "../../../../src/cli/commands/proof/totals.ts";
 import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
+import { firingAlerts } from "../../../../src/pipeline/alerts/conditions.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
 import { monthAt } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { firingAlerts } from "../../../../src/pipeline/alerts.ts";
+import { firingAlerts } from "../../../../src/pipeline/alerts/conditions.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
 import { closePeriods } from "../../../../src/pipeline/months/close.ts";
 import { limitUses } from "../../../../src/store/bill/bill-terms.ts";

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { isRouteSetting } from "../../../config/settings.ts";
+import {
+  ALERT_KINDS,
+  DEFAULT_ROUTE,
+  DIGESTS,
+  ROUTE_TYPES,
+  type Route,
+  SEVERITIES,
+} from "../../../domain/bill/route.ts";
+import type { Problem } from "../../../given-file.ts";
+
+/** The part of an owner file that says who is told what. */
+
+const listOf = <T extends z.ZodType>(entry: T) => z.array(entry, "is not a list such as [a, b]");
+const oneOf = <const T extends readonly string[]>(words: T) =>
+  z.enum(words, `is not one of ${words.join(", ")}`);
+const text = z.string("is not a text").regex(/\S/, "is empty").max(1000, "has more than 1,000 characters");
+/** Of one address and nothing else: a name or a second address in it would go somewhere nobody meant. */
+const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
+
+export const routeSchema = z.strictObject({
+  name: text
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+      "is not a name of small letters, digits and - such as search-team",
+    )
+    .max(63, "has more than 63 characters")
+    .refine((name) => name !== DEFAULT_ROUTE.name, `is the route of ${DEFAULT_ROUTE.setting}`),
+  type: oneOf(ROUTE_TYPES),
+  // Whoever writes the secret itself here must not find it in the error.
+  secret: text.refine(
+    isRouteSetting,
+    "is not the name of a setting such as USAGE_ROUTE_SEARCH. The secret itself belongs into that setting, not into this file",
+  ),
+  from: mailAddress.optional(),
+  to: listOf(mailAddress).min(1, "is empty").max(50, "has more than 50 addresses").optional(),
+  owners: listOf(text).min(1, "is empty: leave it out to take those of every owner").optional(),
+  kinds: listOf(oneOf(ALERT_KINDS)).optional(),
+  severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
+  digests: listOf(oneOf(DIGESTS)).default([]),
+});
+export type RawRoute = z.output<typeof routeSchema>;
+
+/** What no single value shows. */
+export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
+  return routes.flatMap((route, at) => {
+    const problems: Problem[] = [];
+    const add = (key: string, why: string) => problems.push({ path: ["routes", at, key], why });
+    const first = routes.findIndex(({ name }) => name === route.name);
+    if (first < at) add("name", `"${route.name}" is the name of two routes`);
+    for (const key of ["from", "to"] as const) {
+      if (route.type === "email" && route[key] === undefined) add("", `a route of type email needs "${key}"`);
+      if (route.type !== "email" && route[key] !== undefined) add(key, `"${key}" is for type email`);
+    }
+    if (route.type === "pagerduty" && route.digests.length > 0)
+      add("digests", `"digests" would open incidents in PagerDuty: send them elsewhere`);
+    if (route.kinds?.length === 0 && route.digests.length === 0)
+      add("kinds", `the route takes nothing: name kinds, or "digests"`);
+    return problems;
+  });
+}
+
+export function routeOf(route: RawRoute, line: number): Route {
+  return {
+    line,
+    name: route.name,
+    type: route.type,
+    setting: route.secret,
+    sender: route.from ?? null,
+    recipients: route.to ?? [],
+    owners: route.owners ?? null,
+    kinds: route.kinds ?? null,
+    severities: route.severities ?? null,
+    digests: route.digests,
+  };
+}

@@ -1,0 +1,77 @@
+import { connect } from "node:net";
+import { createTransport } from "nodemailer";
+import { type Message, textOf } from "./message.ts";
+import { DeliveryError, type Receiver, type Sending, unanswered } from "./receiver.ts";
+
+type MailReceiver = Extract<Receiver, { type: "email" }>;
+
+/** What the library says of an error. */
+interface Failure {
+  readonly code?: string;
+  /** Of the socket. */
+  readonly originalCode?: string;
+  readonly responseCode?: number;
+}
+
+const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
+
+/**
+ * Sends a mail over TLS, from the first byte (`smtps:`) or by STARTTLS (`smtp:`), which must be offered but at an address
+ * of this machine. Error: `route_failed`.
+ */
+export async function sendMail(
+  message: Message,
+  { server, from, to }: MailReceiver,
+  { route, ...limits }: Sending,
+  ends: AbortSignal,
+): Promise<string> {
+  const isSecure = server.protocol === "smtps:";
+  const host = server.hostname.replace(/^\[|\]$/g, "");
+  const isHere = /^(127(\.\d{1,3}){3}|::1)$/.test(host);
+  const port = Number(server.port) || (PORTS[server.protocol] as number);
+  // Of our own: the library's limits are between two bytes, and only its socket ends what it does.
+  const socket = connect({ host, port });
+  const end = () => void socket.destroy(new Error("ended"));
+  ends.addEventListener("abort", end, { once: true });
+  if (ends.aborted) end();
+  const user = decodeURIComponent(server.username);
+  const transport = createTransport({
+    ...{ host, port, secure: isSecure, requireTLS: !isSecure && !isHere, ignoreTLS: !isSecure && isHere },
+    ...(user === "" ? {} : { auth: { user, pass: decodeURIComponent(server.password) } }),
+    getSocket: (_, use) => {
+      socket.once("connect", () => use(null, { connection: socket }));
+      socket.once("error", (error) => use(error, false));
+    },
+    // A name in a message must not read a file or fetch an address.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  try {
+    const { accepted, response } = await transport.sendMail({
+      ...{ from, to: [...to], subject: message.subject, text: textOf(message) },
+      messageId: `<${message.id}@usage-etl>`,
+      headers: { "auto-submitted": "auto-generated" },
+    });
+    // Those who got it must not get it again and again.
+    if (accepted.length < to.length)
+      return `answered ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
+    return `answered ${response.slice(0, 3)}`;
+  } catch (error) {
+    const { responseCode, code, originalCode = "" } = error as Failure;
+    if (!limits.deadline.aborted && (code === "ETLS" || /^ERR_(SSL|TLS)_|CERT|SIGNATURE/.test(originalCode)))
+      throw new DeliveryError({
+        route,
+        problem: "offers no TLS, or none with a valid certificate",
+        isCertain: true,
+        retryable: false,
+      });
+    if (responseCode === undefined || limits.deadline.aborted) throw unanswered(route, error, limits);
+    // Its words may repeat a login or an address.
+    const about = code === "EAUTH" ? "refuses the login" : `answered ${responseCode}`;
+    throw new DeliveryError({ route, problem: about, isCertain: true, retryable: responseCode < 500 });
+  } finally {
+    ends.removeEventListener("abort", end);
+    transport.close();
+    socket.destroy();
+  }
+}

@@ -1,0 +1,210 @@
+import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../../clock.ts";
+import type { Secret } from "../../config/secret.ts";
+import type { Route } from "../../domain/bill/route.ts";
+import { EtlError } from "../../errors.ts";
+import {
+  type Claim,
+  noteRefused,
+  noteSending,
+  noteTold,
+  type Told,
+  toldAlerts,
+} from "../../store/activity/alerts.ts";
+import { claimRoute, releaseRoute } from "../../store/activity/routes.ts";
+import type { EnteredSource } from "../source/source.ts";
+import { type Condition, type ConditionSettings, currentConditions } from "./conditions.ts";
+import { deliver } from "./deliver.ts";
+import { alertOf, messageOf } from "./message.ts";
+import { allRoutes, DeliveryError, receiverOf, type Sending } from "./receiver.ts";
+
+/** How routes are sent to. */
+export interface RouteSettings {
+  /** By the settings that routes name. None: nothing is sent. */
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Where people reach the pages. */
+  readonly webUrl?: string | undefined;
+  /** For all messages of a pass to one route, with their answers. Default: 10 s. */
+  readonly withinMs?: number;
+  readonly clock?: Pick<Clock, "wait">;
+  /** Ends a message that is under way. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface AlertSettings extends RouteSettings, ConditionSettings {
+  readonly slug: string;
+}
+
+const WITHIN_MS = 10_000;
+/** A process that sends and dies keeps a route so long from others: much longer than it may take. */
+const CLAIM_MS = 60_000;
+
+/** Incidents that routes were told, each once for each of them. */
+export interface Counts {
+  readonly told: number;
+  readonly cleared: number;
+}
+
+/**
+ * Sends each route one message with the incidents that it takes and that began, grew or ended since its last one, if any. What it does
+ * not take (a refusal, an error, no answer) is sent again next time. One that fails holds up no other.
+ *
+ * Errors: `route_failed`, which names all that failed.
+ */
+export async function raiseAlerts(
+  { store, sourceId }: EnteredSource,
+  settings: AlertSettings,
+): Promise<Counts> {
+  const routes = await allRoutes(store.db, settings.secrets);
+  if (routes.length === 0) return { told: 0, cleared: 0 };
+  const told = await toldAlerts(store.db, { sourceId });
+  const { failure, ...read } = await currentConditions(store.db, {
+    ...{ sourceId, staleAfterMs: settings.staleAfterMs, told: told.filter(isOpen) },
+    ...(settings.isFirst === undefined ? {} : { isFirst: settings.isFirst }),
+  });
+  const counts = await tellRoutes({ store, sourceId }, { ...read, routes, told }, settings);
+  // What cannot be read comes after what could be told.
+  if (failure !== undefined) throw failure;
+  return counts;
+}
+
+interface ToTell {
+  readonly routes: readonly Route[];
+  readonly conditions: readonly Condition[];
+  /** When they were read, by Postgres's clock. */
+  readonly readAt: string;
+  /** What routes were told before. */
+  readonly told: readonly Told[];
+}
+
+/** The same of given incidents. */
+export async function tellRoutes(
+  source: EnteredSource,
+  { routes, told, ...read }: ToTell,
+  settings: RouteSettings & { readonly slug: string },
+): Promise<Counts> {
+  const news = routes.filter((route) => changesFor(route, read.conditions, told).length > 0);
+  const ended = await Promise.allSettled(news.map((route) => tellRoute(source, route, read, settings)));
+  const failures: DeliveryError[] = [];
+  const sum = { told: 0, cleared: 0 };
+  for (const one of ended) {
+    if (one.status === "rejected") throw one.reason;
+    sum.told += one.value.told;
+    sum.cleared += one.value.cleared;
+    if (one.value.failure !== undefined) failures.push(one.value.failure);
+  }
+  const [first] = failures;
+  if (first === undefined) return sum;
+  throw failures.length === 1
+    ? first
+    : new EtlError({
+        code: "route_failed",
+        message: failures.map(({ message }) => message).join(" "),
+        next: "Check their settings with whoever owns the receivers: `usage-etl alerts`. Alerts are sent again within a minute.",
+        retryable: true,
+      });
+}
+
+type Outcome = Counts & { readonly failure?: DeliveryError };
+
+async function tellRoute(
+  { store, sourceId }: EnteredSource,
+  route: Route,
+  { conditions, readAt }: Pick<ToTell, "conditions" | "readAt">,
+  settings: RouteSettings & { readonly slug: string },
+): Promise<Outcome> {
+  const { withinMs = WITHIN_MS, clock = systemClock, secrets, signal } = settings;
+  const claim: Claim = { sourceId, route: route.name, claim: randomUUID() };
+  // Somebody else sends now, and sends this too.
+  if (!(await claimRoute(store.db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
+    return { told: 0, cleared: 0 };
+  // From here on nobody else changes what it was told.
+  const changes = changesFor(route, conditions, await toldAlerts(store.db, claim));
+  const sum = { told: 0, cleared: 0 };
+  let failure: DeliveryError | undefined;
+  try {
+    const receiver = receiverOf(route, secrets);
+    const sending = { route, receiver, withinMs, clock, signal, deadline: AbortSignal.timeout(withinMs) };
+    // An event of PagerDuty is about one incident.
+    const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];
+    for (const batch of batches) {
+      if (batch.length > 0) await tellBatch(store, claim, batch, { sending, settings });
+      for (const { condition } of batch) sum[condition.isFiring ? "told" : "cleared"]++;
+    }
+  } catch (error) {
+    if (!(error instanceof DeliveryError)) throw error;
+    failure = error;
+  }
+  await releaseRoute(store.db, { ...claim, problem: failure?.problem ?? null });
+  return failure === undefined ? sum : { ...sum, failure };
+}
+
+/** What to tell, and what of it was told before. */
+interface Change {
+  readonly condition: Condition;
+  readonly told: Told | undefined;
+}
+
+async function tellBatch(
+  { db }: EnteredSource["store"],
+  claim: Claim,
+  changes: readonly Change[],
+  { sending, settings }: { sending: Sending; settings: RouteSettings & { readonly slug: string } },
+): Promise<void> {
+  const begun = changes.map(({ condition }) => condition).filter(({ isFiring }) => isFiring);
+  const times = await noteSending(db, claim, begun);
+  const sinceOf = ({ condition, told }: Change) =>
+    times.find(({ kind, owner }) => kind === condition.kind && owner === condition.owner)?.since ??
+    told?.since ??
+    0;
+  const alerts = changes.map((change) =>
+    alertOf(change.condition, { source: settings.slug, since: sinceOf(change), webUrl: settings.webUrl }),
+  );
+  try {
+    await deliver(messageOf(settings.slug, alerts), sending);
+  } catch (error) {
+    // An earlier try, whose process died, may have arrived.
+    const isFirst = ({ condition, told }: Change) =>
+      condition.isFiring && (told === undefined || !isOpen(told));
+    if (error instanceof DeliveryError && error.isCertain)
+      await noteRefused(
+        db,
+        claim,
+        changes.filter(isFirst).map(({ condition }) => condition),
+      );
+    throw error;
+  }
+  const arrived = changes.map(({ condition: { kind, owner, count, newest, isFiring } }) => {
+    return { kind, owner, told: count, newest, isOver: !isFiring };
+  });
+  await noteTold(db, claim, arrived);
+}
+
+function isOpen({ clearedAt }: Told): boolean {
+  return clearedAt === null;
+}
+
+/** What a route takes and was not told. Whoever was told of an incident is told of its end, even if the route takes it no more. */
+function changesFor(route: Route, conditions: readonly Condition[], told: readonly Told[]): Change[] {
+  return conditions.flatMap((condition): Change[] => {
+    const { kind, owner, isFiring, isHeld = false, count, newest } = condition;
+    const before = told.find((one) => one.route === route.name && one.kind === kind && one.owner === owner);
+    const open = before !== undefined && isOpen(before) ? before : undefined;
+    const isNews = isFiring
+      ? takes(route, condition) &&
+        (open === undefined || open.toldAt === null || count > open.told || newest > open.newest)
+      : open !== undefined && (!isHeld || newest > open.newest);
+    return isNews ? [{ condition, told: before }] : [];
+  });
+}
+
+export function takes(
+  { owners, kinds, severities }: Route,
+  { kind, owner, severity }: Pick<Condition, "kind" | "owner" | "severity">,
+): boolean {
+  return (
+    (owners === null || (owner !== null && owners.includes(owner))) &&
+    (kinds === null || kinds.includes(kind)) &&
+    (severities === null || severities.includes(severity))
+  );
+}

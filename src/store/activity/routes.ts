@@ -1,0 +1,106 @@
+import { sql } from "kysely";
+import { UNALLOCATED } from "../../domain/bill/owner.ts";
+import type { Route } from "../../domain/bill/route.ts";
+import type { Database } from "../db/database.ts";
+import type { Claim } from "./alerts.ts";
+
+/** Puts the routes of a file in the place of those that were applied last. One that goes loses what it was told. */
+export async function replaceRoutes(db: Database, routes: readonly Route[]): Promise<void> {
+  await sql`delete from usage.route`.execute(db);
+  await sql`
+    insert into usage.route (name, line, type, setting, sender, recipients, owners, kinds, severities, digests)
+    select r.name, r.line, r.type, r.setting, r.sender, r.recipients, r.owners, r.kinds, r.severities, r.digests
+    from jsonb_to_recordset(${JSON.stringify(routes)}::jsonb) r (
+      name text, line integer, type text, setting text, sender text, recipients text[], owners text[], kinds text[], severities text[],
+      digests text[]
+    )
+  `.execute(db);
+  await sql`
+    delete from usage.route_state where route <> 'default' and route not in (select name from usage.route)
+  `.execute(db);
+}
+
+/** Those of the owner file, in its order. */
+export async function listRoutes(db: Database): Promise<Route[]> {
+  const { rows } = await sql<Route>`
+    select line, name, type, setting, sender, recipients, owners, kinds, severities, digests from usage.route order by line, name
+  `.execute(db);
+  return rows;
+}
+
+/** A route that names owners to whom no rule gives anything now. */
+export interface RouteOfNobody {
+  readonly line: number;
+  readonly route: string;
+  readonly owners: readonly string[];
+}
+
+export async function routesOfNobody(db: Database): Promise<RouteOfNobody[]> {
+  const { rows } = await sql<RouteOfNobody>`
+    with owned as materialized (
+      select distinct owner from usage.owned_days where exists (select from usage.route where owners is not null)
+    )
+    select r.line, r.name as route, array_agg(o order by o) as owners
+    from usage.route r cross join unnest(r.owners) o
+    where o <> ${UNALLOCATED} and o not in (select owner from owned)
+    group by 1, 2 order by 1, 2
+  `.execute(db);
+  return rows;
+}
+
+/** How sending to a route goes, for one source. */
+export interface RouteState {
+  readonly source: string;
+  readonly route: string;
+  /** ISO instants; null: never. */
+  readonly triedAt: string | null;
+  readonly answeredAt: string | null;
+  /** Tries since it last answered. */
+  readonly failures: number;
+  readonly problem: string | null;
+}
+
+const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
+
+export async function routeStates(db: Database): Promise<RouteState[]> {
+  const { rows } = await sql<RouteState>`
+    select slug as source, route, to_char(tried_at at time zone 'UTC', ${ISO}) as "triedAt",
+           to_char(answered_at at time zone 'UTC', ${ISO}) as "answeredAt", failures, problem
+    from usage.route_state join usage.source using (source_id) order by slug, route
+  `.execute(db);
+  return rows;
+}
+
+/**
+ * Takes a route of a source: until `forMs` are over, nobody else sends to it. False: somebody sends now, or has sent what was read
+ * after `readAt`. A process that died holds it no longer than `forMs`.
+ */
+export async function claimRoute(
+  db: Database,
+  { sourceId, route, claim, readAt, forMs }: Claim & { readAt: string; forMs: number },
+): Promise<boolean> {
+  const until = sql`now() + make_interval(secs => ${forMs / 1000})`;
+  const { rows } = await sql`
+    insert into usage.route_state as s (source_id, route, claim, claimed_until, read_at, tried_at)
+    values (${sourceId}, ${route}, ${claim}, ${until}, ${readAt}, now())
+    on conflict (source_id, route) do update
+    set claim = excluded.claim, claimed_until = excluded.claimed_until, read_at = excluded.read_at, tried_at = now()
+    where (s.claimed_until is null or s.claimed_until <= now()) and (s.read_at is null or s.read_at <= excluded.read_at)
+    returning route
+  `.execute(db);
+  return rows.length > 0;
+}
+
+/** Gives it back, with how it went. Does nothing where the claim ran out and another one has it. */
+export async function releaseRoute(
+  db: Database,
+  { sourceId, route, claim, problem }: Claim & { problem: string | null },
+): Promise<void> {
+  await sql`
+    update usage.route_state
+    set claim = null, claimed_until = null, problem = ${problem},
+        failures = ${problem === null ? sql`0` : sql`failures + 1`},
+        answered_at = ${problem === null ? sql`now()` : sql`answered_at`}
+    where source_id = ${sourceId} and route = ${route} and claim = ${claim}
+  `.execute(db);
+}

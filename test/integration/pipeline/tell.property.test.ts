@@ -1,0 +1,270 @@
+import type { RootOperationNode } from "kysely";
+import { expect, onTestFinished, test } from "vitest";
+import { Secret } from "../../../src/config/secret.ts";
+import type { AlertKind, Route } from "../../../src/domain/bill/route.ts";
+import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
+import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
+import { takes, tellRoutes } from "../../../src/pipeline/alerts/tell.ts";
+import { toldAlerts } from "../../../src/store/activity/alerts.ts";
+import { replaceRoutes } from "../../../src/store/activity/routes.ts";
+import type { Database, Store } from "../../../src/store/db/database.ts";
+import { seed, times } from "../../support/drawn.ts";
+import { setupStore } from "../store/setup.ts";
+
+/**
+ * Whatever dies, is doubled or does not answer: every incident arrives at every receiver that takes it, what has begun ends, and a
+ * receiver that answered is told nothing twice, unless the process died before it could store the answer.
+ */
+
+const SEED = seed();
+const STEPS = times(1_000);
+/** After so many steps all receivers are well for a while, and what is told must be what is. */
+const CALM_EVERY = 40;
+
+const route = (given: Pick<Route, "name" | "type"> & Partial<Route>): Route => ({
+  ...{
+    line: 1,
+    setting: `USAGE_ROUTE_${given.type.toUpperCase()}`,
+    sender: null,
+    recipients: [],
+    digests: [],
+  },
+  ...{ owners: null, kinds: null, severities: null, ...given },
+});
+const ROUTES = [
+  route({ name: "all", type: "webhook" }),
+  route({ name: "search", type: "slack", owners: ["search"] }),
+  route({ name: "oncall", type: "pagerduty", severities: ["critical"] }),
+  route({
+    ...{ name: "finance", type: "email", kinds: ["budget", "difference"] },
+    ...{ sender: "usage@example.com", recipients: ["finance@example.com"] },
+  }),
+];
+const NAME_OF: Readonly<Record<string, string>> = {
+  ...{ "/webhook": "all", "/slack": "search", "/pagerduty": "oncall", mail: "finance" },
+};
+const KEYS: readonly [AlertKind, string | null][] = [
+  ["difference", null],
+  ["stale", null],
+  ["usage_limit", null],
+  ["budget", null],
+  ["budget", "search"],
+  ["budget", "ads"],
+  ["unusual", "search"],
+];
+const MANNERS: readonly Manner[] = ["well", "well", "refuses", "redirects", "lies", "cuts"];
+
+/** What a receiver has read. */
+interface Heard {
+  readonly route: string;
+  /** Such as `budget of search`. */
+  readonly key: string;
+  /** The number of the news; null: it is over. */
+  readonly news: number | null;
+  readonly step: number;
+  readonly isAnswered: boolean;
+}
+
+test(`every incident arrives, and at most once at a receiver that answered (SEED=${SEED})`, {
+  timeout: 600_000,
+}, async () => {
+  const random = generator(SEED);
+  const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)] as T;
+  const { store, reader } = await setupStore();
+  await reader.query(
+    "INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest) VALUES ('default', 'http://platform.test', '2026-01-05', 24, '')",
+  );
+  await replaceRoutes(store.db, ROUTES);
+  const manners = new Map<string, Manner>(ROUTES.map(({ name }) => [name, "well"]));
+  const heard: Heard[] = [];
+  let step = 0;
+  const receivers = await openReceivers(({ path, body }) => {
+    const name = NAME_OF[path] as string;
+    const manner = manners.get(name) as Manner;
+    // Whatever the body of a webhook's answer says, its status counts. One that cuts has read it, and nobody knows.
+    const isAnswered = manner === "well" || (manner === "lies" && path === "/webhook");
+    if (isAnswered || manner === "cuts")
+      heard.push(...newsIn(body).map((news) => ({ ...news, route: name, step, isAnswered })));
+    return manner;
+  });
+  onTestFinished(receivers.close);
+  const settings = {
+    ...{ slug: "default", withinMs: 60_000, clock: { wait: async () => {} } },
+    secrets: new Map(
+      [
+        ["WEBHOOK", `${receivers.webUrl}/webhook`],
+        ["SLACK", `${receivers.webUrl}/slack`],
+        ["PAGERDUTY", `${receivers.webUrl.replace("//", "//0123456789abcdef@")}/pagerduty`],
+        ["EMAIL", `smtp://127.0.0.1:${receivers.smtpPort}`],
+      ].map(([name, value = ""]) => [`USAGE_ROUTE_${name}`, new Secret(value)]),
+    ),
+  };
+
+  const incidents = KEYS.map(([kind, owner]) =>
+    conditionOf({ kind, owner, isFiring: false, newest: 0, severity: "warning" }),
+  );
+  let news = 0;
+  const change = () => {
+    const at = Math.floor(random() * incidents.length);
+    const { kind, owner, isFiring } = incidents[at] as Condition;
+    const severity = pick(["critical", "warning"] as const);
+    incidents[at] = conditionOf({
+      kind,
+      owner,
+      isFiring: !isFiring || random() < 0.4,
+      newest: ++news,
+      severity,
+    });
+  };
+  const read = async () => {
+    const { rows } = await reader.query<{ now: string }>("SELECT clock_timestamp()::text AS now");
+    return { conditions: [...incidents], readAt: rows[0]?.now ?? "" };
+  };
+  /** What a job does that read the incidents some time ago. `survives`: statements until its process dies. */
+  const pass = async (
+    seen: Awaited<ReturnType<typeof read>>,
+    survives = Number.POSITIVE_INFINITY,
+    signal?: AbortSignal,
+  ) => {
+    const mortal = survives === Number.POSITIVE_INFINITY ? store : dyingAfter(store, survives);
+    const told = await toldAlerts(mortal.db, { sourceId: 1 });
+    return tellRoutes(
+      { store: mortal, sourceId: 1 },
+      { ...seen, routes: ROUTES, told },
+      { ...settings, signal },
+    );
+  };
+
+  const violent = new Set<number>();
+  let seen = await read();
+  for (step = 1; step <= STEPS; step++) {
+    for (let n = Math.floor(random() * 3); n > 0; n--) change();
+    if (random() < 0.3) manners.set(pick(ROUTES).name, pick(MANNERS));
+    // A minute passes, so that what a dead process held is free.
+    if (random() < 0.2)
+      await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
+    // A job that was held up for long has read what was then.
+    const old = seen;
+    seen = await read();
+    const job = async () => {
+      const from = random() < 0.3 ? old : seen;
+      const fate = random();
+      if (fate < 0.7) return pass(from);
+      if (fate < 0.9) return pass(from, Math.floor(random() * 16));
+      violent.add(step);
+      const end = new AbortController();
+      setTimeout(() => end.abort(), random() * 10);
+      return pass(from, undefined, end.signal);
+    };
+    const isDone = async (work: Promise<unknown>) => {
+      await work.catch((error) => {
+        if (error instanceof Death) violent.add(step);
+        else expect(error).toMatchObject({ code: "route_failed" });
+      });
+    };
+    const jobs = 1 + Math.floor(random() * 3);
+    if (random() < 0.5) await Promise.all(Array.from({ length: jobs }, () => isDone(job())));
+    else for (let n = 0; n < jobs; n++) await isDone(job());
+    if (step % CALM_EVERY === 0) await calm();
+    expectNothingTwice(heard, violent);
+  }
+
+  async function calm() {
+    for (const { name } of ROUTES) manners.set(name, "well");
+    await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
+    await pass(await read());
+    expect(await pass(await read())).toEqual({ told: 0, cleared: 0 });
+    for (const one of ROUTES) {
+      for (const incident of incidents) {
+        const key = keyOf(incident);
+        const last = heard.findLast((each) => each.route === one.name && each.key === key);
+        if (incident.isFiring && takes(one, incident))
+          expect(last, `${one.name} of ${key} in step ${step}`).toMatchObject({ news: incident.newest });
+        // One that it takes no more is told until it is over.
+        else if (!incident.isFiring)
+          expect(last?.news ?? null, `${one.name} of ${key}, over in step ${step}`).toBeNull();
+      }
+    }
+  }
+});
+
+/** What a receiver answered is not told again but where a process died or was ended in that step; ends follow beginnings. */
+function expectNothingTwice(heard: readonly Heard[], violent: ReadonlySet<number>): void {
+  for (const [of, all] of Map.groupBy(heard, ({ route, key }) => `${route}: ${key}`)) {
+    const toldIn = new Map<number | null, number>();
+    for (const { news, step, isAnswered } of all) {
+      const before = toldIn.get(news);
+      // Whoever died before a beginning arrived leaves an end that is told all the same.
+      const until = news === null ? step : before;
+      if (before !== undefined && ![...violent].some((one) => one >= before && one <= Number(until)))
+        expect.fail(`${of} was told twice: ${news ?? "the end"}, in steps ${before} and ${step}`);
+      if (isAnswered) toldIn.set(news, step);
+      // Each incident has an end.
+      if (news !== null) toldIn.delete(null);
+    }
+    const news = all.flatMap((one) => (one.news === null ? [] : [one.news]));
+    expect(news, `${of} was told older news after newer`).toEqual([...news].sort((a, b) => a - b));
+  }
+}
+
+function keyOf({ kind, owner }: Pick<Condition, "kind" | "owner">): string {
+  return `${kind} of ${owner ?? "nobody"}`;
+}
+
+function conditionOf(
+  given: Pick<Condition, "kind" | "owner" | "isFiring" | "newest" | "severity">,
+): Condition {
+  return {
+    ...given,
+    count: 1,
+    message: `(${keyOf(given)}) has news ${given.newest}.`,
+    over: `(${keyOf(given)}) is over`,
+  };
+}
+
+/** From any form of message: the incidents, and the number of the news. */
+function newsIn(body: string): { key: string; news: number | null }[] {
+  const [event] = body.match(/"event_action":"resolve"/) ?? [];
+  if (event !== undefined)
+    return [{ key: KEY_OF_INCIDENT.get(JSON.parse(body).dedup_key) ?? "", news: null }];
+  // A webhook's body has each twice: in its text and in its alerts. A long line of a mail is folded.
+  const unfolded = body.replace(/=\n/g, "").replace(/,"alerts":.*/s, "");
+  const found = [...unfolded.matchAll(/\((\w+ of \w+)\) (?:has news (\d+)|is over)/g)].map(
+    ([, key = "", news]) => {
+      return { key, news: news === undefined ? null : Number(news) };
+    },
+  );
+  if (body.includes('"dedup_key"')) {
+    for (const { key } of found) KEY_OF_INCIDENT.set(JSON.parse(body).dedup_key, key);
+  }
+  return found;
+}
+
+/** A resolving event names its incident alone. */
+const KEY_OF_INCIDENT = new Map<string, string>();
+
+class Death extends Error {}
+
+/** A store whose process dies after so many statements: none of the later ones arrives. */
+function dyingAfter(store: Store, statements: number): Store {
+  let left = statements;
+  const plugin = {
+    transformQuery: ({ node }: { node: RootOperationNode }) => {
+      if (left-- <= 0) throw new Death("killed");
+      return node;
+    },
+    transformResult: async <T>({ result }: { result: T }) => result,
+  };
+  return { ...store, db: store.db.withPlugin(plugin) as Database };
+}
+
+/** Mulberry32. */
+function generator(from: number): () => number {
+  let state = from;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
