@@ -85,10 +85,13 @@ CREATE TABLE usage.budget (
   currency text,
   amount numeric(28,10) NOT NULL,
   warn_at integer[] NOT NULL,
+  per text NOT NULL DEFAULT 'month'::text,
   CONSTRAINT budget_pkey PRIMARY KEY (budget_number),
   CONSTRAINT budget_amount_range CHECK ((amount > (0)::numeric)),
   CONSTRAINT budget_currency_form CHECK ((currency ~ '^[A-Z]{3}$'::text)),
-  CONSTRAINT budget_of_one CHECK ((num_nonnulls(owner, workspace, project) <= 1))
+  CONSTRAINT budget_of_one CHECK ((num_nonnulls(owner, workspace, project) <= 1)),
+  CONSTRAINT budget_per_known CHECK ((per = ANY (ARRAY['month'::text, 'billing_period'::text]))),
+  CONSTRAINT budget_per_source CHECK (((per = 'month'::text) OR (source IS NOT NULL)))
 );
 
 CREATE TABLE usage.charge (

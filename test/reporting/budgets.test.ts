@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
-import { monthNamed } from "../../src/domain/months/month.ts";
+import { monthBefore, monthNamed } from "../../src/domain/months/month.ts";
 import { amountText } from "../../src/domain/usage/amount.ts";
 import { describeBudgeted, monthBudgets } from "../../src/pipeline/bill/budgets.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { idleBudgets, replaceOwners } from "../../src/store/bill/owners.ts";
 import { DAYS, dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
@@ -99,6 +99,34 @@ test("what is spent of a budget is what the views say, and a day that is not loa
      ) d WHERE sum >= 100`,
   );
   expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
+
+  // A billing period of 10 April to 10 May: of the first one that is known, the start is a month before.
+  await client.query(
+    `INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at) SELECT source_id, '2026-05-10Z', now(), now() FROM usage.source`,
+  );
+  const perPeriod = `rules: []\nbudgets:\n  - { source: default, workspace: ${WORKSPACE}, traces: 900, per: billing_period }\n  - { traces: 5, source: elsewhere, per: billing_period }\n`;
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", perPeriod)));
+  expect(await idleBudgets(store.db)).toEqual([4]);
+  const [own, other] = await monthBudgets(store.db, { month: APRIL, now });
+  const spent = await client.query(
+    `SELECT sum(traces)::text AS sum FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date >= '2026-04-10' AND usage_date < '2026-05-10'`,
+  );
+  expect(amountText(own?.spent ?? 0n)).toBe(spent.rows[0].sum);
+  // The last day that is loaded is 30 April, which is today.
+  expect(own).toMatchObject({
+    period: { from: "2026-04-10", to: "2026-05-10" },
+    percentOfTime: 66,
+    isOver: false,
+  });
+  expect(own?.forecast).toBeGreaterThan(900);
+  expect(own?.reached?.day).toBe("2026-04-30");
+  expect(other).toMatchObject({ period: null, spent: 0n, countedFrom: null });
+  // In March no such period is known.
+  const march = await monthBudgets(store.db, { month: monthBefore(APRIL), now });
+  expect(march.map(({ period }) => period)).toEqual([null, null]);
+  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", OWNERS)));
+  // Nothing has a price in euros, and there is no other source.
+  expect(await idleBudgets(store.db)).toEqual([13, 14]);
 
   // Prices that end leave days without one, which are no days without costs. A workspace that never had one does not matter.
   await enterPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);

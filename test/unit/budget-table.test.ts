@@ -7,8 +7,21 @@ import { textOf } from "../support/pages.ts";
 
 const MONTH = monthNamed("2026-11") as NonNullable<ReturnType<typeof monthNamed>>;
 const OVER: MonthBudget = {
-  ...{ line: 3, source: null, of: { kind: "owner", id: "search" }, currency: null, amount: "100" },
-  ...{ warnAt: [80], name: null, isPriced: true, mayBeLess: false, month: MONTH.start },
+  ...{
+    line: 3,
+    source: null,
+    of: { kind: "owner", id: "search" },
+    per: "month",
+    currency: null,
+    amount: "100",
+  },
+  ...{
+    warnAt: [80],
+    name: null,
+    isPriced: true,
+    mayBeLess: false,
+    period: { from: MONTH.start, to: MONTH.end },
+  },
   ...{
     spent: amountOf(40),
     final: amountOf(40),
@@ -18,11 +31,11 @@ const OVER: MonthBudget = {
     countedFrom: MONTH.start,
     percent: 40,
   },
-  ...{ percentOfTime: 100, forecast: null, reached: null, passed: null },
+  ...{ percentOfTime: 100, isOver: true, forecast: null, reached: null, passed: null },
 };
 
 function shown(changed: Partial<MonthBudget>, isOver = true): string {
-  const page = String(budgetTable([{ ...OVER, ...changed }], { month: MONTH, isOver }));
+  const page = String(budgetTable([{ ...OVER, isOver, ...changed }], MONTH));
   return textOf(/<tbody>.*<\/tbody>/s.exec(page)?.[0] ?? page).replaceAll(/\s+/g, " ");
 }
 
@@ -51,5 +64,16 @@ test("a budget of the month under way lasts only by a forecast, and says why the
   expect(shown({ forecast: null }, false)).toMatch(/ no forecast: less than two weeks are final$/);
   expect(shown({ forecast: null, daysMissing: 1, passed: 80 }, false)).toMatch(
     / 80 % is passed; no forecast: 1 day is not loaded$/,
+  );
+});
+
+test("a budget of a billing period says its days, and when no such period is known", () => {
+  const period = { from: "2026-10-20", to: "2026-11-20" };
+  const billing = { per: "billing_period", source: "acme", percentOfTime: 70 } as const;
+  expect(shown({ ...billing, period, forecast: 99, countedFrom: period.from }, false)).toMatch(
+    /^ ?Owner search of source acme ?billing period 2026-10-20 to 2026-11-19, of which 70 % has passed .* it lasts for the billing period$/,
+  );
+  expect(shown({ ...billing, period: null, countedFrom: null }, false)).toMatch(
+    / no billing period of acme is known: the platform was not asked, or shows none$/,
   );
 });

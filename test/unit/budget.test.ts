@@ -27,7 +27,7 @@ function days(today: string, of: (day: string) => string | number | null): Budge
 }
 
 const stateOn = (today: string, of: (day: string) => string | number | null) =>
-  budgetState(BUDGET, { days: days(today, of), month: MONTH, today });
+  budgetState(BUDGET, { days: days(today, of), period: MONTH, today });
 
 test("what is spent, final apart from provisional, and when it will be used up", () => {
   const state = stateOn("2026-11-11", (day) => (day < "2026-11-11" ? 40 : 0));
@@ -65,7 +65,7 @@ test("days that are over are counted by the calendar, wherever the data starts, 
   const from = (start: string, today: string) =>
     budgetState(BUDGET, {
       days: days(today, () => 1).filter(({ day }) => day >= start),
-      month: MONTH,
+      period: MONTH,
       today,
     });
   expect(from("2026-10-01", "2026-11-01")).toMatchObject({ percentOfTime: 0, countedFrom: "2026-11-01" });
@@ -86,7 +86,7 @@ test("where a day that is not loaded may take something away, nothing after it i
     budgetState(
       { ...BUDGET, mayBeLess: true },
       {
-        ...{ month: MONTH, today: "2026-11-11" },
+        ...{ period: MONTH, today: "2026-11-11" },
         days: days("2026-11-11", (day) => (day === missing ? null : 200)),
       },
     ).reached;
@@ -96,7 +96,7 @@ test("where a day that is not loaded may take something away, nothing after it i
 
 test("a month that is over has no forecast", () => {
   expect(
-    budgetState(BUDGET, { days: days("2026-11-30", () => 40), month: MONTH, today: "2026-12-05" }),
+    budgetState(BUDGET, { days: days("2026-11-30", () => 40), period: MONTH, today: "2026-12-05" }),
   ).toMatchObject({
     ...{
       spent: amountOf(1200),
@@ -107,10 +107,28 @@ test("a month that is over has no forecast", () => {
     },
   });
   expect(
-    budgetState(BUDGET, { days: days("2026-11-30", () => 30), month: MONTH, today: "2026-12-05" }),
+    budgetState(BUDGET, { days: days("2026-11-30", () => 30), period: MONTH, today: "2026-12-05" }),
   ).toMatchObject({
     ...{ percent: 90, passed: 90, reached: null },
   });
+});
+
+test("a billing period is counted by its own days, across months", () => {
+  const period = { from: "2026-10-20", to: "2026-11-20" };
+  const of = (today: string, amount = 40) =>
+    budgetState(BUDGET, { days: days(today, () => amount), period, today });
+  expect(of("2026-11-11")).toMatchObject({
+    ...{ spent: amountOf(23 * 40), percentOfTime: 70, countedFrom: "2026-10-20", isOver: false },
+    ...{ reached: { day: "2026-11-13", isSure: false } },
+  });
+  expect(of("2026-11-11").forecast).toBeCloseTo(31 * 40, 6);
+  expect(of("2026-11-20")).toMatchObject({
+    spent: amountOf(31 * 40),
+    percentOfTime: 100,
+    isOver: true,
+    forecast: null,
+  });
+  expect(of("2026-10-19")).toMatchObject({ spent: 0n, percentOfTime: 0, countedFrom: null, forecast: null });
 });
 
 const SEED = seed();

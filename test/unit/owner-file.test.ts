@@ -139,18 +139,22 @@ test.each([
   for (const [at, pattern] of expected.entries()) expect(problems[at]).toMatch(pattern);
 });
 
+const OF_ALL = { source: "default", of: null, currency: null, amount: "400", warnAt: [50, 75, 90, 100] };
 test("budgets of a file", () => {
   const { budgets } = parse(`rules: []
 budgets:
   - { owner: search, amount: 2500.5, currency: USD, warn_at: [100, 80, 80] }
   - { source: default, traces: 400 }
+  - { source: default, per: billing_period, traces: 400 }
 `);
   expect(budgets).toEqual([
     {
       ...{ line: 3, source: null, of: { kind: "owner", id: "search" }, currency: "USD", amount: "2500.5" },
+      per: "month",
       warnAt: [80, 100],
     },
-    { line: 4, source: "default", of: null, currency: null, amount: "400", warnAt: [50, 75, 90, 100] },
+    { ...OF_ALL, line: 4, per: "month" },
+    { ...OF_ALL, line: 5, per: "billing_period" },
   ]);
 });
 
@@ -164,6 +168,16 @@ test.each([
   ["below zero", "{ traces: -5 }", /"traces" is not an amount/],
   ["of eleven digits", "{ amount: 0.00000000001, currency: USD }", /"amount" is not an amount/],
   ["with a mark of 0", "{ traces: 5, warn_at: [0] }", /is not a whole number of per cents/],
+  [
+    "of a billing period of no source",
+    "{ traces: 5, per: billing_period }",
+    /^line 3, column 23: a billing period is that of one source: name it with "source"$/,
+  ],
+  [
+    "of a period nobody knows",
+    "{ traces: 5, per: quarter }",
+    /^line 3, column 23: "per" is not one of month, billing_period$/,
+  ],
   ["with an unknown key", "{ traces: 5, warnat: [80] }", /"warnat" is not known; did you mean warn_at\?$/],
 ])("a budget %s is refused", (_, budget, expected) => {
   const problems = problemsOf(`rules: []\nbudgets:\n  - ${budget}`);

@@ -49,7 +49,8 @@ CREATE TABLE usage.owner_share (
   CONSTRAINT owner_share_once UNIQUE NULLS NOT DISTINCT (rule_number, owner, cost_center)
 );
 
--- What somebody may use in a calendar month, from the same file: an owner, a workspace, a project, or everything.
+-- What somebody may use in a calendar month, or in a billing period of a source, from the same file: an owner, a workspace, a project, or
+-- everything.
 CREATE TABLE usage.budget (
   -- Its place in the file.
   budget_number integer NOT NULL CONSTRAINT budget_pkey PRIMARY KEY,
@@ -65,9 +66,12 @@ CREATE TABLE usage.budget (
   amount numeric(28, 10) NOT NULL,
   -- Per cents of the amount at which it is warned of.
   warn_at integer[] NOT NULL,
+  per text NOT NULL DEFAULT 'month',
   CONSTRAINT budget_of_one CHECK (num_nonnulls(owner, workspace, project) <= 1),
   CONSTRAINT budget_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
-  CONSTRAINT budget_amount_range CHECK (amount > 0)
+  CONSTRAINT budget_amount_range CHECK (amount > 0),
+  CONSTRAINT budget_per_known CHECK (per IN ('month', 'billing_period')),
+  CONSTRAINT budget_per_source CHECK (per = 'month' OR source IS NOT NULL)
 );
 
 -- Who is told what, from the same file. No secret is here: the setting that is named holds the address or the key.

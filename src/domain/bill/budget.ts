@@ -16,24 +16,25 @@ export interface BudgetDay {
   readonly missingIn: readonly string[];
 }
 
-/** How a budget stands in a calendar month. */
+/** How a budget stands in its period: a calendar month, or a billing period. */
 export interface BudgetState {
   /** As far as it is loaded. */
   readonly spent: Amount;
   /** Of it, on final days. */
   readonly final: Amount;
-  /** Days of the month, up to today, that are not loaded or lack a price: then it is at least as much. */
+  /** Days of the period, up to today, that are not loaded or lack a price: then it is at least as much. */
   readonly daysMissing: number;
   /** Those of them that lack a price. */
   readonly daysUnpriced: number;
   /** Slugs of the sources that those days are missing in. */
   readonly missingIn: readonly string[];
-  /** The first day of the month that counts, which is later where the data starts in it; null: none of it does. */
+  /** The first day of the period that counts, which is later where the data starts in it; null: none of it does. */
   readonly countedFrom: string | null;
-  /** Per cents of the amount, and of the month's days: those that are over. */
+  /** Per cents of the amount, and of the period's days: those that are over. */
   readonly percent: number;
   readonly percentOfTime: number;
-  /** What the month comes to; null where nothing can be said of it, as of a month that is over or has not begun. */
+  readonly isOver: boolean;
+  /** What the period comes to; null where nothing can be said of it, as of one that is over or has not begun. */
   readonly forecast: number | null;
   /** The day on which the amount is used up; `isSure` if that day is loaded. */
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
@@ -41,7 +42,7 @@ export interface BudgetState {
   readonly passed: number | null;
 }
 
-/** `days`: in order and without gaps, from before the month (`FORECAST_DAYS`) up to today or the month's end. */
+/** `days`: in order and without gaps, from before the period (`FORECAST_DAYS`) up to today or the period's end. */
 export function budgetState(
   {
     amount,
@@ -55,11 +56,11 @@ export function budgetState(
   },
   {
     days,
-    month,
+    period,
     today,
-  }: { readonly days: readonly BudgetDay[]; readonly month: Days; readonly today: string },
+  }: { readonly days: readonly BudgetDay[]; readonly period: Days; readonly today: string },
 ): BudgetState {
-  const own = days.filter(({ day }) => day >= month.from && day < month.to && day <= today);
+  const own = days.filter(({ day }) => day >= period.from && day < period.to && day <= today);
   const sum = (of: readonly BudgetDay[]) => of.reduce((all, one) => all + one.amount, 0n);
   const spent = sum(own);
   const limit = amountOf(amount);
@@ -68,8 +69,8 @@ export function budgetState(
     return { day, isFinal, amount: isLoaded ? amountDrawn(used) : null };
   });
   const missing = own.filter(({ isLoaded, day }) => !isLoaded && day < today);
-  const isUnderWay = month.from <= today && today < month.to;
-  const timeOver = { from: month.from, to: today < month.to ? today : month.to };
+  const isUnderWay = period.from <= today && today < period.to;
+  const timeOver = { from: period.from, to: today < period.to ? today : period.to };
   return {
     spent,
     final: sum(own.filter(({ isLoaded, isFinal }) => isLoaded && isFinal)),
@@ -78,9 +79,10 @@ export function budgetState(
     daysUnpriced: own.filter(({ isUnpriced, day }) => isUnpriced && day < today).length,
     countedFrom: own[0]?.day ?? null,
     percent,
-    percentOfTime: Math.max(0, Math.floor((100 * daysBetween(timeOver)) / daysBetween(month))),
-    forecast: isUnderWay ? monthForecast(past, today) : null,
-    reached: reachedOn(limit, { own, past, month, today, mayBeLess }),
+    isOver: period.to <= today,
+    percentOfTime: Math.max(0, Math.floor((100 * daysBetween(timeOver)) / daysBetween(period))),
+    forecast: isUnderWay ? monthForecast(past, today, period) : null,
+    reached: reachedOn(limit, { own, past, period, today, mayBeLess }),
     passed: warnAt.findLast((mark) => percent >= mark) ?? null,
   };
 }
@@ -90,13 +92,13 @@ function reachedOn(
   {
     own,
     past,
-    month,
+    period,
     today,
     mayBeLess,
   }: {
     own: readonly BudgetDay[];
     past: readonly DayAmount[];
-    month: Days;
+    period: Days;
     today: string;
     mayBeLess: boolean;
   },
@@ -108,10 +110,10 @@ function reachedOn(
     if (used >= limit) return { day, isSure: true };
   }
   // Of a day that is not loaded nobody knows.
-  if (today < month.from || month.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
+  if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
     return null;
   const soFar = own.find(({ day }) => day === today)?.amount ?? 0n;
-  const later = Array.from({ length: daysBetween({ from: today, to: month.to }) }, (_, n) =>
+  const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>
     addDays(today, n),
   );
   let sum = amountDrawn(used - soFar);

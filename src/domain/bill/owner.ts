@@ -38,11 +38,15 @@ export interface OwnerRule {
   readonly shares: readonly OwnerShare[];
 }
 
-/** What somebody may use in a calendar month. */
+export const BUDGET_PERIODS = ["month", "billing_period"] as const;
+type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+
+/** What somebody may use in a calendar month, or in a billing period of a source. */
 export interface Budget {
   readonly line: number;
-  /** Null: of every source. */
+  /** Null: of every source; a billing period is that of one. */
   readonly source: string | null;
+  readonly per: BudgetPeriod;
   /** Null: of everything. */
   readonly of: { readonly kind: "owner" | "workspace" | "project"; readonly id: string } | null;
   /** ISO 4217; null: traces. */

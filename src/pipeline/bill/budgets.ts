@@ -1,15 +1,23 @@
 import { type BudgetState, budgetState } from "../../domain/bill/budget.ts";
 import type { Budget } from "../../domain/bill/owner.ts";
 import { type CalendarMonth, monthAt } from "../../domain/months/month.ts";
-import { addDays, dayOf } from "../../domain/time/days.ts";
+import { addDays, type Days, dayOf } from "../../domain/time/days.ts";
 import { amountOf, amountShown, centsShown } from "../../domain/usage/amount.ts";
 import { FORECAST_DAYS } from "../../domain/usage/forecast.ts";
-import { type BudgetCourse, budgetCourses, budgetsVersion } from "../../store/bill/budgets.ts";
+import {
+  type BudgetCourse,
+  billingPeriodsOn,
+  budgetCourses,
+  budgetsVersion,
+} from "../../store/bill/budgets.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 
 export type MonthBudget = Omit<BudgetCourse, "days"> &
-  BudgetState & { /** First day, ISO. */ readonly month: string };
+  BudgetState & {
+    /** What it is for: the month, or the billing period of its source in which today or the last day of the month lies. Null: not known. */
+    readonly period: Days | null;
+  };
 
 /** How all budgets stand in a calendar month, in the order of the owner file. `now`: epoch milliseconds. */
 export async function monthBudgets(
@@ -17,30 +25,39 @@ export async function monthBudgets(
   { month, now }: { month: CalendarMonth; now: number },
 ): Promise<MonthBudget[]> {
   const today = dayOf(now);
-  const tomorrow = addDays(today, 1);
-  const to = [month.end, tomorrow].sort()[0] as string;
-  // A month that is over has no forecast, which alone needs what was before.
-  const from = month.end <= today ? month.start : addDays(month.start, -FORECAST_DAYS);
-  const courses = await budgetCourses(db, { from, to });
-  const range = { from: month.start, to: month.end };
-  return courses.map(({ days, ...budget }) => ({
-    ...budget,
-    month: month.start,
-    ...budgetState(budget, { days, month: range, today }),
-  }));
+  const ofMonth = { from: month.start, to: month.end };
+  const isUnderWay = month.start <= today && today < month.end;
+  const periods = await billingPeriodsOn(db, isUnderWay ? today : addDays(month.end, -1));
+  const all = [ofMonth, ...periods.values()];
+  const last = all
+    .map(({ to }) => to)
+    .sort()
+    .at(-1) as string;
+  const to = [last, addDays(today, 1)].sort()[0] as string;
+  const first = all.map(({ from }) => from).sort()[0] as string;
+  // What is over has no forecast, which alone needs what was before.
+  const courses = await budgetCourses(db, {
+    from: last <= today ? first : addDays(first, -FORECAST_DAYS),
+    to,
+  });
+  return courses.map(({ days, ...budget }) => {
+    const period = budget.per === "month" ? ofMonth : (periods.get(budget.source ?? "") ?? null);
+    const known = period === null ? [] : days;
+    return { ...budget, period, ...budgetState(budget, { days: known, period: period ?? ofMonth, today }) };
+  });
 }
 
-/** The budgets of the month under way that are warned of. */
+/** The budgets of the periods under way that are warned of. */
 export interface WarnedBudgets {
   readonly budgets: readonly MonthBudget[];
-  /** When the month began or other budgets were set, whichever came later: from then on they are warned of anew. Epoch milliseconds. */
+  /** When their last period began or other budgets were set, whichever came later: from then on they are warned of anew. Epoch milliseconds. */
   readonly since: number;
 }
 
 let warned: { readonly version: string; readonly of: WarnedBudgets } | undefined;
 
 /**
- * Of these a mark is passed, or they will be used up this month. Reading all of them takes
+ * Of these a mark is passed, or they will be used up before it ends. Reading all of them takes
  * longer than whoever asks again and again may wait, so they are read anew only when something changed.
  */
 export async function warnedBudgets(db: Database): Promise<WarnedBudgets> {
@@ -49,10 +66,10 @@ export async function warnedBudgets(db: Database): Promise<WarnedBudgets> {
   if (warned?.version !== version) {
     const now = await storeNow(db);
     const month = monthAt(now);
-    const budgets = (await monthBudgets(db, { month, now })).filter(
-      ({ passed, reached }) => passed !== null || reached !== null,
-    );
-    warned = { version, of: { budgets, since: Math.max(changedAt, Date.parse(month.start)) } };
+    const all = await monthBudgets(db, { month, now });
+    const budgets = all.filter(({ passed, reached }) => passed !== null || reached !== null);
+    const starts = all.map(({ period }) => Date.parse(period?.from ?? month.start));
+    warned = { version, of: { budgets, since: Math.max(changedAt, Date.parse(month.start), ...starts) } };
   }
   return warned.of;
 }
@@ -65,7 +82,7 @@ export function describeBudget(budget: MonthBudget): string {
     reached === null
       ? ""
       : ` ${reached.isSure ? "It is used up since" : "It will be used up on"} ${reached.day}.`;
-  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this month.${when}`;
+  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this ${budget.per.replace("_", " ")}.${when}`;
 }
 
 /** What stands before an amount of which a day is not loaded. */

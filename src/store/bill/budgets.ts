@@ -41,7 +41,7 @@ export interface BudgetsVersion {
 export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
   const { rows } = await sql<BudgetsVersion>`
     select case when exists (select from usage.budget) then
-             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, ${COVERAGE_VERSION}, p.version, t.version, s.version)
+             concat_ws(' ', current_database(), (now() at time zone 'UTC')::date, f.applied_at, ${COVERAGE_VERSION}, p.version, t.version, s.version, i.version)
            end as version,
            floor(extract(epoch from f.budgets_changed_at) * 1000)::float8 as "changedAt"
     from usage.owner_file f
@@ -50,8 +50,20 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
       select concat_ws(' ', count(*), count(valid_to), max(valid_from), max(valid_to)) as version from usage.resource_tag
     ) t
     cross join (select string_agg(concat_ws(' ', slug, data_start), ' ' order by source_id) as version from usage.source) s
+    cross join (select concat_ws(' ', count(*), max(ends_at)) as version from usage.billing_period) i
   `.execute(db);
   return rows[0];
+}
+
+/** By slug, of sources that budgets name for it: the billing period in which a day lies. */
+export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
+  const { rows } = await sql<Days & { source: string }>`
+    select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"
+    from reporting_detail.dim_billing_period where period_start <= ${day}::date and period_end > ${day}::date
+      and source_id in (select b.source from usage.budget b where b.per = 'billing_period')
+    order by source_id, period_end
+  `.execute(db);
+  return new Map(rows.map(({ source, from, to }) => [source, { from, to }]));
 }
 
 /**
@@ -115,7 +127,7 @@ export async function budgetCourses(db: Database, { from, to }: Days): Promise<B
       where not u.has_other_price and ${isIn} and exists (select from budget where currency is not null)
         and (u.source_id, u.workspace_id) in (select u.source_id, u.workspace_id from reporting.fct_cost_workspace_daily u where ${isIn})
     )
-    select b.line, b.source, b.currency, trim_scale(b.amount)::text as amount, b.warn_at as "warnAt",
+    select b.line, b.source, b.per, b.currency, trim_scale(b.amount)::text as amount, b.warn_at as "warnAt",
            case when num_nonnulls(b.owner, b.workspace, b.project) > 0 then json_build_object(
              'kind', case when b.owner is not null then 'owner' when b.workspace is not null then 'workspace' else 'project' end,
              'id', coalesce(b.owner, b.workspace, b.project)

@@ -44,11 +44,11 @@ export async function replaceOwners(
   const budgetsBefore = await budgetsText(db);
   await sql`delete from usage.budget`.execute(db);
   await sql`
-    insert into usage.budget (budget_number, line, source, owner, workspace, project, currency, amount, warn_at)
+    insert into usage.budget (budget_number, line, source, owner, workspace, project, currency, amount, warn_at, per)
     select b.n, b.line, b.source, case b.kind when 'owner' then b.id end, case b.kind when 'workspace' then b.id end,
-           case b.kind when 'project' then b.id end, b.currency, b.amount, array(select jsonb_array_elements_text(b."warnAt")::integer)
+           case b.kind when 'project' then b.id end, b.currency, b.amount, array(select jsonb_array_elements_text(b."warnAt")::integer), b.per
     from jsonb_to_recordset(${JSON.stringify(budgets.map(({ of, ...budget }, at) => ({ n: at + 1, ...budget, ...of })))}::jsonb)
-      b (n integer, line integer, source text, kind text, id text, currency text, amount numeric, "warnAt" jsonb)
+      b (n integer, line integer, source text, kind text, id text, currency text, amount numeric, "warnAt" jsonb, per text)
   `.execute(db);
   if ((await budgetsText(db)) !== budgetsBefore)
     await sql`update usage.owner_file set budgets_changed_at = now()`.execute(db);
@@ -98,7 +98,10 @@ export async function idleRules(db: Database): Promise<number[]> {
   return rows.map(({ line }) => line);
 }
 
-/** Lines of budgets that count nothing: no such source, workspace or project is known, or no rule gives anything to the owner. */
+/**
+ * Lines of budgets that count nothing: no such source, workspace or project is known, no rule gives anything to the owner, nothing has
+ * a price in the currency, or no billing period of the source was read.
+ */
 export async function idleBudgets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ line: number }>`
     with owned as materialized (
@@ -117,6 +120,9 @@ export async function idleBudgets(db: Database): Promise<number[]> {
         )
       end
     )
+    or b.currency is not null and not exists (select from usage.price p where p.currency = b.currency)
+      and not exists (select from usage.closed_charge k where k.currency = b.currency)
+    or b.per = 'billing_period' and not exists (select from reporting_detail.dim_billing_period p where p.source_id = b.source)
     order by 1
   `.execute(db);
   return rows.map(({ line }) => line);

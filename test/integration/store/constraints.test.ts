@@ -56,7 +56,7 @@ const WHOLE = `
   INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
   INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'p1', NULL, NULL, NULL, '(,)');
   INSERT INTO usage.owner_share VALUES (1, 'team', 'cc', 1);
-  INSERT INTO usage.budget VALUES (1, 1, NULL, 'team', NULL, NULL, 'USD', 5, '{80}');
+  INSERT INTO usage.budget VALUES (1, 1, NULL, 'team', NULL, NULL, 'USD', 5, '{80}', 'month');
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
@@ -320,6 +320,8 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   budget_of_one: copyOf("budget", { budget_number: "2", project: "'p1'" }),
   budget_currency_form: copyOf("budget", { budget_number: "2", currency: "'usd'" }),
   budget_amount_range: copyOf("budget", { budget_number: "2", amount: "0" }),
+  budget_per_known: copyOf("budget", { budget_number: "2", per: "'quarter'" }),
+  budget_per_source: copyOf("budget", { budget_number: "2", per: "'billing_period'" }),
   owner_share_range: copyOf("owner_share", { owner: "'other'", share: "0" }),
   owner_share_once: copyOf("owner_share", { share: "0.5" }),
   price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),

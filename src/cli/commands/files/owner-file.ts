@@ -3,6 +3,7 @@ import { type Document, isMap, isScalar, LineCounter, parseDocument } from "yaml
 import { z } from "zod";
 import { nearest } from "../../../config/spelling.ts";
 import {
+  BUDGET_PERIODS,
   type Budget,
   DIVIDING_DIMENSIONS,
   type DividingDimension,
@@ -68,6 +69,7 @@ const budgetSchema = z.strictObject({
   owner: text.optional(),
   workspace: text.optional(),
   project: text.optional(),
+  per: z.enum(BUDGET_PERIODS, `is not one of ${BUDGET_PERIODS.join(", ")}`).default("month"),
   traces: amountText.optional(),
   amount: amountText.optional(),
   currency: text.regex(/^[A-Z]{3}$/, "is not a currency such as USD").optional(),
@@ -269,6 +271,8 @@ function problemsOfBudget(budget: RawBudget, at: number): Problem[] {
   if (second !== undefined)
     add(second, `a budget is of one thing, and this one has "${first}" and "${second}"`);
   const { traces, amount, currency } = budget;
+  if (budget.per === "billing_period" && budget.source === undefined)
+    add("per", `a billing period is that of one source: name it with "source"`);
   if (traces === undefined && amount === undefined)
     add("", `a budget has an amount: give "traces", or "amount" and "currency"`);
   if (traces !== undefined && (amount !== undefined || currency !== undefined)) {
@@ -287,6 +291,7 @@ function budgetOf(budget: RawBudget, line: number): Budget {
   return {
     line,
     source: budget.source ?? null,
+    per: budget.per,
     of: kind === undefined ? null : { kind, id: budget[kind] as string },
     currency: budget.currency ?? null,
     amount: budget.traces ?? budget.amount ?? "",

@@ -7,7 +7,7 @@ import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { routeProblem } from "../../../pipeline/alerts/receiver.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { describeBudgeted, leastOf, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { describeBudgeted, leastOf, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
 import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
@@ -199,10 +199,12 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
     if (found.length === 0) return "No budget is set. An owner file may have some: see docs/owners.md.";
     const shown = (text: string | null, currency: string | null) =>
       text === null ? "-" : shownDecimal(text, currency);
+    const ofMonth = found.find(({ per }) => per === "month");
     return linesOf(
-      `Budgets of ${monthTitle(month)}${month.end <= dayOf(now) ? "" : `, of which ${found[0]?.percentOfTime} % is over`}:`,
+      `Budgets of ${monthTitle(month)}${ofMonth === undefined || ofMonth.isOver ? "" : `, of which ${ofMonth.percentOfTime} % is over`}:`,
       tableOf(data, {
         "budget of": describeBudgeted,
+        "billing period": found.some(({ per }) => per !== "month") && periodOf,
         in: unitOf,
         budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
         spent: toTheRight(data, ({ spent, currency, ...one }) => `${leastOf(one)}${shown(spent, currency)}`),
@@ -211,7 +213,8 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
           shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),
         ),
         "% used": toTheRight(data, ({ percent }) => String(percent)),
-        "used up": ({ reached, isPriced, currency }) => {
+        "used up": ({ reached, isPriced, currency, period }) => {
+          if (period === null) return "no such period is known";
           if (reached !== null) return reached.isSure ? reached.day : `(${reached.day})`;
           return isPriced ? "" : `nothing has a price in ${currency}`;
         },
@@ -219,6 +222,15 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
       found.some(({ reached }) => reached?.isSure === false) && "In brackets: by the forecast.",
     );
   });
+}
+
+/** Of a budget of a billing period: its days, and how much of it is over. */
+function periodOf({
+  per,
+  period,
+  percentOfTime,
+}: Pick<MonthBudget, "per" | "period" | "percentOfTime">): string {
+  return per === "month" || period === null ? "-" : `${daysText(period)} (${percentOfTime} %)`;
 }
 
 async function suggest(

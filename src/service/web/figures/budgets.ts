@@ -1,23 +1,24 @@
 import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
+import { addDays } from "../../../domain/time/days.ts";
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
 import { describeBudgeted, leastOf, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
 import { capital, card, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
 
 /** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
-export function budgetTable(
-  budgets: readonly MonthBudget[],
-  { month, isOver }: { month: CalendarMonth; isOver: boolean },
-): Html {
+export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMonth): Html {
   if (budgets.length === 0) return html``;
-  const [first] = budgets;
+  const isOver = budgets.every((one) => one.isOver);
+  const ofMonth = budgets.find(({ per }) => per === "month");
+  const passed =
+    ofMonth === undefined || ofMonth.isOver ? "" : `; ${ofMonth.percentOfTime} % of the month has passed`;
   return html`<h2>Budgets</h2>
     ${table({
       label: "Budgets",
       kind: "cards",
       caption: isOver
         ? `What was spent of each budget in ${monthTitle(month)}.`
-        : `What is spent of each budget in ${monthTitle(month)}; ${first?.percentOfTime} % of the month has passed. Forecast: ${lowered(FORECAST_METHOD)}`,
+        : `What is spent of each budget in ${monthTitle(month)}${passed}. Forecast: ${lowered(FORECAST_METHOD)}`,
       heads: [
         "Budget of",
         numberHead("Budget"),
@@ -29,8 +30,13 @@ export function budgetTable(
       rows: budgets.map((one) => {
         const shown = (amount: Amount) => amountIn(one, amount);
         const of = `${capital(describeBudgeted(one))}${one.source === null ? ", all sources" : ""}`;
+        const time = one.isOver ? "" : `, of which ${one.percentOfTime} % has passed`;
+        const period =
+          one.per === "month" || one.period === null
+            ? ""
+            : html`<br><small>billing period ${one.period.from} to ${addDays(one.period.to, -1)}${time}</small>`;
         const share = Math.max(0, Math.min(100, one.percent));
-        return card(name(of), [
+        return card(html`${name(of)}${period}`, [
           ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}`, "number"],
           ["Spent", html`${leastOf(one)}${shown(one.spent)}`, "number"],
           ...(isOver
@@ -44,7 +50,7 @@ export function budgetTable(
             html`<meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${share}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}`,
             "used",
           ],
-          ["State", stateOf(one, isOver)],
+          ["State", stateOf(one)],
         ]);
       }),
     })}`;
@@ -63,12 +69,14 @@ function forecastIn({ currency, forecast }: MonthBudget): string {
   return currency === null ? shown : `${shown} ${currency}`;
 }
 
-function stateOf(one: MonthBudget, isOver: boolean): Html {
-  const { reached, daysMissing, isPriced, currency, amount, forecast, passed, countedFrom } = one;
+function stateOf(one: MonthBudget): Html {
+  const { reached, daysMissing, isPriced, currency, amount, forecast, passed, countedFrom, isOver } = one;
+  if (one.period === null)
+    return html`no billing period of ${one.source} is known: the platform was not asked, or shows none`;
   if (countedFrom === null) return html`no day of it is known`;
   if (!isPriced) return html`nothing has a price in ${currency}, so nothing counts`;
   const unloaded = missingOf(one);
-  const since = countedFrom === one.month ? "" : `, counted from ${countedFrom} on`;
+  const since = countedFrom === one.period.from ? "" : `, counted from ${countedFrom} on`;
   const days = `${since}${daysMissing === 0 ? "" : `, and ${unloaded}`}`;
   if (reached?.isSure)
     return html`<span class="status failed"><span aria-hidden="true">✕</span> used up</span> since ${reached.day}${days}`;
@@ -81,7 +89,7 @@ function stateOf(one: MonthBudget, isOver: boolean): Html {
   }
   const isKnown = forecast !== null && forecast < amountDrawn(amountOf(amount));
   const warned = passed === null ? "" : `${passed} % is passed; `;
-  if (isKnown) return html`${warned}it lasts for the month`;
+  if (isKnown) return html`${warned}it lasts for the ${one.per.replace("_", " ")}`;
   const why = daysMissing === 0 ? "less than two weeks are final" : unloaded;
   return html`${warned}no forecast: ${why}`;
 }

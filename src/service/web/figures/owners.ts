@@ -226,7 +226,7 @@ async function allOwners(
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
     })}
-    ${budgetTable(await monthBudgets(db, { month, now: at }), { month, isOver: month.end <= dayOf(at) })}
+    ${budgetTable(await monthBudgets(db, { month, now: at }), month)}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
     <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${count(applied.rules)} rules.</p>
     ${twin(`usage-etl owners export`, `usage-etl owners suggest`, `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
