@@ -73,7 +73,9 @@ function ownersOf(workspace: string): OwnerFile {
   return {
     content: "rules: []",
     divideBy: "project",
-    budgets: [],
+    budgets: [
+      { line: 1, source: null, per: "month", of: null, currency: null, amount: "1000000000", warnAt: [100] },
+    ],
     routes: [],
     rules: [{ ...none, line: 1, workspace, shares }],
   };

@@ -31,7 +31,15 @@ const OVER: MonthBudget = {
     countedFrom: MONTH.start,
     percent: 40,
   },
-  ...{ percentOfTime: 100, isOver: true, forecast: null, reached: null, passed: null },
+  ...{
+    percentOfTime: 100,
+    isOver: true,
+    forecast: null,
+    reached: null,
+    passed: null,
+    course: [],
+    ahead: null,
+  },
 };
 
 function shown(changed: Partial<MonthBudget>, isOver = true): string {
@@ -76,4 +84,32 @@ test("a budget of a billing period says its days, and when no such period is kno
   expect(shown({ ...billing, period: null, countedFrom: null }, false)).toMatch(
     / no billing period of acme is known: the platform was not asked, or shows none$/,
   );
+});
+
+test("a budget is drawn against an even pace and its forecast; a day that is not loaded leaves the later sums open", () => {
+  const course = ["2026-11-01", "2026-11-02", "2026-11-03"].map((day, n) => ({
+    ...{ day, sum: amountOf(10 * (n + 1)), isKnown: true, isFinal: n < 2 },
+  }));
+  const ahead = Array.from({ length: 28 }, (_, n) => ({
+    ...{ day: `2026-11-${String(n + 3).padStart(2, "0")}`, sum: 30 + 4 * n },
+  }));
+  const page = (changed: Partial<MonthBudget>) =>
+    String(budgetTable([{ ...OVER, isOver: false, course, ahead, forecast: 138, ...changed }], MONTH));
+  const titles = (text: string) =>
+    [...text.matchAll(/<rect class="hit"[^>]*><title>([^<]*)/g)].map(([, one]) => one);
+  const drawn = page({});
+  expect(titles(drawn)).toHaveLength(30);
+  expect(titles(drawn)[1]).toBe("2026-11-02: 20 traces\nBudget: 100\nEven pace: 6.67\nForecast: 20");
+  expect(titles(drawn)[2]).toBe(
+    "2026-11-03: 30 traces, provisional\nBudget: 100\nEven pace: 10\nForecast: 30",
+  );
+  expect(titles(drawn)[29]).toBe("2026-11-30, to come\nBudget: 100\nEven pace: 100\nForecast: 138");
+  // No day to come is a gap.
+  expect(drawn).not.toContain('class="gap"');
+  const broken = page({ ahead: null, course: course.map((by, n) => ({ ...by, isKnown: n < 1 })) });
+  expect(titles(broken)[1]).toMatch(/^2026-11-02: not fully loaded, at least 20 traces/);
+  expect(broken.match(/class="gap"/g)).toHaveLength(1);
+  expect(broken).not.toContain("forecast<");
+  // What counts nothing has no picture.
+  expect(page({ isPriced: false })).not.toContain("<svg");
 });

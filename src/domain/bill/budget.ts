@@ -1,7 +1,7 @@
 import type { Days } from "../time/days.ts";
 import { addDays, daysBetween } from "../time/days.ts";
 import { type Amount, amountDrawn, amountOf } from "../usage/amount.ts";
-import { type DayAmount, expectedDays, monthForecast } from "../usage/forecast.ts";
+import { type DayAmount, expectedDays } from "../usage/forecast.ts";
 
 /** A day of what a budget is about. */
 export interface BudgetDay {
@@ -40,6 +40,23 @@ export interface BudgetState {
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
   /** The largest per cent of `warnAt` that is passed. */
   readonly passed: number | null;
+  /** What is spent by the end of each day of the period, up to today. */
+  readonly course: readonly SpentBy[];
+  /** What it comes to by the end of today and of each later day: the last is `forecast`. Null as that is. */
+  readonly ahead: readonly ExpectedBy[] | null;
+}
+
+interface SpentBy {
+  readonly day: string;
+  readonly sum: Amount;
+  /** Whether it and all days before are loaded; of today it is enough that those before are. */
+  readonly isKnown: boolean;
+  readonly isFinal: boolean;
+}
+
+interface ExpectedBy {
+  readonly day: string;
+  readonly sum: number;
 }
 
 /** `days`: in order and without gaps, from before the period (`FORECAST_DAYS`) up to today or the period's end. */
@@ -69,7 +86,7 @@ export function budgetState(
     return { day, isFinal, amount: isLoaded ? amountDrawn(used) : null };
   });
   const missing = own.filter(({ isLoaded, day }) => !isLoaded && day < today);
-  const isUnderWay = period.from <= today && today < period.to;
+  const ahead = expectedBy(own, { past, period, today });
   const timeOver = { from: period.from, to: today < period.to ? today : period.to };
   return {
     spent,
@@ -81,24 +98,55 @@ export function budgetState(
     percent,
     isOver: period.to <= today,
     percentOfTime: Math.max(0, Math.floor((100 * daysBetween(timeOver)) / daysBetween(period))),
-    forecast: isUnderWay ? monthForecast(past, today, period) : null,
-    reached: reachedOn(limit, { own, past, period, today, mayBeLess }),
+    forecast: ahead?.at(-1)?.sum ?? null,
+    reached: reachedOn(limit, { own, ahead, today, mayBeLess }),
     passed: warnAt.findLast((mark) => percent >= mark) ?? null,
+    course: courseOf(own, today),
+    ahead,
   };
+}
+
+function courseOf(own: readonly BudgetDay[], today: string): SpentBy[] {
+  let [sum, isKnown] = [0n, true];
+  return own.map(({ day, amount, isLoaded, isFinal }) => {
+    sum += amount;
+    isKnown &&= isLoaded || day === today;
+    return { day, sum, isKnown, isFinal };
+  });
+}
+
+/** By the days before `today` as they are loaded, and what each later one is expected to have; of `today` what it has already, if that is more. */
+function expectedBy(
+  own: readonly BudgetDay[],
+  { past, period, today }: { past: readonly DayAmount[]; period: Days; today: string },
+): ExpectedBy[] | null {
+  // Of a day that is not loaded nobody knows.
+  if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
+    return null;
+  const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>
+    addDays(today, n),
+  );
+  const expected = expectedDays(past, later);
+  if (expected === null) return null;
+  const soFar = own.find(({ day }) => day === today)?.amount ?? 0n;
+  let sum = amountDrawn(own.reduce((all, { amount }) => all + amount, -soFar));
+  return later.map((day, n) => {
+    const amount = expected[n] ?? 0;
+    sum += n === 0 ? Math.max(amount, amountDrawn(soFar)) : amount;
+    return { day, sum };
+  });
 }
 
 function reachedOn(
   limit: Amount,
   {
     own,
-    past,
-    period,
+    ahead,
     today,
     mayBeLess,
   }: {
     own: readonly BudgetDay[];
-    past: readonly DayAmount[];
-    period: Days;
+    ahead: readonly ExpectedBy[] | null;
     today: string;
     mayBeLess: boolean;
   },
@@ -109,17 +157,6 @@ function reachedOn(
     used += amount;
     if (used >= limit) return { day, isSure: true };
   }
-  // Of a day that is not loaded nobody knows.
-  if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
-    return null;
-  const soFar = own.find(({ day }) => day === today)?.amount ?? 0n;
-  const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>
-    addDays(today, n),
-  );
-  let sum = amountDrawn(used - soFar);
-  for (const [n, amount] of (expectedDays(past, later) ?? []).entries()) {
-    sum += n === 0 ? Math.max(amount, amountDrawn(soFar)) : amount;
-    if (sum >= amountDrawn(limit)) return { day: later[n] ?? today, isSure: false };
-  }
-  return null;
+  const by = ahead?.find(({ sum }) => sum >= amountDrawn(limit));
+  return by === undefined ? null : { day: by.day, isSure: false };
 }

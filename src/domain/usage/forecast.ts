@@ -1,4 +1,4 @@
-import { addDays, addMonths, type Days, daysBetween, monthStart } from "../time/days.ts";
+import { addDays, addMonths, daysBetween, monthStart } from "../time/days.ts";
 
 /** What was used on a day: traces, or what they cost. */
 export interface DayAmount {
@@ -19,19 +19,16 @@ const LEVEL_DAYS = 2 * WEEK;
 export const FORECAST_DAYS = SHAPE_DAYS + 10;
 
 /**
- * What a month comes to, or another range in which today lies: its days before `today` as they are loaded, and for each later one what
- * its weekday had. Only final days say that; of `today` what it has already, if that is more. `days`: in order and without gaps. Null:
- * less than two weeks are final, or a day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/benchmarks-reading.md).
+ * What a month comes to: its days before `today` as they are loaded, and for each later one what its weekday had. Only final days say
+ * that; of `today` what it has already, if that is more. `days`: in order and without gaps. Null: less than two weeks are final, or a
+ * day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/benchmarks-reading.md).
  */
-export function monthForecast(
-  days: readonly DayAmount[],
-  today: string,
-  { from, to }: Days = { from: monthStart(today), to: addMonths(monthStart(today), 1) },
-): number | null {
-  const rest = Array.from({ length: daysBetween({ from: today, to }) }, (_, n) => addDays(today, n));
+export function monthForecast(days: readonly DayAmount[], today: string): number | null {
+  const end = addMonths(monthStart(today), 1);
+  const rest = Array.from({ length: daysBetween({ from: today, to: end }) }, (_, n) => addDays(today, n));
   const expected = expectedDays(days, rest);
   if (expected === null) return null;
-  const past = days.filter(({ day }) => day >= from && day < today);
+  const past = days.filter(({ day }) => day >= monthStart(today) && day < today);
   if (past.some(({ amount }) => amount === null)) return null;
   const sum = past.reduce((all, { amount }) => all + (amount ?? 0), 0);
   const soFar = days.find(({ day }) => day === today)?.amount ?? 0;

@@ -210,7 +210,7 @@ test("a budget that will be used up is told of, whatever marks it has passed, an
     ...{
       isPriced: true,
       mayBeLess: false,
-      ...{ per: "month" as const, period: null, isOver: false },
+      ...{ per: "month" as const, period: null, isOver: false, course: [], ahead: null },
       spent: 0n,
       final: 0n,
       daysMissing: 0,

@@ -190,7 +190,7 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
   const now = await storeNow(db);
   const month = given === undefined ? monthAt(now) : givenMonth(given);
   const found = await monthBudgets(db, { month, now });
-  const data = found.map(({ spent, final, ...one }) => ({
+  const data = found.map(({ spent, final, course: _course, ahead: _ahead, ...one }) => ({
     ...one,
     spent: amountText(spent),
     final: amountText(final),
