@@ -4,22 +4,24 @@ import { dbtKeyTest, dbtSources } from "../../src/cli/commands/files/dbt.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";
+import { cubeModel } from "../support/cube-model.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 import { compileTest, whereOf } from "./dbt/generic-tests.ts";
 import { PROPERTIES } from "./dbt/package.ts";
 
-const DBT = new URL("../../docs/dbt/", import.meta.url);
+const DOCS = new URL("../../docs/", import.meta.url);
 
 test("the committed files match the views", async () => {
   const { store } = await setupSource();
   const views = await listViews(store.db);
   for (const [path, made] of [
-    ["models/sources.yml", dbtSources(views)],
-    ["tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
+    ["dbt/models/sources.yml", dbtSources(views)],
+    ["dbt/tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
+    ["cube/model/cubes/usage_etl.yml", cubeModel(views)],
   ] as const) {
-    const committed = await readFile(new URL(path, DBT), "utf8").catch(() => "");
+    const committed = await readFile(new URL(path, DOCS), "utf8").catch(() => "");
     expect(committed, "Run `npm run schema` and read the diff.").toBe(made);
   }
 });
@@ -59,7 +61,7 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
       /\{\{ source\('usage(_detail)?', '(\w+)'\) \}\}/g,
       (_, detail = "", view) => `reporting${detail}.${view}`,
     );
-  const keys = expand(await readFile(new URL("tests/usage_keys_are_unique.sql", DBT), "utf8"));
+  const keys = expand(await readFile(new URL("dbt/tests/usage_keys_are_unique.sql", DOCS), "utf8"));
   expect(keys).not.toContain("{{");
   expect((await client.query(keys)).rows).toEqual([]);
   const doubled = keys.replaceAll(

@@ -1,4 +1,6 @@
 import { Argument, type Command } from "commander";
+import { STATUSES } from "../../../domain/coverage/coverage-grid.ts";
+import { DIFFERENCE_KINDS } from "../../../domain/proof/difference.ts";
 import { STRIDES } from "../../../domain/time/stride.ts";
 import { METER } from "../../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
@@ -140,10 +142,7 @@ const NULL_OF_THE_REST: readonly string[] = [
   ),
 ];
 
-const STATUSES = ["not_available", "failed", "missing", "unverified", "provisional", "empty", "ok"];
 const TIERS = ["longlived", "shortlived"];
-const FINDINGS = ["missing_in_store", "missing_in_export", "traces_differ", "bucket_end_differs"];
-const TOTALS = ["stride_total", "grouping_total", "provider_total"];
 /** Values of a column; a column of one view stands behind the view's name, that of all views by tier behind `by_tier`. */
 const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   coverage_status: STATUSES,
@@ -157,7 +156,8 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   group_by: GROUPINGS,
   "dim_name.group_by": Object.keys(DIMENSIONS),
   stride: STRIDES,
-  kind: [...FINDINGS, "name_differs", ...TOTALS, "tier_total", "tier_exceeds"],
+  // Restatements have a view of their own.
+  kind: Object.keys(DIFFERENCE_KINDS).filter((kind) => kind !== "restated"),
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
   "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };
