@@ -22,7 +22,7 @@ const BENCHES: readonly { readonly file: string; readonly args: (rounds: number)
   { file: "./load.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`, "--without-due"] },
-  { file: "./disk.ts", args: () => ["--syncs", "0"] },
+  { file: "./disk.ts", args: () => [] },
   { file: "./start.ts", args: (rounds) => [`${rounds}`] },
   { file: "./idle.ts", args: () => [] },
 ];

@@ -1,41 +1,27 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { Command } from "commander";
 import { table } from "../../src/cli/report/output.ts";
-import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { startStandin } from "../../src/local/standin/server.ts";
 import { FLOOR, FLOOR_SETUP, runByPsql, writeRows } from "./floor.ts";
 import { hand, openDatabases, query, runChild, startChild, value } from "./harness.ts";
 import type { Load } from "./measured.ts";
-import { startService } from "./processes.ts";
 import type { ServerTask } from "./server.ts";
 import { recordsOf, type Shape, shapes } from "./shapes.ts";
 
-/**
- * `npm run bench:disk`: what Postgres writes. Bytes of WAL and of disk for each million records, loaded, unchanged and restated;
- * then what a number of syncs leaves in each table. The local server's autovacuum comes once an hour and syncs come every two
- * seconds here, so that tables are vacuumed after every tenth sync; at a sync every 15 minutes autovacuum comes after each.
- */
+/** `npm run bench:disk`: what Postgres writes. Bytes of WAL and of disk for each million records, loaded, unchanged and restated. */
 
 const options = new Command("bench:disk")
   .option("--records <n>", "records of a load", Number, 1_000_000)
-  .option("--syncs <n>", "syncs of a service, one every two seconds; 96 are a day of them", Number, 96)
   .parse()
-  .opts<{ records: number; syncs: number }>();
+  .opts<{ records: number }>();
 
-const HOUR_MS = 3_600_000;
-const CHANGES_A_SYNC = 20;
 const SIZE = `SELECT sum(pg_total_relation_size(oid)) FROM pg_class
   WHERE relnamespace = 'usage'::regnamespace AND relkind IN ('r', 'm')`;
-const TABLES = `SELECT relname AS name, pg_total_relation_size(relid) AS bytes, n_live_tup AS live, n_dead_tup AS dead
-  FROM pg_stat_user_tables WHERE schemaname = 'usage' ORDER BY relname`;
 
 const databases = await openDatabases();
 try {
-  if (options.records > 0) process.stdout.write(`${await measureLoads()}\n`);
-  if (options.syncs > 0) process.stdout.write(`\n${await measureSyncs()}\n`);
+  process.stdout.write(`${await measureLoads()}\n`);
   process.stdout.write(`\n${databases.version} (${databases.settings}), ${await walSettings()}.\n`);
 } finally {
   await databases.close();
@@ -86,61 +72,6 @@ async function written(url: string, shape: Shape, work: () => Promise<unknown>) 
     wal: Math.round(((await walOf(url)) - before.wal) / millionths),
     disk: Math.round(((await value(url, SIZE)) - before.bytes) / millionths),
   };
-}
-
-async function measureSyncs(): Promise<string> {
-  const url = await databases.create();
-  const redis = await resolveRedis();
-  const standin = await startStandin();
-  const service = startService({
-    DATABASE_URL: url,
-    REDIS_URL: redis.url,
-    USAGE_BASE_URL: standin.url,
-    USAGE_API_KEY: standin.apiKey,
-    USAGE_RATE_LIMIT: "1000000",
-    USAGE_SYNC_EVERY: "PT2S",
-    USAGE_HOURLY_FOR: "P45D",
-  });
-  try {
-    const syncs = () =>
-      value(url, "SELECT count(*) FROM usage.run WHERE kind = 'sync' AND outcome IS NOT NULL");
-    const waiting = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
-    while ((await syncs()) === 0 || (await value(url, waiting)) > 0) await pause(500);
-    const before = { wal: await walOf(url), tables: await query(url, TABLES), syncs: await syncs() };
-    let done = 0;
-    let place = 0;
-    while (done < options.syncs) {
-      for (let i = 0; i < CHANGES_A_SYNC; i++) {
-        const { streams } = standin.organisation;
-        const { project, user, key } = streams[place++ % streams.length] as (typeof streams)[number];
-        standin.ledger.change({ project, user, key, at: Date.now() - (place % 48) * HOUR_MS }, 1);
-      }
-      await pause(2_000);
-      const before10 = Math.floor(done / 10);
-      done = (await syncs()) - before.syncs;
-      if (Math.floor(done / 10) > before10) await query(url, "VACUUM (SKIP_LOCKED)");
-    }
-    // Statistics of a session are told to others once it has been idle for a while.
-    await pause(2_000);
-    const wal = (await walOf(url)) - before.wal;
-    const tables = await query(url, TABLES);
-    const rows = tables.flatMap((now, i) => {
-      const then = before.tables[i];
-      const grown = Number(now.bytes) - Number(then?.bytes);
-      if (Number(now.bytes) < 200_000 && grown < 100_000) return [];
-      return [[now.name ?? "", kb(then?.bytes), kb(now.bytes), now.live ?? 0, now.dead ?? 0]];
-    });
-    return `${table(["table", "kB before", "kB after", "live rows", "dead rows"], rows)}\n${done} syncs, each with ${CHANGES_A_SYNC} changed counts: ${(wal / done / 1e6).toFixed(2)} MB of WAL a sync.`;
-  } finally {
-    await service.close();
-    await standin.close();
-    await redis.close();
-    await databases.drop(url);
-  }
-}
-
-function kb(bytes: unknown): number {
-  return Math.round(Number(bytes) / 1_000);
 }
 
 function walOf(url: string): Promise<number> {
