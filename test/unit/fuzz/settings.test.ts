@@ -8,52 +8,15 @@ import { configurationDigest, readConfig } from "../../../src/config/config.ts";
 import { isSecret, SETTINGS } from "../../../src/config/settings.ts";
 import { anyJson, holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";
 
+const wordsOf = (text: string) => fc.constantFrom(...text.split(/\s+/));
 const text = fc.oneof(
-  fc.constantFrom(
-    "",
-    " ",
-    "0",
-    "-1",
-    "1e308",
-    "NaN",
-    "9".repeat(30),
-    "0x1F",
-    "P1D",
-    "PT0S",
-    "P99999999Y",
-    "P-1D",
-    "PT1e9S",
+  wordsOf(`0 -1 1e308 NaN ${"9".repeat(30)} 0x1F P1D PT0S P99999999Y P-1D PT1e9S`),
+  wordsOf("2026-01-05 0001-01-01 2026-02-30 keep on info é __proto__"),
+  wordsOf(
+    `${KEY} http://u:${KEY}@h postgres://u:${KEY}@h/d redis://:${KEY}@h mysql://u:${KEY}@h http://[::1] http://h:99999`,
   ),
-  fc.constantFrom(
-    "2026-01-05",
-    "0001-01-01",
-    "2026-02-30",
-    "keep",
-    "on",
-    "info",
-    "a\nb",
-    "\u0000",
-    "é",
-    "__proto__",
-  ),
-  fc.constantFrom(
-    KEY,
-    `http://u:${KEY}@h`,
-    `postgres://u:${KEY}@h/d`,
-    `redis://:${KEY}@h`,
-    `mysql://u:${KEY}@h`,
-    "http://[::1]",
-    "http://h:99999",
-  ),
-  fc.constantFrom(
-    "11111111-2222-3333-4444-555555555555",
-    "a,b",
-    ",",
-    "https://x.example/p",
-    "postgres://[",
-    "/dev/null",
-    "/nowhere",
-  ),
+  wordsOf("11111111-2222-3333-4444-555555555555 a,b , https://x.example/p postgres://[ /dev/null /nowhere"),
+  fc.constantFrom("", " ", "a\nb", "\u0000"),
   fc.string({ maxLength: 20, unit: "binary" }),
 );
 const names = Object.keys(SETTINGS);
@@ -96,21 +59,10 @@ test(`a file of sources is read, or all that is wrong is said (seed ${SEED})`, a
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-fuzz-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "sources.json");
-  const fields = [
-    "slug",
-    "baseUrl",
-    "apiKey",
-    "organizationId",
-    "workspaceIds",
-    "dataStart",
-    "rateLimit",
-    "answerLimit",
-    "workspaceId",
-    "bearerToken",
-    "bearerTokenFile",
-    "x",
-  ];
-  const source = fc.dictionary(fc.constantFrom(...fields), fc.oneof(text, anyJson), { maxKeys: 8 });
+  const field = wordsOf(
+    "slug baseUrl apiKey organizationId workspaceIds dataStart rateLimit answerLimit workspaceId bearerToken bearerTokenFile x",
+  );
+  const source = fc.dictionary(field, fc.oneof(text, anyJson), { maxKeys: 8 });
   const content = fc.oneof(
     fc.array(source, { maxLength: 2 }).map((all) => JSON.stringify(all)),
     anyJson.map((one) => JSON.stringify(one)),
