@@ -21,11 +21,6 @@ import { inSession, type Session } from "../session/session.ts";
 
 /** The platform's other calls: templates and deployments of the control plane, runs and agent-to-agent messages of a deployment. */
 
-/** Cloud deployments take some minutes. */
-const DEPLOYED_WITHIN_MS = 30 * 60_000;
-/** People rarely wait longer for an assistant. */
-const REPLY_WITHIN_MS = 10 * 60_000;
-
 interface SourceOption {
   readonly source?: string;
 }
@@ -54,16 +49,52 @@ export const examples = [
   ['platform run "Which day is it?"', "ask an assistant; this costs a trace"],
 ] as const;
 
+const OPTIONS = {
+  source: new Option(
+    "--source <slug>",
+    "use the hosts and the key of this source; needed if there are several",
+  ),
+  body: new Option("--body <file>", "JSON file with the request body; - reads stdin"),
+  wait: new Option("--wait", "wait until the revision is deployed"),
+  revision: new Option("--revision <id>", "this revision instead of the latest"),
+  /** Cloud deployments take some minutes. */
+  deployedWithin: withinOf(30 * 60_000),
+  assistant: new Option("--assistant <name or id>", "the assistant; default USAGE_PROBE_ASSISTANT"),
+  /** People rarely wait longer for an assistant. */
+  repliedWithin: withinOf(10 * 60_000),
+  thread: new Option("--thread <id>", "continue this thread instead of a new one"),
+  strategy: new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
+    STRATEGIES,
+  ),
+  context: new Option("--context <id>", "continue the conversation of an earlier answer"),
+  task: new Option("--task <id>", "also name the task of an earlier answer, for servers that ask for it"),
+  contextOfTask: new Option("--context <id>", "conversation of the task; some servers require it"),
+};
+const BODY = ["source", "body", "wait", "deployedWithin"] as const;
+const CONVERSATION = ["source", "assistant", "repliedWithin", "context", "task"] as const;
+
+function withinOf(defaultMs: number): Option {
+  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
+  return new Option("--within <duration>", "how long to wait")
+    .argParser(parseDuration)
+    .default(defaultMs, shown);
+}
+
+function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)[]): Command {
+  for (const name of names) command.addOption(OPTIONS[name]);
+  return command;
+}
+
 export function define(platform: Command): void {
   const template = platform.command("template").description("show and rename sandbox templates");
-  withSource(template.command("get <name>"))
+  withOptions(template.command("get <name>"), "source")
     .description("show one template")
     .action(
       onControlPlane(async (client, session, _options, name) =>
         session.output.data(await client.template(name, session), describeTemplate),
       ),
     );
-  withSource(template.command("rename <name> <new-name>"))
+  withOptions(template.command("rename <name> <new-name>"), "source")
     .description("rename a template; the platform allows no other change")
     .action(
       onControlPlane(async (client, session, _options, name, to) =>
@@ -72,14 +103,14 @@ export function define(platform: Command): void {
     );
 
   const deployment = platform.command("deployment").description("manage deployments and their revisions");
-  withBody(deployment.command("create"))
+  withOptions(deployment.command("create"), ...BODY)
     .description("create a deployment; the body goes to the platform unchanged")
     .action(
       onControlPlane(async (client, session, options) =>
         finish(session, client, options, await client.createDeployment(bodyOf(options), session)),
       ),
     );
-  withSource(deployment.command("get <id>"))
+  withOptions(deployment.command("get <id>"), "source")
     .description("show one deployment and the status of its latest revision")
     .action(
       onControlPlane(async (client, session, _options, deploymentId) => {
@@ -89,7 +120,7 @@ export function define(platform: Command): void {
         session.output.data({ ...found, status: revision ? revision.status : null }, describeDeployment);
       }),
     );
-  withBody(deployment.command("update <id>"))
+  withOptions(deployment.command("update <id>"), ...BODY)
     .description("update a deployment; a changed source creates a revision")
     .action(
       onControlPlane(async (client, session, options, id) =>
@@ -101,9 +132,8 @@ export function define(platform: Command): void {
         ),
       ),
     );
-  withWithin(withSource(deployment.command("wait <id>")), DEPLOYED_WITHIN_MS)
+  withOptions(deployment.command("wait <id>"), "source", "deployedWithin", "revision")
     .description("wait until a revision is deployed; exit with 3 if it fails or takes too long")
-    .option("--revision <id>", "this revision instead of the latest")
     .action(
       onControlPlane(async (client, session, options, id) => {
         const found = await client.deployment(id, session);
@@ -112,18 +142,12 @@ export function define(platform: Command): void {
       }),
     );
 
-  withWithin(withAssistant(platform.command("run <text>")), REPLY_WITHIN_MS)
+  withOptions(platform.command("run <text>"), "source", "assistant", "repliedWithin", "thread", "strategy")
     .description("run an assistant on a thread and show its reply; this costs a trace")
-    .option("--thread <id>", "continue this thread instead of a new one")
-    .addOption(
-      new Option("--strategy <strategy>", "what happens to a run already active on the thread").choices(
-        STRATEGIES,
-      ),
-    )
     .action(onDeployment(run));
 
   const a2a = platform.command("a2a").description("send agent-to-agent messages");
-  withConversation(a2a.command("send <text>"))
+  withOptions(a2a.command("send <text>"), ...CONVERSATION)
     .description("send a message and show the reply; this costs a trace")
     .action(
       onDeployment(async (clients, session, options, text) =>
@@ -133,61 +157,24 @@ export function define(platform: Command): void {
         ),
       ),
     );
-  withConversation(a2a.command("stream <text>"))
+  withOptions(a2a.command("stream <text>"), ...CONVERSATION)
     .description("send a message and show each event as it arrives; this costs a trace")
     .action(onDeployment(stream));
-  withAssistant(a2a.command("task <id>"))
+  withOptions(a2a.command("task <id>"), "source", "assistant", "contextOfTask")
     .description("show status and reply of a task")
-    .option("--context <id>", "conversation of the task; some servers require it")
     .action(
       onDeployment(async (clients, session, options, taskId) => {
         const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
         return showTask(session, await clients.a2a.task(of, session));
       }),
     );
-  withAssistant(a2a.command("card"))
+  withOptions(a2a.command("card"), "source", "assistant")
     .description("show the agent card of an assistant")
     .action(
       onDeployment(async (clients, session, options) =>
         session.output.data(await clients.a2a.card(assistantOf(session, options), session), describeCard),
       ),
     );
-}
-
-function withSource(command: Command): Command {
-  return command.option(
-    "--source <slug>",
-    "use the hosts and the key of this source; needed if there are several",
-  );
-}
-
-function withWithin(command: Command, defaultMs: number): Command {
-  const shown = Duration.fromMillis(defaultMs).rescale().toISO();
-  return command.addOption(
-    new Option("--within <duration>", "how long to wait").argParser(parseDuration).default(defaultMs, shown),
-  );
-}
-
-function withBody(command: Command): Command {
-  return withWithin(
-    withSource(command)
-      .option("--body <file>", "JSON file with the request body; - reads stdin")
-      .option("--wait", "wait until the revision is deployed"),
-    DEPLOYED_WITHIN_MS,
-  );
-}
-
-function withAssistant(command: Command): Command {
-  return withSource(command).option(
-    "--assistant <name or id>",
-    "the assistant; default USAGE_PROBE_ASSISTANT",
-  );
-}
-
-function withConversation(command: Command): Command {
-  return withWithin(withAssistant(command), REPLY_WITHIN_MS)
-    .option("--context <id>", "continue the conversation of an earlier answer")
-    .option("--task <id>", "also name the task of an earlier answer, for servers that ask for it");
 }
 
 /** What a command does with the clients of its source, and with what was typed after its name. */
