@@ -89,19 +89,24 @@ function setup(url: string, options: Partial<PlatformHttpOptions> = {}) {
 }
 
 describe("an answer that drips a byte every 2 s", () => {
-  const asks = ["usage", "exportCsv", "workspaces"] as const;
-  test.each(asks)("is ended in its time: %s", async (ask) => {
+  /** The clock, and the error that the call ends with. */
+  async function dripped(ask: "usage" | "exportCsv" | "workspaces", head = CHUNKED, whole?: Buffer) {
     let drip = () => {};
     const url = await server((socket) => {
-      socket.write(`${CHUNKED}\r\n`);
-      drip = () => socket.write(chunk(" "));
+      let at = 0;
+      socket.write(`${head}\r\n`);
+      drip = () => socket.write(chunk(whole?.subarray(at, ++at) ?? " "));
     });
     const { clock, afterHead, ...calls } = setup(url);
     const step = afterHead(() => {
       drip();
       clock.pass(2000);
     });
-    const error = await until(rejection(calls[ask]()), step);
+    return { clock, error: await until(rejection(calls[ask]()), step) };
+  }
+
+  test.each(["usage", "exportCsv", "workspaces"] as const)("is ended in its time: %s", async (ask) => {
+    const { clock, error } = await dripped(ask);
     expect(error).toMatchObject({ code: "timeout", retryable: true });
     expect((error as Error).message).toMatch(/only \d+ bytes of the answer came within 2 min/);
     expect(clock.now()).toBeLessThan(140_000);
@@ -110,32 +115,12 @@ describe("an answer that drips a byte every 2 s", () => {
 
   test("is ended with a gzip as well", async () => {
     const zipped = gzipSync(Buffer.alloc(1_000_000));
-    let drip = () => {};
-    const url = await server((socket) => {
-      let at = 0;
-      socket.write(`${CHUNKED}content-encoding: gzip\r\n\r\n`);
-      drip = () => socket.write(chunk(zipped.subarray(at, ++at)));
-    });
-    const { clock, afterHead, exportCsv } = setup(url);
-    const step = afterHead(() => {
-      drip();
-      clock.pass(2000);
-    });
-    expect(await until(rejection(exportCsv()), step)).toMatchObject({ code: "timeout" });
+    const { error } = await dripped("exportCsv", `${CHUNKED}content-encoding: gzip\r\n`, zipped);
+    expect(error).toMatchObject({ code: "timeout" });
   });
 
   test("does not hide the status of a refusal, which is known after ten seconds", async () => {
-    let drip = () => {};
-    const url = await server((socket) => {
-      socket.write("HTTP/1.1 503 X\r\ntransfer-encoding: chunked\r\n\r\n");
-      drip = () => socket.write(chunk("x"));
-    });
-    const { clock, afterHead, usage } = setup(url);
-    const step = afterHead(() => {
-      drip();
-      clock.pass(2000);
-    });
-    const error = await until(rejection(usage()), step);
+    const { clock, error } = await dripped("usage", CHUNKED.replace("200 OK", "503 X"));
     expect(error).toMatchObject({ code: "server_error", status: 503 });
     expect(clock.now()).toBeLessThan(20_000);
   });
@@ -220,7 +205,7 @@ describe("an answer is read to its end", () => {
 
 describe("a body without an end is ended at the limit", () => {
   const answerLimit = 1_048_576;
-  const forever = (head: string, piece: Buffer) =>
+  const forever = (head: string | Buffer, piece: Buffer) =>
     server((socket) => {
       socket.write(head);
       const more = () => {
@@ -234,7 +219,7 @@ describe("a body without an end is ended at the limit", () => {
   const bomb = gzipSync(Buffer.alloc(100_000_000, " "));
   // Stored blocks of no bytes: a gzip that grows and decodes to nothing.
   const empty = Buffer.from("000000ffff".repeat(2000), "hex");
-  const zipHead = Buffer.from("1f8b0800000000000003", "hex").toString("latin1");
+  const zipHead = Buffer.from("1f8b0800000000000003", "hex");
 
   test.each([
     ["records", "usage", "", records],
@@ -259,15 +244,8 @@ describe("a body without an end is ended at the limit", () => {
   });
 
   test("with a gzip that decodes to nothing", async () => {
-    const url = await server((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\n\r\n");
-      socket.write(Buffer.from(zipHead, "latin1"));
-      const more = () => {
-        while (!socket.destroyed && socket.write(empty));
-      };
-      socket.on("drain", more);
-      more();
-    });
+    const head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\n\r\n";
+    const url = await forever(Buffer.concat([Buffer.from(head), zipHead]), empty);
     expect(await rejection(setup(url, { answerLimit }).usage())).toMatchObject({ code: "answer_too_large" });
   });
 
