@@ -16,14 +16,15 @@ const END = Date.UTC(2026, 0, 6);
 interface How {
   readonly groupBy?: GroupBy;
   readonly proved?: boolean;
+  readonly Cutter?: typeof PlainCsv | typeof CarefulCsv;
 }
 
 async function read(
-  pieces: string | Buffer | readonly Buffer[],
-  { groupBy = "project", proved = true }: How = {},
+  pieces: string | readonly Buffer[],
+  { groupBy = "project", proved = true, Cutter = CarefulCsv }: How = {},
 ) {
   const rows: ExportRow[] = [];
-  const reader = new ExportReader(CarefulCsv, { meter: "traces", groupBy }, (batch) => rows.push(...batch));
+  const reader = new ExportReader(Cutter, { meter: "traces", groupBy }, (batch) => rows.push(...batch));
   for (const piece of Array.isArray(pieces) ? pieces : [Buffer.from(pieces as string)])
     await reader.push(piece);
   await reader.end(proved);
@@ -230,30 +231,19 @@ describe("An export read with csv-parse", () => {
 /** The fast cutter gives the same rows and lines as csv-parse, or refuses the body. */
 
 const seed = 20_260_105;
-interface Pieces {
-  readonly pieceBytes?: number;
-  readonly proved?: boolean;
-}
-
 async function readBy(
   Cutter: typeof PlainCsv | typeof CarefulCsv,
   body: string | Buffer,
-  { pieceBytes = 65_536, proved = true }: Pieces = {},
+  { pieceBytes = 65_536, proved = true } = {},
 ): Promise<ExportRow[] | "refused"> {
-  const rows: ExportRow[] = [];
-  const reader = new ExportReader(Cutter, { meter: "traces", groupBy: "project" }, (batch) =>
-    rows.push(...batch),
-  );
   const bytes = Buffer.from(body);
-  try {
-    for (let at = 0; at < bytes.length; at += pieceBytes)
-      await reader.push(bytes.subarray(at, at + pieceBytes));
-    await reader.end(proved);
-    return rows;
-  } catch (error) {
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, nth) =>
+    bytes.subarray(nth * pieceBytes, (nth + 1) * pieceBytes),
+  );
+  return read(pieces, { proved, Cutter }).catch((error: unknown) => {
     expect(error instanceof NotPlain || error instanceof AnswerFault, String(error)).toBe(true);
     return "refused";
-  }
+  });
 }
 
 describe("An export read by the fast cutter", () => {
