@@ -41,6 +41,7 @@ const DEFINITIONS = {
   owners: () => import("./commands/files/owners.ts"),
   status: () => import("./commands/status.ts"),
   coverage: () => import("./commands/load/coverage.ts"),
+  alerts: () => import("./commands/alerts.ts"),
   runs: () => import("./commands/load/runs.ts"),
   doctor: () => import("./commands/doctor.ts"),
   config: () => import("./commands/config.ts"),
@@ -87,6 +88,7 @@ const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string
   Operate: {
     status: "show how far each source is loaded, and its problems",
     coverage: "show which days are loaded and final, by dimension and stride",
+    alerts: "show who is told what, and send a test message to a route",
     runs: "show what ran: syncs, backfills, reconciliations, checks of totals, probes, files",
     doctor: "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
     config: "show the settings in use; secrets are hidden",

@@ -56,6 +56,7 @@ const LONG: readonly string[] = [
   "integration/pipeline/reconcile/nightly-hours",
   "integration/pipeline/reconcile/reconcile.property",
   "integration/pipeline/sandboxes-refused",
+  "integration/pipeline/digest",
   "integration/pipeline/tell.property",
   "integration/pipeline/sync/ended-meters",
   "integration/pipeline/totals/known-findings",

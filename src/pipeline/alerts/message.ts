@@ -20,7 +20,7 @@ export interface Alert {
   readonly link: string | null;
 }
 
-interface Line {
+export interface Line {
   readonly text: string;
   readonly link: string | null;
 }
@@ -50,11 +50,11 @@ export function alertOf(
 }
 
 /** Null without an address of the pages. */
-function linkTo(webUrl: string | undefined, path: string): string | null {
+export function linkTo(webUrl: string | undefined, path: string): string | null {
   return webUrl === undefined ? null : `${webUrl.replace(/\/+$/, "")}${path}`;
 }
 
-function idOf(...parts: readonly unknown[]): string {
+export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 

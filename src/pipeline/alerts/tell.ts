@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
-import type { Route } from "../../domain/bill/route.ts";
+import { DIGESTS, type DigestPeriod, type Route } from "../../domain/bill/route.ts";
 import { EtlError } from "../../errors.ts";
 import {
   type Claim,
@@ -12,10 +12,13 @@ import {
   toldAlerts,
 } from "../../store/activity/alerts.ts";
 import { claimRoute, releaseRoute } from "../../store/activity/routes.ts";
+import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { EnteredSource } from "../source/source.ts";
 import { type Condition, type ConditionSettings, currentConditions } from "./conditions.ts";
 import { deliver } from "./deliver.ts";
-import { alertOf, messageOf } from "./message.ts";
+import { digestOf, dueSince } from "./digest.ts";
+import { alertOf, type Message, messageOf } from "./message.ts";
 import { allRoutes, DeliveryError, receiverOf, type Sending } from "./receiver.ts";
 
 /** How routes are sent to. */
@@ -58,11 +61,12 @@ export async function raiseAlerts(
   const routes = await allRoutes(store.db, settings.secrets);
   if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
+  const digests = settings.isFirst === true ? await digestsDue(store.db, routes, settings) : [];
   const { failure, ...read } = await currentConditions(store.db, {
     ...{ sourceId, staleAfterMs: settings.staleAfterMs, told: told.filter(isOpen) },
     ...(settings.isFirst === undefined ? {} : { isFirst: settings.isFirst }),
   });
-  const counts = await tellRoutes({ store, sourceId }, { ...read, routes, told }, settings);
+  const counts = await tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
   // What cannot be read comes after what could be told.
   if (failure !== undefined) throw failure;
   return counts;
@@ -75,6 +79,45 @@ interface ToTell {
   readonly readAt: string;
   /** What routes were told before. */
   readonly told: readonly Told[];
+  /** The newest of each period. Default: none. */
+  readonly digests?: readonly Digest[];
+}
+
+interface Digest {
+  readonly period: DigestPeriod;
+  /** When it was due, epoch milliseconds. */
+  readonly dueAt: number;
+  readonly compose: (route: Route) => Promise<Message>;
+}
+
+async function digestsDue(
+  db: Database,
+  routes: readonly Route[],
+  { staleAfterMs, webUrl }: AlertSettings,
+): Promise<Digest[]> {
+  const periods = DIGESTS.filter((period) => routes.some((route) => route.digests.includes(period)));
+  if (periods.length === 0) return [];
+  const now = await storeNow(db);
+  return periods.map((period) => ({
+    period,
+    dueAt: dueSince(period, now),
+    compose: ({ owners }) => digestOf(db, { period, owners, now, staleAfterMs, webUrl }),
+  }));
+}
+
+/** Digests that a route takes and was not sent. */
+function digestsFor(
+  route: Route,
+  digests: readonly Digest[],
+  told: readonly Told[],
+): [Digest, Told | undefined][] {
+  return digests
+    .filter(({ period }) => route.digests.includes(period))
+    .map((digest): [Digest, Told | undefined] => [
+      digest,
+      told.find((one) => one.route === route.name && one.kind === digest.period),
+    ])
+    .filter(([{ dueAt }, before]) => before === undefined || before.newest < dueAt);
 }
 
 /** The same of given incidents. */
@@ -83,7 +126,11 @@ export async function tellRoutes(
   { routes, told, ...read }: ToTell,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Counts> {
-  const news = routes.filter((route) => changesFor(route, read.conditions, told).length > 0);
+  const news = routes.filter(
+    (route) =>
+      changesFor(route, read.conditions, told).length > 0 ||
+      digestsFor(route, read.digests ?? [], told).length > 0,
+  );
   const ended = await Promise.allSettled(news.map((route) => tellRoute(source, route, read, settings)));
   const failures: DeliveryError[] = [];
   const sum = { told: 0, cleared: 0 };
@@ -110,7 +157,7 @@ type Outcome = Counts & { readonly failure?: DeliveryError };
 async function tellRoute(
   { store, sourceId }: EnteredSource,
   route: Route,
-  { conditions, readAt }: Pick<ToTell, "conditions" | "readAt">,
+  { conditions, readAt, digests = [] }: Pick<ToTell, "conditions" | "readAt" | "digests">,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Outcome> {
   const { withinMs = WITHIN_MS, clock = systemClock, secrets, signal } = settings;
@@ -119,17 +166,28 @@ async function tellRoute(
   if (!(await claimRoute(store.db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
     return { told: 0, cleared: 0 };
   // From here on nobody else changes what it was told.
-  const changes = changesFor(route, conditions, await toldAlerts(store.db, claim));
+  const told = await toldAlerts(store.db, claim);
+  const changes = changesFor(route, conditions, told);
   const sum = { told: 0, cleared: 0 };
   let failure: DeliveryError | undefined;
   try {
     const receiver = receiverOf(route, secrets);
-    const sending = { route, receiver, withinMs, clock, signal, deadline: AbortSignal.timeout(withinMs) };
+    const limits = { route, receiver, withinMs, clock, signal };
+    const sending = { ...limits, deadline: AbortSignal.timeout(withinMs) };
     // An event of PagerDuty is about one incident.
     const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];
     for (const batch of batches) {
       if (batch.length > 0) await tellBatch(store, claim, batch, { sending, settings });
       for (const { condition } of batch) sum[condition.isFiring ? "told" : "cleared"]++;
+    }
+    for (const [{ period, dueAt, compose }, before] of digestsFor(route, digests, told)) {
+      // The first one comes when the next is due.
+      if (before !== undefined) {
+        const message = await compose(route);
+        await deliver(message, { ...limits, deadline: AbortSignal.timeout(withinMs) });
+        sum.told++;
+      }
+      await noteTold(store.db, claim, [{ kind: period, owner: null, told: 0, newest: dueAt, isOver: false }]);
     }
   } catch (error) {
     if (!(error instanceof DeliveryError)) throw error;

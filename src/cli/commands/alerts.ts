@@ -1,0 +1,174 @@
+import type { Command } from "commander";
+import { systemClock } from "../../clock.ts";
+import type { Config } from "../../config/config.ts";
+import { DIGESTS, type Route } from "../../domain/bill/route.ts";
+import { UsageError } from "../../errors.ts";
+import { staleAfterOf } from "../../pipeline/alerts/conditions.ts";
+import { deliver } from "../../pipeline/alerts/deliver.ts";
+import { digestOf } from "../../pipeline/alerts/digest.ts";
+import { type Message, testMessage, textOf } from "../../pipeline/alerts/message.ts";
+import { allRoutes, receiverOf } from "../../pipeline/alerts/receiver.ts";
+import {
+  describeTaken,
+  type Incident,
+  type RouteReport,
+  reportAlerts,
+} from "../../pipeline/alerts/report.ts";
+import { counted } from "../../printable.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { instant, linesOf, tableOf } from "../report/output.ts";
+import { inSession, type Session } from "../session/session.ts";
+
+export const examples = [
+  ["alerts", "routes, what is wrong now, and who was told"],
+  ["alerts digest weekly --preview", "the digest of this week, printed"],
+  ["alerts test oncall", "send one message that says it is a test"],
+] as const;
+
+export function define(alerts: Command): void {
+  alerts
+    .command("list", { isDefault: true })
+    .description("show the routes, the incidents that are open, and who was told of them")
+    .action(inSession(list));
+  alerts
+    .command("digest <period>")
+    .description("send the weekly or monthly digest now to the routes that take it")
+    .option("--preview", "print it instead, as of everybody", false)
+    .action(inSession(digest));
+  alerts
+    .command("test <route>")
+    .description("send a message that says that it is a test, and show what the receiver answered")
+    .action(inSession(test));
+}
+
+async function digest(
+  { output, config, signal, ...session }: Session,
+  { preview }: { preview: boolean },
+  given = "",
+): Promise<undefined> {
+  const period = DIGESTS.find((one) => one === given);
+  if (period === undefined)
+    throw new UsageError({
+      code: "digest_unknown",
+      message: `There is no digest ${JSON.stringify(given)}.`,
+      next: "Give weekly or monthly.",
+    });
+  const { db } = await session.migratedStore();
+  const asked = {
+    period,
+    now: await storeNow(db),
+    staleAfterMs: staleAfterOf(config.syncEveryMs),
+    webUrl: config.webUrl,
+  };
+  if (preview) {
+    const { subject, lines } = await digestOf(db, { ...asked, owners: null });
+    return output.data({ subject, lines }, () => linesOf(subject, "", textOf({ lines })));
+  }
+  const routes = (await allRoutes(db, config.routeSecrets)).filter(({ digests }) => digests.includes(period));
+  const sent: { route: string; answer: string }[] = [];
+  for (const route of routes) {
+    const message = await digestOf(db, { ...asked, owners: route.owners });
+    sent.push({ route: route.name, answer: await sendNow(route, message, { config, signal }) });
+  }
+  output.data(sent, () =>
+    sent.length === 0
+      ? `No route takes the ${period} digest. \`--preview\` prints it.`
+      : linesOf(sent.map(({ route, answer }) => `Route ${route} took the ${period} digest: it ${answer}.`)),
+  );
+}
+
+async function list({ output, config, ...session }: Session): Promise<undefined> {
+  const { db } = await session.migratedStore();
+  const report = await reportAlerts(db, {
+    secrets: config.routeSecrets,
+    staleAfterMs: staleAfterOf(config.syncEveryMs),
+  });
+  output.data(report, ({ routes, incidents }) =>
+    linesOf(
+      routes.length === 0
+        ? "No route is set, so nobody is told. Set USAGE_ALERT_WEBHOOK_URL, or give an owner file routes: see docs/owners.md."
+        : tableOf(routes, {
+            route: "name",
+            type: "type",
+            takes: describeTaken,
+            "last answer": lastAnswer,
+            problem: problemOf,
+          }),
+      "",
+      incidents.length === 0
+        ? "Nothing is wrong now."
+        : linesOf(
+            `${counted(incidents.length, "incident")} now:`,
+            incidents.map((one) => `  ${one.source}: ${one.message} [${one.kind}] ${describeTold(one)}`),
+          ),
+    ),
+  );
+}
+
+function lastAnswer({ states }: RouteReport): string {
+  const at = states
+    .flatMap(({ answeredAt }) => answeredAt ?? [])
+    .sort()
+    .at(-1);
+  return at === undefined ? "-" : instant(at);
+}
+
+/** What keeps a route from being sent to, or why its last message did not arrive. */
+function problemOf({ missing, states }: RouteReport): string {
+  const failed = states.find(({ failures }) => failures > 0);
+  return (
+    missing ??
+    (failed === undefined ? "" : `failed ${counted(failed.failures, "time")}: it ${failed.problem}`)
+  );
+}
+
+function describeTold({ told }: Incident): string {
+  return told.length === 0
+    ? "Nobody was told."
+    : `Told: ${told.map(({ route, at }) => `${route}${at === null ? " (perhaps)" : ` ${instant(at)}`}`).join(", ")}.`;
+}
+
+/** Longer than the service waits: somebody looks. */
+const WITHIN_MS = 20_000;
+
+async function test(
+  { output, config, signal, ...session }: Session,
+  _: object,
+  name = "",
+): Promise<undefined> {
+  const { db } = await session.migratedStore();
+  const routes = await allRoutes(db, config.routeSecrets);
+  const route = routes.find((one) => one.name === name);
+  if (route === undefined)
+    throw new UsageError({
+      code: "route_unknown",
+      message: `There is no route ${JSON.stringify(name)}.`,
+      next:
+        routes.length === 0
+          ? "Set USAGE_ALERT_WEBHOOK_URL, or give an owner file routes: see docs/owners.md."
+          : `Choose one of these: ${routes.map((one) => one.name).join(", ")}.`,
+    });
+  const now = systemClock.now();
+  const send = (state: "firing" | "cleared") =>
+    sendNow(route, testMessage(name, state, now), { config, signal });
+  const answer = await send("firing");
+  // It would stay open there.
+  if (route.type === "pagerduty") await send("cleared");
+  output.data({ route: name, type: route.type, answer }, () =>
+    linesOf(
+      `Route ${name} (${route.type}) took the test message: it ${answer}.`,
+      route.type === "pagerduty" && "The incident that it opened was resolved again.",
+    ),
+  );
+}
+
+function sendNow(
+  route: Route,
+  message: Message,
+  { config, signal }: { config: Config; signal: AbortSignal },
+): Promise<string> {
+  return deliver(message, {
+    ...{ route, receiver: receiverOf(route, config.routeSecrets), signal, clock: systemClock },
+    ...{ withinMs: WITHIN_MS, deadline: AbortSignal.timeout(WITHIN_MS) },
+  });
+}

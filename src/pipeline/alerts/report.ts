@@ -1,0 +1,68 @@
+import type { Secret } from "../../config/secret.ts";
+import type { Route } from "../../domain/bill/route.ts";
+import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
+import { type RouteState, routeStates } from "../../store/activity/routes.ts";
+import type { Database } from "../../store/db/database.ts";
+import { type FiringAlert, firingAlerts } from "./conditions.ts";
+import { allRoutes, routeProblem } from "./receiver.ts";
+
+/** A route, and how sending to it goes. */
+export interface RouteReport extends Route {
+  /** What keeps it from being sent to in this process; null: nothing does. */
+  readonly missing: string | null;
+  /** By source. */
+  readonly states: readonly RouteState[];
+}
+
+/** What there is to know, and who was told of it. */
+export interface Incident extends FiringAlert {
+  readonly source: string;
+  /** Routes and ISO instants; null: nobody knows whether it arrived. */
+  readonly told: readonly { readonly route: string; readonly at: string | null }[];
+}
+
+export interface AlertsReport {
+  readonly routes: readonly RouteReport[];
+  readonly incidents: readonly Incident[];
+  /** What routes were last told, the newest first: beginnings, ends and digests. */
+  readonly sent: readonly Told[];
+}
+
+export async function reportAlerts(
+  db: Database,
+  { secrets, staleAfterMs }: { secrets: ReadonlyMap<string, Secret>; staleAfterMs: number },
+): Promise<AlertsReport> {
+  const routes = await allRoutes(db, secrets);
+  const states = await routeStates(db);
+  const told = await toldAlerts(db);
+  const firing = await firingAlerts(db, { staleAfterMs });
+  return {
+    routes: routes.map((route) => ({
+      ...route,
+      missing: routeProblem(route, secrets) ?? null,
+      states: states.filter((one) => one.route === route.name),
+    })),
+    incidents: [...firing].flatMap(([source, alerts]) =>
+      alerts.map((alert) => ({
+        ...alert,
+        source,
+        told: told
+          .filter((one) => one.source === source && one.kind === alert.kind && one.owner === alert.owner)
+          .filter(({ clearedAt }) => clearedAt === null)
+          .map(({ route, toldAt }) => ({ route, at: toldAt })),
+      })),
+    ),
+    sent: told
+      .filter(({ toldAt }) => toldAt !== null)
+      .sort((a, b) => ((a.toldAt ?? "") < (b.toldAt ?? "") ? 1 : -1)),
+  };
+}
+
+/** `budget, unusual of search; critical; weekly digest`. */
+export function describeTaken({ owners, kinds, severities, digests }: Route): string {
+  const of = owners === null ? "" : ` of ${owners.join(", ")}`;
+  const alerts = kinds?.length === 0 ? [] : [`${kinds?.join(", ") ?? "everything"}${of}`];
+  const only =
+    severities === null || severities.length > 1 || alerts.length === 0 ? [] : [`only ${severities[0]}`];
+  return [...alerts, ...only, ...digests.map((period) => `${period} digest`)].join("; ");
+}
