@@ -76,7 +76,12 @@ function ownersOf(workspace: string): OwnerFile {
     budgets: [
       { line: 1, source: null, per: "month", of: null, currency: null, amount: "1000000000", warnAt: [100] },
     ],
-    routes: [],
+    routes: [
+      {
+        ...{ line: 1, name: "one", type: "slack", setting: "USAGE_ROUTE_ONE", sender: null, recipients: [] },
+        ...{ owners: [HOSTILE.person], kinds: ["budget"], severities: null, digests: ["weekly"] },
+      },
+    ],
     rules: [{ ...none, line: 1, workspace, shares }],
   };
 }

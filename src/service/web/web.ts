@@ -7,6 +7,7 @@ import { fastifySSE } from "@fastify/sse";
 import statics from "@fastify/static";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { accessOf, addGuard, addLogin } from "./access.ts";
+import { addAlerts } from "./activity/alerts.ts";
 import { addOverview } from "./activity/overview.ts";
 import { addTimeline } from "./activity/timeline.ts";
 import { addBackfillList } from "./backfills/list.ts";
@@ -82,6 +83,7 @@ export async function addPages(app: FastifyInstance, services: WebServices): Pro
 
     const web = routesOf(pages, { services, whoSent, sessions, canLogOut });
     addOverview(web);
+    addAlerts(web);
     addCoverage(web);
     addCell(web);
     addBackfillList(web);

@@ -1,0 +1,131 @@
+import type { DigestPeriod } from "../../../domain/bill/route.ts";
+import { factOf, pageOf, staleAfterOf } from "../../../pipeline/alerts/conditions.ts";
+import {
+  type AlertsReport,
+  describeTaken,
+  type Incident,
+  type RouteReport,
+  reportAlerts,
+} from "../../../pipeline/alerts/report.ts";
+import { counted } from "../../../printable.ts";
+import type { Told } from "../../../store/activity/alerts.ts";
+import { capital, card, type Html, html, instant, name, notice, prose, table, twin } from "../parts.ts";
+import type { Web } from "../routes.ts";
+
+/** Who is told: the routes, what is wrong now, and what was sent. */
+export function addAlerts(web: Web): void {
+  web.page("/alerts", { mayBeOld: true, oneInstant: true }, async ({ db, config }) => {
+    const report = await reportAlerts(db, {
+      secrets: config.routeSecrets,
+      staleAfterMs: staleAfterOf(config.syncEveryMs),
+    });
+    return { title: "Alerts", body: shown(report) };
+  });
+}
+
+function shown({ routes, incidents, sent }: AlertsReport): Html {
+  return html`${incidentTable(incidents)}
+    <h2>Routes</h2>
+    ${
+      routes.length === 0
+        ? notice(
+            "info",
+            html`<p>Nobody is told. Set <code>USAGE_ALERT_WEBHOOK_URL</code>, or give the owner file routes.</p>`,
+          )
+        : routeTable(routes)
+    }
+    ${sentTable(sent)}
+    ${twin("usage-etl alerts", ...routes.slice(0, 1).map((one) => `usage-etl alerts test ${one.name}`))}`;
+}
+
+function incidentTable(incidents: readonly Incident[]): Html {
+  if (incidents.length === 0) return html`<p>Nothing is wrong now.</p>`;
+  return table({
+    label: "Incidents",
+    kind: "cards",
+    caption: "What is wrong now, and who was told of it.",
+    heads: ["Kind", "Source", "Severity", "What", "Told"],
+    rows: incidents.map((one) =>
+      card(kindOf(one), [
+        ["Source", one.source],
+        ["Severity", one.isNote ? "warning" : severe("critical")],
+        ["What", html`${prose(factOf(one))}${pageLink(one)}`],
+        ["Told", toldOf(one)],
+      ]),
+    ),
+  });
+}
+
+function kindOf({ kind, owner }: Pick<Told, "kind" | "owner">): Html {
+  const title = capital(kind.replaceAll("_", " "));
+  return owner === null ? html`${title}` : html`${title} of ${name(owner)}`;
+}
+
+function severe(text: string): Html {
+  return html`<span class="status failed"><span aria-hidden="true">✕</span> ${text}</span>`;
+}
+
+function pageLink({ kind, source }: Incident): Html {
+  const to = pageOf(kind, source);
+  return to === undefined ? html`` : html` <a href="${to}">Show it</a>`;
+}
+
+function toldOf({ told }: Incident): Html {
+  if (told.length === 0) return html`nobody`;
+  return html`${told.map(
+    ({ route, at }, n) => html`${n === 0 ? "" : ", "}${route} ${at === null ? "perhaps" : instant(at)}`,
+  )}`;
+}
+
+function routeTable(routes: readonly RouteReport[]): Html {
+  return table({
+    label: "Routes",
+    kind: "cards",
+    caption: "Who is told what, and whether the last message arrived.",
+    heads: ["Route", "Type", "Takes", "Last answer", "State"],
+    rows: routes.map((one) => {
+      const last = one.states
+        .flatMap(({ answeredAt }) => answeredAt ?? [])
+        .sort()
+        .at(-1);
+      return card(html`${one.name}`, [
+        ["Type", one.type],
+        ["Takes", name(describeTaken(one))],
+        ["Last answer", last === undefined ? "none yet" : instant(last)],
+        ["State", stateOf(one)],
+      ]);
+    }),
+  });
+}
+
+function stateOf({ missing, states }: RouteReport): Html {
+  if (missing !== null) return html`${severe("no receiver")}: ${missing}`;
+  const failed = states.find(({ failures }) => failures > 0);
+  if (failed !== undefined)
+    return html`${severe("failed")} ${counted(failed.failures, "time")}: it ${failed.problem}`;
+  if (states.every(({ answeredAt }) => answeredAt === null)) return html`nothing was sent yet`;
+  return html`<span class="status ok"><span aria-hidden="true">●</span> arrived</span>`;
+}
+
+function sentTable(sent: readonly Told[]): Html {
+  if (sent.length === 0) return html``;
+  return html`<h2>Sent</h2>${table({
+    label: "Sent",
+    kind: "cards",
+    caption: "What each route was last told of each kind, the newest first.",
+    heads: ["What", "Source", "Route", "State", "At"],
+    rows: sent.map((one) =>
+      card(kindOf(one), [
+        ["Source", one.source],
+        ["Route", one.route],
+        ["State", DIGEST[one.kind] ?? (one.clearedAt === null ? "open" : "over")],
+        ["At", instant(one.toldAt ?? "")],
+      ]),
+    ),
+  })}`;
+}
+
+const DIGEST: Partial<Record<string, string>> = { weekly: "digest", monthly: "digest" } satisfies Record<
+  DigestPeriod,
+  string
+>;
