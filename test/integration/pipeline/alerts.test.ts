@@ -4,6 +4,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
+import { openReceivers } from "../../../src/local/demo/receivers.ts";
 import { budgetCondition } from "../../../src/pipeline/alerts/conditions.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
@@ -188,6 +189,66 @@ test("a budget sends an alert with each mark that it passes, and when more of it
     expect(await raise()).toEqual({ told: 0, cleared: 1 });
     expect(heard.at(-1)?.text).toBe("OK usage-etl default: no budget has passed a mark this month.");
   }
+});
+
+test("each route gets what is of its owner and severity, and the end of what it was told", async () => {
+  const [used] = await bench.sql<{ traces: number }>(
+    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
+  );
+  const traces = used?.traces ?? 0;
+  // At midnight that begins a month nothing is used yet.
+  if (traces === 0) return;
+  const got: [route: string, alerts: string][] = [];
+  const receivers = await openReceivers(({ path, body }) => {
+    const alerts: { owner: string | null; state: string }[] = JSON.parse(body).alerts;
+    got.push([path.split("?")[1] ?? "", alerts.map(({ owner, state }) => `${owner} ${state}`).join(", ")]);
+    return "well";
+  });
+  onTestFinished(receivers.close);
+  const names = ["all", "search", "critical"];
+  const secrets = new Map(
+    names.map((name) => [
+      `USAGE_ROUTE_${name.toUpperCase()}`,
+      new Secret(`${receivers.webUrl}/webhook?${name}`),
+    ]),
+  );
+  const apply = (budgets: string) =>
+    bench.store.transaction(({ db }) =>
+      replaceOwners(
+        db,
+        parseOwners(
+          "owners.yaml",
+          `rules: [{ owner: search }]
+budgets: [${budgets}]
+routes:
+  - { name: all, type: webhook, secret: USAGE_ROUTE_ALL }
+  - { name: search, type: webhook, secret: USAGE_ROUTE_SEARCH, owners: [search] }
+  - { name: critical, type: webhook, secret: USAGE_ROUTE_CRITICAL, severities: [critical] }`,
+        ),
+      ),
+    );
+  const told = async () => {
+    got.length = 0;
+    await raise({ secrets });
+    return Object.fromEntries(got);
+  };
+  const half = traces * 2;
+  await apply(`{ owner: search, traces: ${half}, warn_at: [40] }, { traces: ${half}, warn_at: [40] }`);
+  expect(await told()).toEqual({ all: "null firing, search firing", search: "search firing" });
+  expect(await told()).toEqual({});
+  await apply(`{ owner: search, traces: ${traces}, warn_at: [40] }`);
+  expect(await told()).toEqual({
+    all: "null cleared, search firing",
+    search: "search firing",
+    critical: "search firing",
+  });
+  await apply("");
+  expect(await told()).toEqual({
+    all: "search cleared",
+    search: "search cleared",
+    critical: "search cleared",
+  });
+  expect(await told()).toEqual({});
 });
 
 test("a budget of all sources is told by the first that is configured, not by one that is gone", async () => {
