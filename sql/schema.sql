@@ -1455,6 +1455,26 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   sole_workspace_name text
 -- )
 
+-- VIEW reporting_detail.fct_budget_daily (
+--   budget_number integer,
+--   line integer,
+--   source_id text,
+--   owner text,
+--   workspace_id text,
+--   project_id text,
+--   currency text,
+--   budget_per text,
+--   budget_amount numeric(28,10),
+--   budget_starts_on date,
+--   budget_ends_on date,
+--   usage_date date,
+--   spent numeric(38,14),
+--   even_pace numeric(38,10),
+--   is_complete boolean,
+--   is_unpriced boolean,
+--   is_final boolean
+-- )
+
 -- VIEW reporting_detail.fct_cost_api_key_daily (
 --   source_id text,
 --   usage_date date,
@@ -4033,6 +4053,24 @@ COMMENT ON COLUMN reporting_detail.dim_user_masked.last_seen_at IS 'Start of the
 COMMENT ON COLUMN reporting_detail.dim_user_masked.workspace_count IS 'Workspaces in which it has stored usage by day or hour: see the bridge view. Does not add up.';
 COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_id IS 'The workspace, if workspace_count is 1; else null.';
 COMMENT ON COLUMN reporting_detail.dim_user_masked.sole_workspace_name IS 'Its current name.';
+COMMENT ON VIEW reporting_detail.fct_budget_daily IS 'Grain: budget of the owner file x source that it counts x UTC day, from the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. Filter on usage_date.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_number IS 'Place of the budget among those of the owner file.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.line IS 'Line of the owner file on which the budget begins.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.owner IS 'Whose budget it is; null: it is of no owner. Of a budget without owner, workspace and project: everything.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.workspace_id IS 'The platform''s id of the workspace that the budget is of; null: it is of no workspace.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.project_id IS 'The platform''s id of the project that the budget is of; null: it is of no project.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.currency IS 'ISO 4217 code of the amounts; null: the budget is in traces.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_per IS 'month: the budget is for a calendar month. billing_period: for a billing period of its source.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_amount IS 'What may be used in a month or billing period, in all sources that the budget counts together. The same in each row: never add up.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_starts_on IS 'First UTC day of the month or billing period in which the day lies; null: no such period is known.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.budget_ends_on IS 'UTC day after its last one.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.usage_date IS 'UTC day.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.spent IS 'Traces, or estimated cost, of the day in the source. Adds up over days and sources. Null: nothing of it is known. Where is_complete is false, at least so much.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.even_pace IS 'What would be spent by the end of the day if the same was spent on each day. To be compared with the sum of spent from budget_starts_on on, of all sources: never add up.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_complete IS 'Whether all that the budget counts is loaded on the day and, of money, has a price.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_unpriced IS 'Whether a price is missing: usage of a workspace that has prices on other days, but none on this.';
+COMMENT ON COLUMN reporting_detail.fct_budget_daily.is_final IS 'Whether spent is complete and final.';
 COMMENT ON VIEW reporting_detail.fct_cost_api_key_daily IS 'Grain: UTC day x workspace x API key x SKU, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, api_key_short_key, sku). An ESTIMATE: what the SKU counts times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where this dimension is not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.fct_cost_api_key_daily.usage_date IS 'UTC day.';

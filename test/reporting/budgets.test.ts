@@ -100,6 +100,29 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   );
   expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
 
+  // A reader of the view gets the same.
+  const reader = await connectPlain(url, "usage_reader");
+  const { rows: read } = await reader.query(
+    `SELECT b.n::integer AS n, coalesce(trim_scale(sum(spent)), 0)::text AS spent,
+            coalesce(trim_scale(sum(spent) FILTER (WHERE is_final)), 0)::text AS final,
+            (count(DISTINCT usage_date) FILTER (WHERE NOT is_complete AND usage_date < '2026-04-30'))::integer AS missing,
+            (trim_scale(max(even_pace)) = trim_scale(max(budget_amount))) IS NOT FALSE AS is_even
+     FROM generate_series(1, 9) b (n)
+     LEFT JOIN reporting_detail.fct_budget_daily d ON d.budget_number = b.n AND budget_starts_on = '2026-04-01' AND ${isApril}
+     GROUP BY b.n ORDER BY b.n`,
+  );
+  expect(read).toEqual(
+    found.map(({ spent, final, daysMissing }, at) => ({
+      ...{
+        n: String(at + 1),
+        spent: amountText(spent),
+        final: amountText(final),
+        missing: String(daysMissing),
+        is_even: "t",
+      },
+    })),
+  );
+
   // A billing period of 10 April to 10 May: of the first one that is known, the start is a month before.
   await client.query(
     `INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at) SELECT source_id, '2026-05-10Z', now(), now() FROM usage.source`,
@@ -120,6 +143,10 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   });
   expect(own?.forecast).toBeGreaterThan(900);
   expect(own?.reached?.day).toBe("2026-04-30");
+  const ofPeriod = await reader.query(
+    "SELECT trim_scale(sum(spent))::text AS sum FROM reporting_detail.fct_budget_daily WHERE budget_starts_on = '2026-04-10' AND budget_ends_on = '2026-05-10'",
+  );
+  expect(ofPeriod.rows[0].sum).toBe(spent.rows[0].sum);
   expect(other).toMatchObject({ period: null, spent: 0n, countedFrom: null });
   // In March no such period is known.
   const march = await monthBudgets(store.db, { month: monthBefore(APRIL), now });

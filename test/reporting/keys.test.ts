@@ -86,6 +86,7 @@ const OTHERS = `
   INSERT INTO usage.owner_file VALUES (true, '', 'project', now());
   INSERT INTO usage.owner_rule VALUES (1, 1, NULL, NULL, 'project', 'one', NULL, NULL, NULL, '[2026-03-01,)'), (2, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '(,)');
   INSERT INTO usage.owner_share VALUES (1, 'x', NULL, 0.5), (1, 'x', 'c', 0.25), (1, 'y', 'c', 0.25), (2, 'z', NULL, 1);
+  INSERT INTO usage.budget VALUES (1, 3, NULL, NULL, NULL, NULL, NULL, 5, '{80}', 'month'), (2, 4, 'default', 'x', NULL, NULL, 'USD', 5, '{80}', 'billing_period');
   INSERT INTO usage.late_change
     SELECT source_id, '2026-03-02', tier, 'project', 'day', final, age, 1, 1
     FROM usage.source, unnest('{true,false}'::boolean[]) final, unnest('{24,48}'::integer[]) age,

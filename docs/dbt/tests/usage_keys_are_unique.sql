@@ -89,6 +89,12 @@ FROM {{ source('usage', 'dim_workspace') }}
 GROUP BY source_id, workspace_id
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_budget_daily' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_budget_daily') }}
+WHERE usage_date >= current_date - 45
+GROUP BY budget_number, source_id, usage_date
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_cost_api_key_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_cost_api_key_daily') }}
 WHERE usage_date >= current_date - 45

@@ -296,9 +296,9 @@ test.each([
     "ALTER TABLE usage.budget_elsewhere RENAME TO budget",
   ],
   [
-    "fct_usage_workspace_daily",
-    "ALTER VIEW reporting.fct_usage_workspace_daily RENAME TO elsewhere",
-    "ALTER VIEW reporting.elsewhere RENAME TO fct_usage_workspace_daily",
+    "fct_budget_daily",
+    "ALTER VIEW reporting_detail.fct_budget_daily RENAME TO elsewhere",
+    "ALTER VIEW reporting_detail.elsewhere RENAME TO fct_budget_daily",
   ],
 ])("what cannot be read (%s) holds up no other alert", async (what, away, back) => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");

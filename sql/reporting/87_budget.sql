@@ -1,0 +1,99 @@
+-- What each budget has on each day. The program reads its budgets from here, so that a BI tool shows the same figures. Amounts are a union
+-- and grouped, not joined: so a filter on the day reaches the records. Of a kind of budget that nobody has nothing is read.
+CREATE OR REPLACE VIEW reporting_detail.fct_budget_daily AS
+WITH budget AS MATERIALIZED (SELECT * FROM usage.budget),
+-- Workspaces that are meant to have costs: they have a price on some day.
+priced AS MATERIALIZED (
+  SELECT DISTINCT slug, workspace_id FROM usage.measured_price WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
+),
+cell AS MATERIALIZED (
+  SELECT slug, workspace_id, group_by, NULL AS meter, data_start, expected - loaded AS missing, expected - final AS open
+  FROM usage.trace_cell
+  WHERE group_by IN ('workspace', 'project', 'user', 'api_key')
+  UNION ALL
+  SELECT w.slug, w.workspace_id, 'workspace', c.meter, NULL, c.expected - c.loaded, c.expected - c.final
+  FROM usage.bill_cell c
+  JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
+  WHERE c.meter IN (SELECT unnest(usage.meters_of_measure(meter)) FROM usage.priced_meter)
+),
+-- What must be loaded of a source: by workspace, by what divides traces between owners, and all that is priced.
+state AS MATERIALIZED (
+  SELECT b.budget_number, c.slug, range_agg(c.missing) AS missing, range_agg(c.open) AS open, min(c.data_start) AS since
+  FROM budget b
+  JOIN cell c ON coalesce(c.slug = b.source, true) AND coalesce(c.workspace_id = b.workspace, true) AND (
+    c.group_by = 'workspace' AND (c.meter IS NULL OR b.currency IS NOT NULL)
+    OR c.group_by = CASE WHEN b.owner IS NOT NULL THEN (SELECT o.dimension FROM usage.owned_dimension o) WHEN b.project IS NOT NULL THEN 'project' END
+  )
+  GROUP BY b.budget_number, c.slug
+),
+period AS MATERIALIZED (
+  SELECT source_id AS slug, period_start, period_end FROM reporting_detail.dim_billing_period
+  WHERE EXISTS (SELECT FROM budget WHERE per = 'billing_period')
+)
+SELECT b.budget_number, b.line, d.source_id, b.owner, b.workspace AS workspace_id, b.project AS project_id, b.currency, b.per AS budget_per,
+       b.amount AS budget_amount, p.starts AS budget_starts_on, p.ends AS budget_ends_on, d.usage_date,
+       (CASE WHEN d.spent <> 0 OR x.is_complete THEN d.spent END)::numeric(38, 14) AS spent,
+       (b.amount * (d.usage_date + 1 - p.starts) / (p.ends - p.starts))::numeric(38, 10) AS even_pace, x.is_complete, d.is_unpriced,
+       x.is_complete AND NOT coalesce(s.open @> d.usage_date, false) AS is_final
+FROM (
+  SELECT budget_number, source_id, usage_date, sum(spent) AS spent, bool_or(is_unpriced) AS is_unpriced
+  FROM (
+    SELECT b.budget_number, u.source_id, u.usage_date, u.traces AS spent, false AS is_unpriced
+    FROM budget b
+    JOIN reporting.fct_usage_owner_daily u ON u.owner = b.owner AND coalesce(u.source_id = b.source, true)
+    WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
+    FROM budget b
+    JOIN reporting.fct_cost_owner_daily u ON u.owner = b.owner AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+    WHERE EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NOT NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
+    FROM budget b
+    JOIN reporting.fct_usage_workspace_daily u ON coalesce(u.workspace_id = b.workspace, true) AND coalesce(u.source_id = b.source, true)
+    WHERE b.owner IS NULL AND b.project IS NULL AND b.currency IS NULL
+      AND EXISTS (SELECT FROM budget WHERE owner IS NULL AND project IS NULL AND currency IS NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
+    FROM budget b
+    JOIN reporting.fct_cost_workspace_daily u
+      ON coalesce(u.workspace_id = b.workspace, true) AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+    WHERE b.owner IS NULL AND b.project IS NULL
+      AND EXISTS (SELECT FROM budget WHERE owner IS NULL AND project IS NULL AND currency IS NOT NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
+    FROM budget b
+    JOIN reporting.fct_usage_project_daily u ON u.project_id = b.project AND coalesce(u.source_id = b.source, true)
+    WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
+    FROM budget b
+    JOIN reporting_detail.fct_cost_project_daily u
+      ON u.project_id = b.project AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
+    WHERE EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL)
+    UNION ALL
+    SELECT b.budget_number, u.source_id, u.usage_date, 0, true
+    FROM budget b
+    JOIN reporting_detail.usage_unpriced_daily u
+      ON coalesce(u.workspace_id = b.workspace, true) AND coalesce(u.source_id = b.source, true) AND NOT u.has_other_price
+    JOIN priced p ON p.slug = u.source_id AND p.workspace_id = u.workspace_id
+    WHERE b.currency IS NOT NULL AND EXISTS (SELECT FROM budget WHERE currency IS NOT NULL)
+    UNION ALL
+    -- Each day, also one without usage.
+    SELECT s.budget_number, s.slug, day, 0, false
+    FROM state s
+    CROSS JOIN LATERAL usage.days_of(datemultirange(daterange(s.since, (now() AT TIME ZONE 'UTC')::date, '[]'))) day
+  ) part
+  GROUP BY budget_number, source_id, usage_date
+) d
+JOIN budget b USING (budget_number)
+JOIN state s ON s.budget_number = d.budget_number AND s.slug = d.source_id AND d.usage_date >= s.since
+CROSS JOIN LATERAL (SELECT NOT coalesce(s.missing @> d.usage_date, false) AND NOT d.is_unpriced AS is_complete) x
+LEFT JOIN LATERAL (
+  SELECT usage.month_of(d.usage_date) AS starts, (usage.month_of(d.usage_date) + interval '1 month')::date AS ends WHERE b.per = 'month'
+  UNION ALL
+  (SELECT period_start, period_end FROM period i
+   WHERE b.per = 'billing_period' AND i.slug = d.source_id AND i.period_start <= d.usage_date AND i.period_end > d.usage_date
+   ORDER BY period_end LIMIT 1)
+) p ON true;
+COMMENT ON VIEW reporting_detail.fct_budget_daily IS 'Grain: budget of the owner file x source that it counts x UTC day, from the data start up to today (key: budget_number, source_id, usage_date). spent adds up over the days of a budget_starts_on and over sources to what usage-etl owners budgets shows; what is used of the budget is its sum divided by budget_amount, which stands in each row: never add that up. Budgets overlap: never add up over budgets. Filter on usage_date.';
