@@ -26,7 +26,7 @@ interface TaskDemand {
 
 /**
  * The tasks that load what is wanted and missing, one request each. Those by workspace come first, since their answers
- * show which workspaces the key reads; then the newest. Scopes by workspace that miss the same time share requests. Time
+ * show which workspaces the key reads; then days, which may show that their hours need no answer; then the newest. Scopes by workspace that miss the same time share requests. Time
  * that does not fit the wanted stride's tier is planned in the finer strides, where it may be loaded already.
  */
 export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): UsageRequest[] {
@@ -55,8 +55,14 @@ export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): Usa
       members: [...members].map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
     }),
   );
+  const isOther = ({ groupBy }: UsageRequest) => Number(groupBy !== "workspace");
+  const isHours = ({ window }: UsageRequest) => Number(window.stride === "hour");
   return tasks.sort(
-    (a, b) => GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) || b.window.start - a.window.start,
+    (a, b) =>
+      isOther(a) - isOther(b) ||
+      isHours(a) - isHours(b) ||
+      GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
+      b.window.start - a.window.start,
   );
 }
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
-import type { Stride } from "../../domain/time/stride.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
@@ -64,7 +64,8 @@ export async function byWorkspace(
 
 /**
  * Whether what is stored of a scope needs no new answer: all of the window was fetched after `fetchedAfter` and nothing of it failed since, none
- * of it would be final if it was fetched again (`finalUntil`), and in each bucket it adds up to the count by workspace. Epoch milliseconds.
+ * of it would be final if it was fetched again (`finalUntil`), and in each bucket it adds up to the count by workspace. Hours may be older if
+ * their days are not, and each project, user or key has as many in the hours of a day as on that day. Epoch milliseconds.
  */
 export async function addsUp(
   db: Database,
@@ -78,17 +79,9 @@ export async function addsUp(
 ): Promise<boolean> {
   const { scopeId, workspaceScopeId, window, fetchedAfter, finalUntil } = given;
   const asked = rangeOf(window);
-  const { rows: young } = await sql`
-    select from usage.coverage v
-    where v.scope_id = ${scopeId} and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
-      and not exists (
-        select from usage.failure f
-        where f.scope_id = ${scopeId} and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
-      )
-    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked} and min(v.fetched_at) > ${new Date(fetchedAfter)}
-      and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
-  `.execute(db);
-  if (young.length === 0) return false;
+  const loaded = await loadedSince(db, { scopeId, asked, finalUntil });
+  if (loaded === undefined) return false;
+  if (loaded <= fetchedAfter && !(window.stride === "hour" && (await addUpToDays(db, given)))) return false;
   const stored = storedIn(recordTable(window.stride), {
     scopeIds: [scopeId, workspaceScopeId],
     period: window,
@@ -118,6 +111,53 @@ export async function quietWorkspaces(
   return new Set(rows.map(({ id }) => id));
 }
 
+/** When the oldest part of a range was fetched, epoch milliseconds; undefined where some is not loaded, failed since, or can become final. */
+async function loadedSince(
+  db: Database,
+  { scopeId, asked, finalUntil }: { scopeId: number; asked: RawBuilder<unknown>; finalUntil: number },
+): Promise<number | undefined> {
+  const { rows } = await sql<{ since: Date }>`
+    select min(v.fetched_at) as since from usage.coverage v
+    where v.scope_id = ${scopeId} and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
+      and not exists (
+        select from usage.failure f
+        where f.scope_id = ${scopeId} and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
+      )
+    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
+      and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
+  `.execute(db);
+  return rows[0]?.since.getTime();
+}
+
+/** Whether the days of some hours are loaded and young enough, and each entity has the same in the hours of a day as on that day. */
+async function addUpToDays(
+  db: Database,
+  given: { scopeId: number; window: Window; fetchedAfter: number; finalUntil: number },
+): Promise<boolean> {
+  const { scopeId, window, fetchedAfter, finalUntil } = given;
+  const days = { start: floorToGrid(window.start, DAY_MS), end: ceilToGrid(window.end, DAY_MS) };
+  const { rows } = await sql<{ dayScope: number }>`
+    select d.scope_id as "dayScope"
+    from usage.scope s join usage.scope d using (source_id, kind, trace_tier, group_by, workspace_id)
+    where s.scope_id = ${scopeId} and d.stride = 'day'
+  `.execute(db);
+  const dayScope = rows[0]?.dayScope;
+  if (dayScope === undefined) return false;
+  const since = await loadedSince(db, { scopeId: dayScope, asked: rangeOf(days), finalUntil });
+  if (since === undefined || since <= fetchedAfter) return false;
+  const inHours = storedIn(recordTable("hour"), { scopeIds: [scopeId], period: days });
+  const onDays = storedIn(recordTable("day"), { scopeIds: [dayScope], period: days });
+  const { rows: different } = await sql`
+    select from (
+      select e.entity_id, (r.bucket_start at time zone 'UTC')::date as day, r.traces as in_hours, 0 as on_day
+      from (${inHours}) r join usage.series e using (series_id)
+      union all
+      select e.entity_id, r.bucket_start, 0, r.traces from (${onDays}) r join usage.series e using (series_id)
+    ) t group by entity_id, day having sum(in_hours) <> sum(on_day) limit 1
+  `.execute(db);
+  return different.length === 0;
+}
+
 /** By workspace (the platform's id) and stride: the time that is loaded by workspace without traces. None where answers by workspace are not believed. */
 export async function timeWithoutTraces(
   db: Database,
@@ -136,6 +176,6 @@ export async function timeWithoutTraces(
   return new Map(rows.map(({ id, stride, parts }) => [`${id} ${stride}`, toIntervals(parts ?? [])]));
 }
 
-function rangeOf({ start, end }: Window) {
+function rangeOf({ start, end }: Interval) {
   return sql`tstzrange(${new Date(start)}, ${new Date(end)})`;
 }

@@ -84,7 +84,14 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect((await bench.sync({ settings })).requests).toBeGreaterThan(few);
   expect((await bench.sync({ settings })).requests).toBe(few);
   await pass(bench, KEPT_MINUTES + 1);
-  expect((await bench.sync({ settings })).requests).toBe(all);
+  // Days are, and say that their hours need no answer; some of these are under way by then.
+  const { requests: ofDays, run } = await bench.sync({ settings });
+  const askedOf = (stride: string) =>
+    run.counts
+      .filter((one) => one.groupBy !== "workspace" && one.stride === stride)
+      .map((one) => one.requests);
+  expect(askedOf("day")).toEqual([1, 1, 1]);
+  expect(ofDays).toBeLessThan(all);
   // A failure is asked for again.
   expect((await bench.sync({ settings })).requests).toBe(few);
   await bench.sql(
@@ -93,7 +100,9 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
      WHERE group_by = 'user' AND stride = 'day'`,
     [new Date(bench.today - DAY_MS), new Date(bench.today)],
   );
-  expect((await bench.sync({ settings })).requests).toBe(few + 1);
+  // Hours that its day had spared are asked for with it, as long as it is not loaded.
+  const ofFailure = (await bench.sync({ settings })).requests - few;
+  expect([1, 2, 3]).toContain(ofFailure);
   // So is all of a server that once named more traces by a dimension than by workspace.
   expect(await exceedsWorkspaces(bench.store.db, 1)).toBe(false);
   await bench.sql(
@@ -234,10 +243,11 @@ async function pass({ sql }: Pick<Bench, "sql">, minutes: number): Promise<void>
   await sql("UPDATE usage.coverage SET fetched_at = fetched_at - make_interval(mins => $1)", [minutes]);
 }
 
-/** The oldest figure that is not final. */
+/** The oldest day that is not final. Hours may be older, if they add up to their day. */
 async function oldestMinutes({ sql }: Pick<Bench, "sql">): Promise<number> {
   const [row] = await sql<{ minutes: number }>(
-    "SELECT extract(epoch FROM now() - min(fetched_at))::float8 / 60 AS minutes FROM usage.coverage WHERE NOT final",
+    `SELECT extract(epoch FROM now() - min(fetched_at))::float8 / 60 AS minutes
+     FROM usage.coverage JOIN usage.trace_scope c USING (scope_id) WHERE NOT final AND c.stride = 'day'`,
   );
   return row?.minutes ?? 0;
 }

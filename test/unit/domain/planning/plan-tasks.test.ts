@@ -47,6 +47,17 @@ describe("tasks", () => {
     expect(starts.length).toBe(3);
   });
 
+  test("come by day before those by hour, which their days may spare", () => {
+    const wanted = (["hour", "day"] as const).map((stride) => ({ stride, range: days(0, 2) }));
+    const all = [...scopes("user", "w1"), ...scopes("project", "w1"), ...scopes("workspace", "w1")];
+    const tasks = planTasks({ meter: "traces", scopes: all, wanted, dataStart: WEEK0 });
+    const hours = (groupBy: string) => new Array(3).fill(`${groupBy} hour`);
+    expect(tasks.map(({ groupBy, window }) => `${groupBy} ${window.stride}`)).toEqual([
+      ...["workspace day", ...hours("workspace")],
+      ...["project day", "user day", ...hours("project"), ...hours("user")],
+    ]);
+  });
+
   test("are shared by workspaces that miss the same time, and by no others", () => {
     const all = [
       ...scopes("workspace", "w1"),
