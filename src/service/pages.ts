@@ -12,10 +12,7 @@ import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import type { ServiceQueues } from "./queues.ts";
 import type { Replica } from "./replica.ts";
-import type { WebServices } from "./web/routes.ts";
-
-/** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
-export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
+import { PAGES_POOL, type WebServices } from "./web/routes.ts";
 
 /** Adds the pages, and the tools of `/mcp`, to a server. Loaded where they are served: a worker does without them. */
 export function pagesOf(services: WebServices): (app: FastifyInstance) => Promise<void> {

@@ -209,6 +209,7 @@ describe("--workspace", () => {
   test("takes ids, and names that one workspace has", async () => {
     const view = "fct_usage_workspace_daily";
     expect(await of(view, "workspace_id,traces", "alpha's = 1")).toEqual([`${ALPHA},7`]);
+    expect(await of(view, "workspace_id,traces", "ALPHA'S = 1")).toEqual([`${ALPHA},7`]);
     expect(await of(view, "workspace_id,traces", OTHER.toUpperCase(), "alpha's = 1")).toEqual([
       ...[`${ALPHA},7`, `${OTHER},3`],
     ]);

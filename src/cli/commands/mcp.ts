@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { requireDatabaseUrl } from "../../config/config.ts";
 import { createLogger } from "../../log.ts";
 import { mcpServer } from "../../service/mcp/server.ts";
-import { PAGES_POOL } from "../../service/pages.ts";
+import { PAGES_POOL } from "../../service/web/routes.ts";
 import { checkReachable, openStore } from "../../store/db/database.ts";
 import { inSession, requireSchema, type Session } from "../session/session.ts";
 

@@ -1,4 +1,5 @@
 import { McpServer } from "@modelcontextprotocol/server";
+import PQueue from "p-queue";
 import { EtlError } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
 import type { Logger } from "../../log.ts";
@@ -8,6 +9,7 @@ import { inSnapshot } from "../../store/db/snapshot.ts";
 import { usageSources } from "../../store/figures/sources.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { LateError, within } from "../http/health.ts";
+import { PAGES_POOL } from "../web/routes.ts";
 import { TOOLS, type Tool } from "./tools.ts";
 
 interface McpGiven {
@@ -41,8 +43,11 @@ export function mcpServer(given: McpGiven): McpServer {
   return server;
 }
 
-/** Statements of one answer have their own deadline; all of them together have this one. */
+/** Statements of one answer have their own deadline; all of them together, and the wait for their turn, have this one. */
 const ANSWER_WITHIN_MS = 30_000;
+/** Half of the pool, so that pages never wait for a client that asks much at once. */
+const turns = new PQueue({ concurrency: PAGES_POOL.maxConnections / 2 });
+const MOST_WAITING = 20;
 
 async function answered(
   { reader, masked, log }: McpGiven,
@@ -51,15 +56,26 @@ async function answered(
   args: Record<string, unknown>,
 ) {
   try {
-    const work = inSnapshot(reader, async (db) => {
-      const asked = { db, now: await storeNow(db), masked, sources: await usageSources(db) };
-      return tool.answer(asked, args);
-    });
-    const answer = await within(work, ANSWER_WITHIN_MS);
+    if (turns.size >= MOST_WAITING) throw busy();
+    const read = () =>
+      inSnapshot(reader, async (db) => {
+        const asked = { db, now: await storeNow(db), masked, sources: await usageSources(db) };
+        return tool.answer(asked, args);
+      });
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const answer = await within(turns.add(read, { signal }), ANSWER_WITHIN_MS);
     return { content: [textOf(JSON.stringify(answer))], structuredContent: answer };
   } catch (error) {
     return { content: [textOf(refusalOf(error, { name, log }))], isError: true };
   }
+}
+
+function busy(): EtlError {
+  return new EtlError({
+    code: "mcp_busy",
+    message: `${MOST_WAITING} questions wait for their answers already.`,
+    next: "Ask again when they are answered, and fewer at once.",
+  });
 }
 
 function textOf(text: string) {

@@ -28,6 +28,9 @@ export interface QueuesView {
   >;
 }
 
+/** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
+export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
+
 /** What the pages have of the service. */
 export interface WebServices {
   readonly config: Config;

@@ -8,10 +8,11 @@ import type { Price } from "../../../src/domain/bill/price.ts";
 import { addDays, addMonths } from "../../../src/domain/time/days.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { openStory } from "../../support/browser/site.ts";
-import { environment } from "../../support/cli.ts";
+import { environment, usageEtl } from "../../support/cli.ts";
 import { HOSTILE } from "../../support/hostile.ts";
 import { type Answer, answer, ask, connected, overHttp } from "../../support/mcp.ts";
 import { TOKENS } from "../../support/pages.ts";
+import { poll } from "../../support/poll.ts";
 import { iso, storyOf } from "../../support/story.ts";
 import { inSchema } from "../../support/views.ts";
 
@@ -43,11 +44,13 @@ afterAll(async () => {
   await site?.close();
 });
 
-function overStdio(args: readonly string[] = []) {
+function overStdio(args: readonly string[] = [], role?: string) {
+  const url = new URL(site.databaseUrl);
+  if (role !== undefined) url.searchParams.set("options", `-c role=${role}`);
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: ["src/cli.ts", "mcp", ...args],
-    env: { ...environment(), DATABASE_URL: site.databaseUrl },
+    env: { ...environment(), DATABASE_URL: url.href },
     stderr: "pipe",
   });
   return connected(transport);
@@ -288,6 +291,51 @@ test("a wrong question is refused with what is wrong and the next step, or answe
   expect((await answer(client, "coverage", { from: "1999-01-01", to: "1999-02-01" })).is_complete).toBe(
     false,
   );
+});
+
+test("a client that asks much at once takes half of the pages' connections, and is told to ask less", async () => {
+  const client = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
+  const [extra, waiting] = [3, 20];
+  await sql("BEGIN");
+  await sql("LOCK TABLE usage.source");
+  const questions = Array.from({ length: 2 + waiting + extra }, () =>
+    ask(client, "find", { find: "no such" }),
+  );
+  let refused = 0;
+  for (const one of questions) {
+    one.then((said) => {
+      if (typeof said === "string") refused++;
+    });
+  }
+  await poll(() => refused === extra, { deadlineMs: 7_000 });
+  const [held] = await sql(
+    "SELECT count(*)::integer AS held FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+  );
+  expect(held).toEqual({ held: 2 });
+  await sql("COMMIT");
+  const said = await Promise.all(questions);
+  expect(said.filter((one) => typeof one === "string")).toEqual(
+    Array(extra).fill(expect.stringContaining("[mcp_busy]")),
+  );
+});
+
+test("a login that may read everything is enough, and one that reads views alone is told what it lacks", async () => {
+  const asked = { by: "user", from: days.from, to: days.today };
+  const client = await overStdio([], "pg_read_all_data");
+  const owner = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
+  for (const [tool, args] of [
+    ["usage", asked],
+    ["cost", { ...asked, from: addDays(days.today, -10) }],
+    ["bill", { month: days.today.slice(0, 7) }],
+    ["coverage", { from: days.from, to: days.today }],
+    ["differences", {}],
+    ["find", { find: "e" }],
+  ] as const)
+    expect(await answer(client, tool, args), tool).toEqual(await answer(owner, tool, args));
+  const env = { DATABASE_URL: `${site.databaseUrl}?options=${encodeURIComponent("-c role=usage_reader")}` };
+  const { code, stdout, stderr } = await usageEtl(["mcp"], env);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("[login_of_reader]");
 });
 
 test("a signal ends it although its client is still there", async () => {
