@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { answer, ask, overHttp } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
+import { addSource, setupSource } from "../../support/reporting.ts";
 import { setup } from "../../support/source.ts";
 import { setupUsage } from "../../support/usage-bench.ts";
 
@@ -41,6 +42,22 @@ test("usage by user adds up to the view, names what is missing, and shows no add
   expect(oneDay.is_complete).toBe(true);
   const misspelt = { ...range, group_by: "project" };
   expect(await ask(viewer, "usage", misspelt)).toContain("group_by");
+});
+
+test("of several sources one has to be named, and before the first sync there are no figures", async () => {
+  const { store, url } = await setupSource();
+  const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
+  const client = await overHttp((await setupPages({ databaseUrl: url, store, standin })).url);
+  const range = { from: "2026-03-01", to: "2026-03-08" };
+  expect(await answer(client, "usage", range)).toMatchObject({ source: "default", is_complete: false });
+  const workspaceIds = ["00000000-0000-4000-8000-000000000009"];
+  await addSource(store, { slug: "other", workspaceIds });
+  for (const tool of ["usage", "coverage"])
+    expect(await ask(client, tool, range)).toContain("Name one as source: default, other. [source_unnamed]");
+  const other = await answer(client, "usage", { ...range, source: "other" });
+  expect(other.missing.listed).toMatchObject([{ workspace_id: workspaceIds[0] }]);
+  await store.transaction(({ client: owner }) => owner.query("TRUNCATE usage.source CASCADE"));
+  expect(await ask(client, "bill", { month: "2026-03" })).toContain("[source_unloaded]");
 });
 
 test("a client of the protocol's year before is answered too", async () => {
