@@ -104,6 +104,16 @@ export async function loadedHours(db: Database, of: UsageCells, days: Days): Pro
   return rows;
 }
 
+/** Whether some hour of these days is loaded: only the latest are kept. */
+export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
+  const { rows } = await sql`
+    select from usage.trace_scope c join usage.coverage v using (scope_id)
+    where c.source_id = ${sourceId} and c.stride = 'hour' and v.period_start < ${midnight(to)} and v.period_end > ${midnight(from)}
+    limit 1
+  `.execute(db);
+  return rows.length > 0;
+}
+
 /** SELECT of the same. */
 export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<LoadedWorkspace> {
   return sql<LoadedWorkspace>`

@@ -422,6 +422,19 @@ test("beside final stands whether it is proved, on the page and in the files", a
   expect(await states("hour")).toEqual(only(proved));
 });
 
+test("one day is shown by hour where its hours are kept, and by day where they are not", async () => {
+  const bench = await setup({ days: DAYS, hourlyForMs: 3 * DAY_MS });
+  await bench.sync();
+  const pages = await setupPages(bench);
+  const shown = async (ago: number) => {
+    const [from, to] = [ago, ago - 1].map((days) => dayOf(bench.today - days * DAY_MS));
+    const lines: string[][] = parse((await pages.get(`/usage.csv?from=${from}&to=${to}`)).text);
+    return lines.at(-1)?.[8];
+  };
+  expect(await shown(1)).toBe("provisional");
+  expect(await shown(5)).toBe("final, not proved");
+});
+
 test("traces counted since a month was closed are named beside its traces and beside its costs", async () => {
   await setUpMonth([0]);
   await load();

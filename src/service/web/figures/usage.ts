@@ -8,6 +8,7 @@ import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { currenciesOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
+import { isLoadedByHour } from "../../../store/figures/loaded.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
@@ -159,11 +160,15 @@ export async function askedOf(
     measure === "cost" || measure === "traces"
       ? source.dataStart
       : await meterStart(db, { sourceId: source.sourceId, counted: measure });
-  const asked = questionOf(query, {
+  const about = {
     source: { ...source, dataStart: begins ?? source.dataStart },
     now,
     isLoaded: begins !== undefined,
-  });
+  };
+  const found = questionOf(query, about);
+  const isOfHours = query.per === undefined && found.per === "hour";
+  const hasHours = !isOfHours || (await isLoadedByHour(db, source.sourceId, found.range));
+  const asked = hasHours ? found : questionOf({ ...query, per: "day" }, about);
   if (measure !== "cost") return { question: asked, currencies: [] };
   const currencies = await currenciesOf(db, source.sourceId);
   return { question: { ...asked, currency: currencyOf(asked.currency, currencies) }, currencies };
