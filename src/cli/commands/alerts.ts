@@ -91,6 +91,9 @@ async function list({ output, config, ...session }: Session): Promise<undefined>
             route: "name",
             type: "type",
             takes: describeTaken,
+            of:
+              routes.some(({ owners }) => owners !== null) &&
+              (({ owners }) => owners?.join(", ") ?? "everybody"),
             "last answer": lastAnswer,
             problem: problemOf,
           }),

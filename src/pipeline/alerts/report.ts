@@ -58,11 +58,9 @@ export async function reportAlerts(
   };
 }
 
-/** `budget, unusual of search; critical; weekly digest`. */
-export function describeTaken({ owners, kinds, severities, digests }: Route): string {
-  const of = owners === null ? "" : ` of ${owners.join(", ")}`;
-  const alerts = kinds?.length === 0 ? [] : [`${kinds?.join(", ") ?? "everything"}${of}`];
-  const only =
-    severities === null || severities.length > 1 || alerts.length === 0 ? [] : [`only ${severities[0]}`];
-  return [...alerts, ...only, ...digests.map((period) => `${period} digest`)].join("; ");
+/** What a route takes, but for whose it is: `budget, unusual; only critical; weekly digest`. */
+export function describeTaken({ kinds, severities, digests }: Route): string {
+  const alerts = kinds === null ? "everything" : kinds.length === 0 ? "no alert" : kinds.join(", ");
+  const only = severities === null || severities.length > 1 ? [] : [`only ${severities[0]}`];
+  return [alerts, ...only, ...digests.map((period) => `${period} digest`)].join("; ");
 }

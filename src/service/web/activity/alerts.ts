@@ -90,12 +90,17 @@ function routeTable(routes: readonly RouteReport[]): Html {
         .at(-1);
       return card(html`${one.name}`, [
         ["Type", one.type],
-        ["Takes", name(describeTaken(one))],
+        ["Takes", takenOf(one)],
         ["Last answer", last === undefined ? "none yet" : instant(last)],
         ["State", stateOf(one)],
       ]);
     }),
   });
+}
+
+function takenOf(route: RouteReport): Html {
+  const owners = (route.owners ?? []).map((owner, n) => html`${n === 0 ? "; of " : ", "}${name(owner)}`);
+  return html`${describeTaken(route)}${owners}`;
 }
 
 function stateOf({ missing, states }: RouteReport): Html {
