@@ -121,12 +121,12 @@ function fromValues(
     /** Undefined: an owner file has to be named. */
     ownersFile: values.USAGE_OWNERS_FILE,
     /** What routes are sent with, by the settings that they name. */
-    routeSecrets: new Map([
+    routeSecrets: new Map<string, Secret>([
       ...routeSecrets,
       ...(values.USAGE_ALERT_WEBHOOK_URL === undefined
         ? []
         : [["USAGE_ALERT_WEBHOOK_URL", values.USAGE_ALERT_WEBHOOK_URL] as const]),
-    ]),
+    ]) as ReadonlyMap<string, Secret>,
     /** Where people reach the pages; undefined: messages name commands alone. */
     webUrl: values.USAGE_WEB_URL,
     httpHost: values.HTTP_HOST,

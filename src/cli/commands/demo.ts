@@ -20,10 +20,12 @@ import {
   startTroubled,
 } from "../../local/demo/plant.ts";
 import { firstSync, runOn, SYNC_EVERY } from "../../local/demo/sync.ts";
+import { openDemoReceivers, tellDemo } from "../../local/demo/told.ts";
 import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
 import { billEarlier } from "../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";
+import { staleAfterOf } from "../../pipeline/alerts/conditions.ts";
 import { readResourceTags } from "../../pipeline/bill/read-terms.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
 import { redisServerOf } from "../../redis-server.ts";
@@ -89,7 +91,12 @@ async function demo(
     ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
     ...(billed === undefined ? [] : [billedSource(billed, story)]),
   ];
-  const config = demoConfig(given.config, { databaseUrl: postgres.url, redis, sources, httpPort: pagesPort });
+  const receivers = once ? undefined : await openDemoReceivers(output.note);
+  if (receivers !== undefined) onClose(() => receivers.close());
+  const config = demoConfig(given.config, {
+    ...{ databaseUrl: postgres.url, redis, sources, httpPort: pagesPort },
+    routeSecrets: receivers?.secrets ?? new Map(),
+  });
   const session = createSession({ ...given, config });
   const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
@@ -110,6 +117,7 @@ async function demo(
     sources,
     pages,
     syncEvery: SYNC_EVERY.iso,
+    routes: receivers?.settings ?? {},
     environment: withEnvFile(process.env),
   });
   onClose(async () => announced?.withdraw());
@@ -141,6 +149,11 @@ async function demo(
   output.note(`\n${describePlanted(story, troubled, pages)}`);
   output.note(`\n${billText}`);
   output.note(`\n${OWNERS_HINT}`);
+  output.note(`\n${ALERTS_HINT}`);
+  await tellDemo(opened, {
+    ...{ secrets: config.routeSecrets, webUrl: config.webUrl, signal },
+    staleAfterMs: staleAfterOf(config.syncEveryMs),
+  });
   output.note(threeToTry(pages, postgres.url));
   if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
   if (redis !== undefined) {
@@ -160,6 +173,9 @@ async function demo(
 
 const OWNERS_HINT =
   "Rules over tags and names say which team pays for what. `usage-etl owners suggest` lists what has no owner.";
+
+const ALERTS_HINT =
+  "Routes say who is told what is wrong. `usage-etl alerts` lists them, `usage-etl alerts digest weekly` mails a summary of the month. What the demo's receivers got:";
 
 function threeToTry(pages: string, database: string): string {
   const question =
@@ -268,7 +284,7 @@ function sourceOf(standin: Standin, slug: string) {
 
 function demoConfig(
   config: Config,
-  of: { databaseUrl: string; httpPort: number } & Pick<Config, "redis" | "sources">,
+  of: { databaseUrl: string; httpPort: number } & Pick<Config, "redis" | "sources" | "routeSecrets">,
 ): Config {
   return {
     ...config,
@@ -277,5 +293,7 @@ function demoConfig(
     sources: of.sources,
     syncEveryMs: SYNC_EVERY.ms,
     httpPort: of.httpPort,
+    routeSecrets: of.routeSecrets,
+    webUrl: of.httpPort === 0 ? undefined : `http://127.0.0.1:${of.httpPort}`,
   };
 }

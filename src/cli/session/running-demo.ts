@@ -28,6 +28,8 @@ interface RunningDemo {
   readonly pages: string;
   /** ISO 8601. */
   readonly syncEvery: string;
+  /** Settings that its routes name. */
+  readonly routes?: Readonly<Record<string, string>>;
   /** That of the demo: its other settings hold for the commands too. */
   readonly environment: Environment;
 }
@@ -53,6 +55,7 @@ export async function announceDemo(
     ...(demo.redisUrl === undefined ? {} : redisSettings(demo.environment, demo.redisUrl)),
     USAGE_SOURCES_FILE: places.sources,
     USAGE_SYNC_EVERY: demo.syncEvery,
+    ...demo.routes,
     // No settings: for the note that a command writes.
     DEMO_PAGES: demo.pages,
     DEMO_PROCESS: String(process.pid),
