@@ -126,6 +126,24 @@ describe("readConfig refuses", () => {
     ]);
   });
 
+  test("settings of routes have names that the owner file chooses", () => {
+    const file = temporaryFile("https://hooks.example/search");
+    const { routeSecrets } = readConfig({
+      ...{ USAGE_ROUTE_ALL: "a key", USAGE_ROUTE_SEARCH_FILE: file, USAGE_ROUTE_NONE: "" },
+      USAGE_ALERT_WEBHOOK_URL: "https://hooks.example/all",
+    });
+    expect([...routeSecrets].map(([name, secret]) => [name, secret.reveal()])).toEqual([
+      ["USAGE_ROUTE_ALL", "a key"],
+      ["USAGE_ROUTE_SEARCH", "https://hooks.example/search"],
+      ["USAGE_ALERT_WEBHOOK_URL", "https://hooks.example/all"],
+    ]);
+    expect(problemsOf({ USAGE_ROUTE_A: "x", USAGE_ROUTE_A_FILE: file })).toEqual([
+      "USAGE_ROUTE_A and USAGE_ROUTE_A_FILE are both set; keep one",
+    ]);
+    for (const name of ["USAGE_ROUTE_", "USAGE_ROUTE_a", "USAGE_ROUTES"])
+      expect(problemsOf({ [name]: "x" })).toEqual([expect.stringContaining(`${name} is not a setting`)]);
+  });
+
   test("a NAME_FILE of a setting that is not a secret", () => {
     expect(problemsOf({ USAGE_BASE_URL_FILE: temporaryFile("https://x.example") })).toEqual([
       expect.stringMatching(/^USAGE_BASE_URL_FILE is not a setting/),

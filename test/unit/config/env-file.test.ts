@@ -37,14 +37,17 @@ test("a systemd credential stands above the environment", () => {
   const path = temporaryFile("key of the credential\n", "USAGE_API_KEY");
   const folder = dirname(path);
   writeFileSync(join(folder, "PATH"), "not a setting");
+  writeFileSync(join(folder, "USAGE_ROUTE_SEARCH"), "https://hooks.example/search");
   const environment = {
     CREDENTIALS_DIRECTORY: folder,
     USAGE_API_KEY: "other",
+    USAGE_ROUTE_SEARCH: "https://hooks.example/other",
     DATABASE_URL_FILE: "/elsewhere",
   };
   expect(withEnvFile(environment)).toEqual({
     CREDENTIALS_DIRECTORY: folder,
     USAGE_API_KEY_FILE: path,
+    USAGE_ROUTE_SEARCH_FILE: join(folder, "USAGE_ROUTE_SEARCH"),
     DATABASE_URL_FILE: "/elsewhere",
   });
 });
