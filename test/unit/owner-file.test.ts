@@ -336,3 +336,70 @@ test("a file that expands itself is refused", () => {
   }
   expect(problemsOf(`${bomb.join("\n")}\nrules: *g`).length).toBeGreaterThan(0);
 });
+
+const CSV = `source,workspace,project,user,name,tag,owner_from_tag,owner,cost_center,share,from,to,traces,amount,currency,warn_at,per
+,,p1,,,,,search,CC-1,0.6,,,,,,,
+,,p1,,,,,ads,,0.4,,,,,,,
+,,007,,,,,ads,CC-2,,2026-10-01,2026-11-01,,,,,
+,,,,,Team=red = 1,,payments,,,,,,,,,
+,,,,,,Team,,,,,,,,,,
+,w1,,," chat, ""old""*",,,quality,,,,,,,,,
+
+,,,,,,,search,,,,,,2500.5,USD,80;100,
+default,,,,,,,,,,,,400,,,,billing_period
+`;
+const YAML = `rules:
+  - { project: p1, shares: [{ owner: search, cost_center: CC-1, share: 0.6 }, { owner: ads, share: 0.4 }] }
+  - { project: 007, owner: ads, cost_center: CC-2, from: 2026-10-01, to: 2026-11-01 }
+  - { tag: { Team: "red = 1" }, owner: payments }
+  - { owner_from_tag: Team }
+  - { workspace: w1, name: ' chat, "old"*', owner: quality }
+budgets:
+  - { owner: search, amount: 2500.5, currency: USD, warn_at: [80, 100] }
+  - { source: default, traces: 400, per: billing_period }
+`;
+
+test("a CSV file says what a YAML file says, by its lines", () => {
+  const withoutPlaces = ({ rules, budgets, divideBy }: ReturnType<typeof parse>) => {
+    return {
+      divideBy,
+      rules: rules.map((one) => ({ ...one, line: 0 })),
+      budgets: budgets.map((one) => ({ ...one, line: 0 })),
+    };
+  };
+  const csv = parseOwners("owners.CSV", `\ufeff${CSV}`);
+  expect(withoutPlaces(csv)).toEqual(withoutPlaces(parse(YAML)));
+  expect(csv.rules.map(({ line }) => line)).toEqual([2, 4, 5, 6, 7]);
+  expect(csv.budgets.map(({ line }) => line)).toEqual([9, 10]);
+  expect(parseOwners("o.csv", "divide_by,user,owner\nuser,u,a\n,v,b\n")).toMatchObject({
+    divideBy: "user",
+    rules: [{ of: { dimension: "user", id: "u" } }, { of: { id: "v" } }],
+  });
+});
+
+test.each([
+  ["projekt,owner\n", /^line 1: there is no column "projekt"; did you mean project\?$/],
+  ["owner,owner\n", /^line 1: there are two columns "owner"$/],
+  ["project,owner\np\n", /^line 2: Invalid Record Length/],
+  ["owner,to\na,\nb,2026-13-01\n", /^line 3, column "to": "to" is not a day/],
+  ["owner,from,to\na,2026-11-01,2026-10-01\n", /^line 2, column "to": 2026-10-01 is not after 2026-11-01/],
+  [
+    "project,owner,share\np,a,0.4\np,b,0.5\nq,c,1\n",
+    /^line 2, column "share": the shares add up to 0.9, not to 1$/,
+  ],
+  ["project,owner,share\np,a,0.4\np,b,0.6x\n", /^line 3, column "share": "share" is not a share/],
+  ["project\np\n", /^line 2: nobody pays/],
+  ["tag,owner\nTeam,a\n", /^line 2, column "tag": "tag" is not a key and its value/],
+  ["divide_by,user,owner\nuser,u,a\nproject,u,a\n", /^line 3, column "divide_by": line 2 has another one$/],
+  ["divide_by,owner\nteam,a\n", /^line 2, column "divide_by": "divide_by" is not one of/],
+  ["owner,amount,currency\na,5,\n", /^line 2, column "amount": give "amount" and "currency" together$/],
+  ["traces,warn_at\n5,80;x\n", /^line 2, column "warn_at": .* is not a whole number of per cents/],
+  ['owner\n"a\n', /^line \d: Quote Not Closed/],
+])("a CSV file is refused by line and column: %j", (content, expected) => {
+  expect(() => parseOwners("owners.csv", content)).toThrow(
+    expect.objectContaining({
+      code: "file_invalid",
+      message: expect.stringMatching(new RegExp(`^owners.csv was refused:\\n  ${expected.source.slice(1)}`)),
+    }),
+  );
+});

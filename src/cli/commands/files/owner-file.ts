@@ -18,6 +18,7 @@ import {
 } from "../../../domain/bill/owner.ts";
 import { isDay } from "../../../domain/time/days.ts";
 import { type Problem, readGiven, refuseGiven } from "../../../given-file.ts";
+import { csvForm, type OwnerForm } from "./owner-csv.ts";
 import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
 /** Blanks at its ends stay: a tag or a name may have them. */
@@ -92,27 +93,29 @@ const fileSchema = z.strictObject({
   routes: z.array(routeSchema, "is not a list of routes").max(100, "has more than 100 routes").default([]),
 });
 /** Keys of the parts of a file, by the key that leads there. */
-const NAMES: Readonly<Record<string, readonly string[]>> = {
+const NAMES = {
   rules: [...Object.keys(ruleSchema.shape), "share"],
   budgets: Object.keys(budgetSchema.shape),
   routes: Object.keys(routeSchema.shape),
-};
+} satisfies Readonly<Record<string, readonly string[]>>;
+
+/** Routes stand in a YAML file alone. */
+const CSV_COLUMNS = [...new Set(["divide_by", ...NAMES.rules, ...NAMES.budgets])].filter(
+  (name) => name !== "shares",
+);
 
 /** Reads an owner file (docs/owners.md). Errors: `file_unreadable`; `file_invalid`, with line and column of every problem. */
 export async function readOwnerFile(file: string): Promise<OwnerFile> {
-  return parseOwners(file, await readGiven(file, "an owner file in YAML and UTF-8, as in docs/owners.md"));
+  return parseOwners(
+    file,
+    await readGiven(file, "an owner file in YAML or CSV and in UTF-8, as in docs/owners.md"),
+  );
 }
 
-/** `file`: its name, for errors. */
+/** `file`: its name, for errors, and for its form: CSV where it ends so, else YAML. */
 export function parseOwners(file: string, content: string): OwnerFile {
-  const lines = new LineCounter();
-  // Of texts alone: so an id of digits stays what it is, and a share keeps its digits.
-  const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
-  refuseGiven(
-    file,
-    document.errors.map(({ pos: [at], message }) => `${placeOf(lines, at)}: ${message.split("\n")[0]}`),
-  );
-  const parsed = fileSchema.safeParse(plainOf(file, document));
+  const form = /\.csv$/i.test(file) ? csvForm(file, content, CSV_COLUMNS) : yamlForm(file, content);
+  const parsed = fileSchema.safeParse(form.data);
   const problems = parsed.success
     ? [
         ...parsed.data.rules.flatMap((rule, at) => problemsOf(rule, at, parsed.data.divide_by)),
@@ -122,18 +125,29 @@ export function parseOwners(file: string, content: string): OwnerFile {
     : parsed.error.issues.flatMap(problemsOfIssue);
   refuseGiven(
     file,
-    problems.map(({ path, why, isKey }) => {
-      const offset = isKey ? keyOffsetOf(document, path) : offsetOf(document, path);
-      return `${placeOf(lines, offset)}: ${why}`;
-    }),
+    problems.map(({ path, why, isKey = false }) => `${form.placeOf(path, isKey)}: ${why}`),
   );
   const { divide_by: divideBy, rules, budgets, routes } = parsed.data as z.output<typeof fileSchema>;
-  const lineOf = (list: string, at: number) => lines.linePos(offsetOf(document, [list, at])).line;
   return {
     ...{ content, divideBy },
-    budgets: budgets.map((budget, at) => budgetOf(budget, lineOf("budgets", at))),
-    rules: rules.map((rule, at) => ruleOf(rule, lineOf("rules", at))),
-    routes: routes.map((route, at) => routeOf(route, lineOf("routes", at))),
+    budgets: budgets.map((budget, at) => budgetOf(budget, form.lineOf("budgets", at))),
+    rules: rules.map((rule, at) => ruleOf(rule, form.lineOf("rules", at))),
+    routes: routes.map((route, at) => routeOf(route, form.lineOf("routes", at))),
+  };
+}
+
+function yamlForm(file: string, content: string): OwnerForm {
+  const lines = new LineCounter();
+  // Of texts alone: so an id of digits stays what it is, and a share keeps its digits.
+  const document = parseDocument(content, { schema: "failsafe", lineCounter: lines, uniqueKeys: true });
+  refuseGiven(
+    file,
+    document.errors.map(({ pos: [at], message }) => `${placeOf(lines, at)}: ${message.split("\n")[0]}`),
+  );
+  return {
+    data: plainOf(file, document),
+    placeOf: (path, isKey) => placeOf(lines, isKey ? keyOffsetOf(document, path) : offsetOf(document, path)),
+    lineOf: (kind, at) => lines.linePos(offsetOf(document, [kind, at])).line,
   };
 }
 
@@ -174,7 +188,11 @@ function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem
   const at = path.filter((part) => typeof part !== "symbol");
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => {
-      const near = nearest(key, NAMES[String(at[0])] ?? Object.keys(fileSchema.shape));
+      const near = nearest(
+        key,
+        (NAMES as Readonly<Record<string, readonly string[]>>)[String(at[0])] ??
+          Object.keys(fileSchema.shape),
+      );
       return {
         ...{ path: [...at, key], isKey: true },
         why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,

@@ -1,0 +1,122 @@
+import { CsvError, parse } from "csv-parse/sync";
+import { nearest } from "../../../config/spelling.ts";
+import { refuseGiven } from "../../../given-file.ts";
+
+/** What an owner file says, before it is checked, and where each part of it stands. */
+export interface OwnerForm {
+  readonly data: unknown;
+  /** Of the keys and places that lead to a part. `isKey`: its key is wrong, not its value. */
+  readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
+  readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
+}
+
+interface Row {
+  readonly line: number;
+  /** Those that are not empty. */
+  readonly cells: Readonly<Record<string, string>>;
+}
+
+/** A rule or budget with its row; a rule with shares has one row for each of them. */
+interface Entry {
+  readonly data: Record<string, unknown>;
+  readonly rows: Row[];
+}
+
+/** A row that has one of them is a budget. */
+const OF_BUDGETS = ["per", "traces", "amount", "currency", "warn_at"];
+/** A row of a rule that differs from the one above in these alone is a further share of that rule. */
+const OF_SHARES = ["owner", "cost_center", "share"];
+
+/**
+ * The form of a CSV file with a header: a row for each rule, share of a rule, or budget, with the keys of the YAML file as columns.
+ * `keys`: all of them. Error: `file_invalid`.
+ */
+export function csvForm(file: string, content: string, keys: readonly string[]): OwnerForm {
+  const rows = rowsOf(file, content, keys);
+  const divided = rows.filter(({ cells }) => cells.divide_by !== undefined);
+  const [first] = divided;
+  const differs = divided.find(({ cells }) => cells.divide_by !== first?.cells.divide_by);
+  if (differs !== undefined)
+    refuseGiven(file, [`line ${differs.line}, column "divide_by": line ${first?.line} has another one`]);
+  const entries = { rules: [] as Entry[], budgets: [] as Entry[] };
+  for (const row of rows) {
+    const { divide_by: _, ...cells } = row.cells;
+    if (Object.keys(cells).length === 0) continue;
+    if (OF_BUDGETS.some((name) => name in cells))
+      entries.budgets.push({ data: budgetOf(cells), rows: [row] });
+    else addRule(entries.rules, { ...row, cells });
+  }
+  const find = ([kind, at]: readonly (string | number)[]) =>
+    kind === "rules" || kind === "budgets" ? entries[kind][Number(at)] : undefined;
+  return {
+    data: {
+      ...(first === undefined ? {} : { divide_by: first.cells.divide_by }),
+      rules: entries.rules.map(({ data }) => data),
+      budgets: entries.budgets.map(({ data }) => data),
+    },
+    placeOf: (path) => {
+      const row = find(path)?.rows[path[2] === "shares" ? Number(path[3] ?? 0) : 0] ?? first;
+      const name = String(path.findLast((part) => typeof part === "string")).replace(/^shares$/, "share");
+      return `line ${row?.line ?? 1}${keys.includes(name) ? `, column "${name}"` : ""}`;
+    },
+    lineOf: (kind, at) => find([kind, at])?.rows[0]?.line ?? 1,
+  };
+}
+
+function addRule(rules: Entry[], row: Row): void {
+  const { tag, owner, cost_center, share, ...about } = row.cells;
+  const payee = {
+    ...(owner === undefined ? {} : { owner }),
+    ...(cost_center === undefined ? {} : { cost_center }),
+  };
+  const [, key, value] = /^([^=]+)=(.+)$/.exec(tag ?? "") ?? [];
+  const matched = {
+    ...about,
+    ...(tag === undefined ? {} : { tag: key === undefined ? tag : { [key]: value } }),
+  };
+  if (share === undefined) {
+    rules.push({ data: { ...matched, ...payee }, rows: [row] });
+    return;
+  }
+  const above = rules.at(-1);
+  if (above?.data.shares !== undefined && textOf(above.rows[0] as Row) === textOf(row)) {
+    (above.data.shares as unknown[]).push({ ...payee, share });
+    above.rows.push(row);
+  } else rules.push({ data: { ...matched, shares: [{ ...payee, share }] }, rows: [row] });
+}
+
+/** Equal of rows that are about the same. */
+function textOf({ cells }: Row): string {
+  return JSON.stringify(Object.entries(cells).filter(([name]) => !OF_SHARES.includes(name)));
+}
+
+function budgetOf({ warn_at, ...cells }: Row["cells"]): Record<string, unknown> {
+  return { ...cells, ...(warn_at === undefined ? {} : { warn_at: warn_at.trim().split(/[\s;]+/) }) };
+}
+
+function rowsOf(file: string, content: string, keys: readonly string[]): Row[] {
+  const columns = (names: string[]) => {
+    const unknown = names.flatMap((name, at) => {
+      if (names.indexOf(name) < at) return [`line 1: there are two columns ${JSON.stringify(name)}`];
+      if (keys.includes(name)) return [];
+      const near = nearest(name, keys);
+      return [
+        `line 1: there is no column ${JSON.stringify(name)}; ${near === undefined ? `columns are ${keys.join(", ")}` : `did you mean ${near}?`}`,
+      ];
+    });
+    refuseGiven(file, unknown);
+    return names;
+  };
+  try {
+    const read: unknown = parse(content, { bom: true, columns, info: true, skip_empty_lines: true });
+    return (read as { record: Record<string, string>; info: { lines: number } }[]).map(
+      ({ record, info }) => ({
+        line: info.lines,
+        cells: Object.fromEntries(Object.entries(record).filter(([, cell]) => cell !== "")),
+      }),
+    );
+  } catch (error) {
+    if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
+    throw error;
+  }
+}
