@@ -246,7 +246,7 @@ async function checkBills(store: Store, client: pg.Client): Promise<number> {
   for (const name of ["2026-03", "2026-04"]) {
     const month = monthNamed(name) as NonNullable<ReturnType<typeof monthNamed>>;
     const lines = await monthBill(store.db, { source: "default", monthStart: month.start });
-    const owners = await monthBillByOwner(store.db, { source: "default", month });
+    const owners = await monthBillByOwner(store.db, { source: "default", month, lines });
     const sums = new Map<string, bigint>();
     const add = (what: string, amount: string | null, sign: 1n | -1n) =>
       sums.set(what, (sums.get(what) ?? 0n) + sign * exact(amount ?? "0"));

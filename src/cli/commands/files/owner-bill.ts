@@ -43,7 +43,7 @@ export async function billByOwner(
 ): Promise<BillByOwner> {
   return inSnapshot(db, async (at) => {
     const lines = await monthBill(at, { source, monthStart: month.start });
-    const owners = await monthBillByOwner(at, { source, month });
+    const owners = await monthBillByOwner(at, { source, month, lines });
     const ended = [month.end, dayOf(now)].sort()[0] as string;
     const range = { from: month.start, to: ended };
     const state = await ownedState(at, { source, range, before: { from: month.start, to: month.start } });
