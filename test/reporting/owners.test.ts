@@ -265,6 +265,30 @@ budgets:
   expect(stdout).toContain("; 3 budgets count nothing now (lines 8, 10, 12)");
 });
 
+test("a budget of a billing period is shown with its days, from a CSV file too", async () => {
+  await client.query(
+    "INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at) SELECT source_id, '2026-04-15Z', now(), now() FROM usage.source",
+  );
+  const content =
+    "source,per,traces,amount,currency\n,,1000,,\ndefault,billing_period,,40,USD\ndefault,billing_period,,40,EUR\n";
+  const file = await fileOf(content, "budgets.csv");
+  expect(await printed(["owners", "apply", file])).toContain(
+    "These budgets count nothing now, since nothing is known that they are about: line 4.",
+  );
+  expect(await printed(["owners", "export"])).toBe(content);
+  // No period is known in which the last day of April lies; the one of March ends in April.
+  const shown = async (month: string) => cells(await printed(["owners", "budgets", month])).slice(1, -1);
+  expect(await shown("2026-03")).toEqual([
+    "budget of | billing period | in | budget | spent | final | forecast | % used | used up",
+    "everything | - | traces | 1,000 | 108 | 108 | - | 10.8",
+    "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | USD | 40.00 | 25.00 | 25.00 | - | 62.5",
+    "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | EUR | 40.00 | 0.00 | 0.00 | - | 0 | nothing has a price in EUR",
+  ]);
+  expect((await shown("2026-04"))[2]).toMatch(
+    / \| - \| USD \| 40\.00 \| 0\.00 .* \| no such period is known$/,
+  );
+});
+
 test("a name in the place of an id is answered with the id", async () => {
   const lines = [
     "rules:",
