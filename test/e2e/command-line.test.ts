@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { listenInTest } from "../support/listen.ts";
 import { run } from "../support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -62,10 +63,7 @@ test("completion prints a script that completes commands, options and their valu
 });
 
 test("what cannot be listened on, and a serve without Redis, end with what to set", async () => {
-  const taken = createServer();
-  await new Promise<void>((listening) => taken.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => void taken.close());
-  const { port } = taken.address() as { port: number };
+  const port = await listenInTest(createServer());
   const ends = await Promise.all([
     run(["standin", "--port", String(port)]),
     run(["serve"], { DATABASE_URL: "postgres://127.0.0.1:1/db" }),

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
-import { createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { listenInTest } from "../support/listen.ts";
 import { poll } from "../support/poll.ts";
 import { bench, dayOf, envOf, run } from "../support/program.ts";
 
@@ -11,14 +12,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Takes connections and never answers. */
 async function silentServer(): Promise<string> {
-  const taken: Socket[] = [];
-  const server = createServer((socket) => void taken.push(socket));
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => {
-    for (const socket of taken) socket.destroy();
-    server.close();
-  });
-  return `127.0.0.1:${(server.address() as { port: number }).port}`;
+  return `127.0.0.1:${await listenInTest(createServer())}`;
 }
 
 test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing entered", async () => {

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openBucket } from "../../src/warehouse/bucket.ts";
+import { listenInTest } from "../support/listen.ts";
 
 /** A server of buckets that begins each answer and sends a byte now and then, for ever. */
 async function startDrippingServer() {
@@ -17,13 +17,7 @@ async function startDrippingServer() {
     });
     request.resume();
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(async () => {
-    const closed = new Promise((done) => server.close(done));
-    server.closeAllConnections();
-    await closed;
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => open };
+  return { url: `http://127.0.0.1:${await listenInTest(server)}`, open: () => open };
 }
 
 test("a bucket whose answers drip holds nobody: each request ends at its limit", async () => {

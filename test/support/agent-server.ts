@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { listenInTest } from "./listen.ts";
 
 export interface Asked {
   readonly method: string;
@@ -29,14 +27,7 @@ export async function agentServer(answer: Answer, { hasCard = false } = {}) {
     requests.push(asked);
     answer(response, asked);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  return { url: `http://127.0.0.1:${await listenInTest(server)}`, requests };
 }
 
 /** Begins with `begin`, then sends `piece` again and again, and never ends. */

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "./listen.ts";
 
 /** PgBouncer is used where it is installed. */
 export function hasPgBouncer(): boolean {
@@ -82,12 +82,4 @@ async function untilItAnswers(connectionString: string): Promise<void> {
       await client.end().catch(() => {});
     }
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

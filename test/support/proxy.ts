@@ -1,6 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { listenInTest } from "./listen.ts";
 
 /** The body that replaces an answer's; undefined leaves the answer as it is. The answer waits for it. */
 export type Rewrite = (answer: {
@@ -39,16 +38,8 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
       response.destroy();
     }
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(
-    () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  );
   const proxy: Proxy = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listenInTest(server)}`,
     rewrite,
     seen,
   };

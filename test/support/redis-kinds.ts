@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis, type RedisOptions } from "ioredis";
 import { onTestFinished } from "vitest";
+import { listen } from "./listen.ts";
 import { poll } from "./poll.ts";
 import { startRedis } from "./service.ts";
 
@@ -62,11 +63,7 @@ async function makeFolder(): Promise<Folder> {
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((listening) => server.listen(0, HOST, listening));
-    ports.push((server.address() as AddressInfo).port);
-  }
+  const ports = await Promise.all(servers.map(listen));
   await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
   return ports;
 }

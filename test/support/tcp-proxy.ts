@@ -1,5 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { onTestFinished } from "vitest";
+import { connect, createServer, type Socket } from "node:net";
+import { listenInTest } from "./listen.ts";
 
 /** What happens to a piece that one side sent. Default of a connection: `pass`. */
 type Fate = "pass" | "swallow";
@@ -54,12 +54,7 @@ export async function startTcpProxy(target: string | number): Promise<TcpProxy> 
     });
     far.on("close", () => silent.has(near) || near.destroy());
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => {
-    server.close();
-    for (const near of open) near.destroy();
-  });
-  const own = (server.address() as AddressInfo).port;
+  const own = await listenInTest(server);
   const proxy: TcpProxy = {
     port: own,
     open,

@@ -9,7 +9,7 @@ import {
   TEST_SETTINGS,
 } from "../../src/local/servers/local-postgres.ts";
 import { serverUser } from "../../src/local/servers/postgres-programs.ts";
-import { freePort } from "./pgbouncer.ts";
+import { freePort } from "./listen.ts";
 import { poll } from "./poll.ts";
 
 /**

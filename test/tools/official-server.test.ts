@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import * as old from "a2a-sdk-1/compat/v0_3/server";
 import {
   AgentEvent,
@@ -15,6 +14,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../src/config/secret.ts";
 import { PlatformError } from "../../src/errors.ts";
 import { deploymentClientsOf } from "../../src/platform/clients.ts";
+import { listen } from "../support/listen.ts";
 
 /** Our A2A client on the protocol's own server, which nobody here wrote: it refuses ended tasks as live platforms do. */
 
@@ -108,9 +108,7 @@ async function officialServer(versions: readonly string[]) {
       return answer({ jsonrpc: "2.0", id: body.id, error: JsonRpcTransportHandler.mapToJSONRPCError(error) });
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${await listen(server)}`;
   const handler = new DefaultRequestHandler(cardOf() as never, new InMemoryTaskStore(), echo);
   handlers["1.0"] = new JsonRpcTransportHandler(handler);
   handlers["0.3"] = new old.LegacyJsonRpcTransportHandler(handler) as never;

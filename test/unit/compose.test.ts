@@ -2,7 +2,6 @@ import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +11,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { withEnvFile } from "../../src/config/env-file.ts";
 import { isSecret, SETTINGS } from "../../src/config/settings.ts";
 import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
+import { freePort, listenInTest } from "../support/listen.ts";
 import { poll } from "../support/poll.ts";
 
 /** The files for containers fit the program; no container engine and no cluster is needed. */
@@ -157,9 +157,7 @@ describe("docker-compose.yml", () => {
       asked.push(url);
       response.writeHead(url === "/livez" ? livez : readyz).end();
     });
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await listenInTest(server);
     const [, program = "", ...args] = compose.services.worker?.healthcheck?.test ?? [];
     expect(program).toBe("node");
     const script = args.pop()?.replace(":9464", `:${port}`).replace("3000", "1");
@@ -220,10 +218,7 @@ describe("docker-compose.yml", () => {
       const { entrypoint = ["docker-entrypoint.sh"], command = [], healthcheck } = serviceOf("redis", files);
       const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-"));
       onTestFinished(() => rmSync(dir, { recursive: true }));
-      const other = createServer();
-      await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
-      const { port } = other.address() as AddressInfo;
-      await new Promise((closed) => other.close(closed));
+      const port = await freePort();
       // That of the image leaves root where it starts `redis-server`.
       const start = `echo "$@" > ${dir}/line; exec "$@" --port ${port} --dir ${dir}`;
       writeProgram(dir, "docker-entrypoint.sh", `[ "$1" = redis-server ] || exec "$@"; ${start}`);

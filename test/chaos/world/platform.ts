@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { request as ask, createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
 import type { Certificate } from "../../support/certificates.ts";
+import { listen } from "../../support/listen.ts";
 
 /** What the stand-in cannot send: answers that never end, and whole ones that are wrong. */
 export type HostileAnswer = "drip" | "endless" | "html" | "empty" | "doubled";
@@ -58,9 +58,8 @@ export async function openPlatform(target: string, certificate?: Certificate): P
   const server = tls ?? createServer(pass);
   // Longer than any delay: else it closes connections whose answers are still on their way.
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const platform: HostilePlatform = {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     hostile: undefined,
     get requests() {
       return requests;

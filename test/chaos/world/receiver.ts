@@ -1,7 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { onTestFinished } from "vitest";
+import { listenInTest } from "../../support/listen.ts";
 
 /** What the receiver of alerts does with a message. */
 export const MANNERS = ["well", "drips", "holds", "refuses", "redirects", "never ends"] as const;
@@ -21,14 +20,8 @@ export async function openReceiver(): Promise<Receiver> {
     messages++;
     answer(response, receiver.manner);
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(async () => {
-    const closed = new Promise((done) => server.close(done));
-    server.closeAllConnections();
-    await closed;
-  });
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `http://127.0.0.1:${await listenInTest(server)}/hook`,
     manner: "well",
     get messages() {
       return messages;

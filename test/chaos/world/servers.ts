@@ -15,7 +15,6 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -28,6 +27,7 @@ import { clockVariables } from "../../../src/local/servers/watchdog.ts";
 import { openStore } from "../../../src/store/db/database.ts";
 import { migrate } from "../../../src/store/db/migrate.ts";
 import { buildClock } from "../../support/clock-library.ts";
+import { freePort } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 
 /** Postgres and Redis that a test may kill, freeze and start again. They keep port, password and data. */
@@ -316,13 +316,4 @@ export function moveClocks(at: number): void {
   onTestFinished(() => {
     for (const name of Object.keys(moved)) delete process.env[name];
   });
-}
-
-/** A port of 127.0.0.1 that nobody uses now. A server keeps it over its restarts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { listen } from "../../support/listen.ts";
 
 /** What one connection through a wire is: two sockets, and whether their bytes still arrive. */
 interface Link {
@@ -78,9 +79,8 @@ export async function openWire(target: number, filterOf: () => Filter = () => PA
     link.server.destroy();
     links.delete(link);
   };
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const wire: Wire = {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     target,
     delayMs: 0,
     accepts: "all",

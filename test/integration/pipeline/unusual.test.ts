@@ -1,13 +1,13 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
+import { listenInTest } from "../../support/listen.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -169,8 +169,6 @@ async function listen() {
     heard.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
     response.end();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `http://127.0.0.1:${await listenInTest(server)}/`;
   return { heard, secrets: new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]) };
 }

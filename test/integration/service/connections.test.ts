@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
-import { type AddressInfo, createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
 import { workerConnection } from "../../../jobs/queues.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { start } from "../../support/cli.ts";
+import { freePort } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import {
   lateUsageArrives,
@@ -16,14 +16,6 @@ import {
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** After any trouble with Redis the service goes on by itself. */
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 /** An empty Redis without persistence on this port; ends with the test. */
 async function startRedis(port: number): Promise<{ kill: () => Promise<unknown> }> {

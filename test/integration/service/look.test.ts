@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { lookAtRedis } from "../../../jobs/look.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
+import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { type ServiceBench, setupService } from "../../support/service.ts";
 
@@ -14,9 +14,7 @@ const DEAD_REDIS = "redis://127.0.0.1:1";
 /** Answers 404 to everything, as a host that is not the platform does. */
 async function startNobody(): Promise<string> {
   const server = createServer((_, answer) => void answer.writeHead(404).end());
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listenInTest(server)}`;
 }
 
 interface Check {

@@ -1,23 +1,17 @@
-import { type AddressInfo, createServer } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
 import { type Running, start } from "../../support/cli.ts";
 import { pastPooler } from "../../support/database.ts";
+import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { ask, end, logOf, setupService, syncsGoOn } from "../../support/service.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
 
-async function takenPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 test("serve ends with one line and exit code 2 if it cannot listen", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });
-  const port = String(await takenPort());
+  const port = String(await listenInTest(createServer()));
   const cases = [
     [{ HTTP_PORT: port }, `127.0.0.1:${port} is in use`],
     [{ HTTP_PORT: port, REDIS_URL: "redis://no-such-host.invalid" }, `127.0.0.1:${port} is in use`],

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { setupService } from "../../support/service.ts";
 
@@ -31,12 +31,7 @@ async function startReceiver() {
     }
     response.end("{}");
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { spans, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { spans, url: `http://127.0.0.1:${await listenInTest(server)}` };
 }
 
 function attributeOf(span: Span | undefined, key: string): string | undefined {

@@ -1,6 +1,6 @@
-import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { listenInTest } from "../../../support/listen.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { setup } from "../../../support/source.ts";
 import { dump } from "../../../support/tables.ts";
@@ -130,9 +130,7 @@ describe("an export that cannot be trusted", () => {
         );
       });
     });
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    onTestFinished(() => new Promise<void>((closed) => void server.close(() => closed())));
-    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const baseUrl = `http://127.0.0.1:${await listenInTest(server)}`;
     const result = await bench.reconcile({ groupings: ["api_key"] }, { baseUrl });
     expect(result).toMatchObject({ failures: [], windows: 1 });
     // Only the first row has more than what is stored: one and a half times as much.

@@ -1,10 +1,10 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Clock } from "../../../../src/clock.ts";
 import { describeDuration } from "../../../../src/clock.ts";
 import type { PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
+import { listenInTest } from "../../../support/listen.ts";
 import { clientOf, QUERY, rejection } from "./raw-server.ts";
 
 /** Time passes only when a test says so. */
@@ -38,21 +38,12 @@ const chunk = (bytes: string | Buffer) =>
 
 /** A server that answers every request with `answer`, which may take as long as it likes. */
 async function server(answer: (socket: Socket, n: number) => unknown): Promise<string> {
-  const sockets = new Set<Socket>();
   let requests = 0;
   const listener = createServer((socket) => {
-    sockets.add(socket);
     socket.on("error", () => {});
     socket.on("data", () => void answer(socket, requests++));
   });
-  listener.listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  onTestFinished(async () => {
-    for (const socket of sockets) socket.destroy();
-    listener.close();
-    await once(listener, "close");
-  });
-  return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listenInTest(listener)}`;
 }
 
 const turn = () => new Promise<void>((next) => setImmediate(next));

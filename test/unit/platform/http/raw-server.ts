@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import {
   type BillingClient,
@@ -7,6 +6,7 @@ import {
   type UsageQuery,
 } from "../../../../src/platform/billing/billing.ts";
 import { PlatformHttp, type PlatformHttpOptions } from "../../../../src/platform/http/http.ts";
+import { listenInTest } from "../../../support/listen.ts";
 
 export const KEY = "lsv2_sk_9F8e7D6c5B4a";
 
@@ -38,14 +38,11 @@ export async function rawServer(
   answer: (head: string, index: number) => RawAnswer | undefined,
 ): Promise<RawServer> {
   const requests: string[] = [];
-  const sockets = new Set<Socket>();
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
-    sockets.add(socket);
     socket.setNoDelay(true);
     socket.on("error", () => {});
-    socket.on("close", () => sockets.delete(socket));
     let pending = "";
     socket.on("data", (data) => {
       pending += data.toString("latin1");
@@ -58,14 +55,7 @@ export async function rawServer(
       }
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, "close");
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listenInTest(server)}`;
   return { url, requests, connections: () => connections };
 }
 

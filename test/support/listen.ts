@@ -1,0 +1,32 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+
+/** Has a server listen on a port of 127.0.0.1 that nobody uses, which is returned. */
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  return (server.address() as AddressInfo).port;
+}
+
+/** The same until the test ends, and with it all connections that are open then. */
+export async function listenInTest(server: Server): Promise<number> {
+  const open = new Set<Socket>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+  });
+  const port = await listen(server);
+  onTestFinished(async () => {
+    const closed = new Promise((done) => server.close(done));
+    for (const socket of open) socket.destroy();
+    await closed;
+  });
+  return port;
+}
+
+/** A port of 127.0.0.1 that nobody uses now. A server keeps it over its restarts. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
