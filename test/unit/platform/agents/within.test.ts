@@ -15,8 +15,8 @@ const run = { threadId: "t", runId: "r" };
 const COMMENTS = { piece: ": still here\n\n", type: "text/event-stream" };
 
 type Deployment = ReturnType<typeof deploymentOf>;
-const listen = async ({ a2a }: Deployment) => {
-  for await (const _event of a2a.stream(message, { withinMs }));
+const listen = async ({ a2a }: Deployment, within = withinMs) => {
+  for await (const _event of a2a.stream(message, { withinMs: within }));
 };
 
 test.each([
@@ -44,7 +44,8 @@ test("the deadline of a stream names the task that has begun", async () => {
   const server = await agentServer((response, { id }) =>
     drip(response, { ...COMMENTS, begin: eventOf(id, begun) }),
   );
-  const error = await rejection(listen(deploymentOf(server.url)));
+  // Long enough for its first event, also where the machine is busy.
+  const error = await rejection(listen(deploymentOf(server.url), 1000));
   expect(error).toMatchObject({ next: expect.stringContaining("platform a2a task t1 --context c1") });
 });
 
