@@ -138,6 +138,13 @@ function work(
   onTestFinished(close);
 }
 
+const contextOf = (source: object) =>
+  ({
+    log: { warn: ignore, child: () => ({ info: ignore }) },
+    gate: { ...createHold(), note: () => false },
+    ...{ clock: systemClock, signal: new AbortController().signal, alerts: {}, source },
+  }) as unknown as JobContext;
+
 test("a worker that gets no job is known to be alive", async () => {
   const { queues } = await setup();
   let answers = 0;
@@ -150,13 +157,7 @@ test("fetch jobs that send no request take no place of the limit", async () => {
   const { queues } = await setup();
   const { store } = await setupMigrated();
   const { fetch } = queues.of("default");
-  const context = {
-    log: { warn: ignore, child: () => ({ info: ignore }) },
-    gate: { ...createHold(), note: () => false },
-    clock: systemClock,
-    signal: new AbortController().signal,
-    source: { open: async () => ({ store }) },
-  } as unknown as JobContext;
+  const context = contextOf({ open: async () => ({ store }) });
   // Their tasks are gone. With a place each they would take ten minutes.
   const jobs = await fetch.addBulk(
     Array.from({ length: 60 }, (_, n) => ({ name: "extract", data: { taskId: n + 1, generation: 1 } })),
@@ -187,15 +188,9 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   const held = Promise.withResolvers<never>();
   held.promise.catch(ignore);
   let asked = 0;
-  const context = {
-    log: { warn: ignore, child: () => ({ info: ignore }) },
-    gate: { ...createHold(), note: () => false },
-    clock: systemClock,
-    signal: new AbortController().signal,
-    alerts: {},
-    // The first two are held from outside.
-    source: { known: () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise) },
-  } as unknown as JobContext;
+  // The first two are held from outside.
+  const known = () => (++asked > 2 ? Promise.reject(new Error("over")) : held.promise);
+  const context = contextOf({ known });
   await control.addBulk(Array.from({ length: 6 }, () => ({ name: "alert", data: {} })));
   work(queues, context);
   const counts = () => control.getJobCounts("active", "delayed", "failed");

@@ -212,23 +212,12 @@ describe("a load that ends while a query runs", () => {
       await reader.query("ROLLBACK");
 
       const { db } = bundle.store;
-      const stamp = await beginFetch(db, {
-        meter: "traces",
-        sourceId: bundle.sourceId,
-        purpose: "load",
-        groupBy: "project",
-        window,
-        workspaces: 1,
-      });
+      const { sourceId } = bundle;
+      const what = { meter: "traces", purpose: "load", groupBy: "project" } as const;
+      const asked = { ...what, sourceId, window, workspaces: 1 };
+      const stamp = await beginFetch(db, asked);
       await finishFetch(db, stamp, { outcome: "loaded" });
-      await beginFetch(db, {
-        meter: "traces",
-        sourceId: bundle.sourceId,
-        purpose: "load",
-        groupBy: "project",
-        window,
-        workspaces: 1,
-      });
+      await beginFetch(db, asked);
       const load6 = await standing(6);
       await secondAfter(load6.stamp);
       await reader.query(begin);

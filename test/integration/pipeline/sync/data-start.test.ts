@@ -9,6 +9,8 @@ import { type Bench, beginProject, setup } from "../../../support/source.ts";
 /** A source has one data start and one list of workspaces: the stored ones. */
 
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const coveredBefore = ({ sql }: Bench, day: string) =>
+  sql("SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'", [day]);
 const storedStart = async ({ sql }: Bench) =>
   (await sql<{ data_start: string }>("SELECT data_start::text FROM usage.source"))[0]?.data_start;
 
@@ -102,12 +104,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
   const { source, planned } = await bench.sync({ config: { dataStart: later } });
   expect([source.dataStart, planned]).toEqual([Date.parse(later), expect.any(Number)]);
   expect(await storedStart(bench)).toBe(later);
-  expect(
-    await bench.sql(
-      "SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'",
-      [later],
-    ),
-  ).toEqual([]);
+  expect(await coveredBefore(bench, later)).toEqual([]);
 });
 
 test("a window that was planned before the data start moved later is not loaded", async () => {
@@ -124,12 +121,7 @@ test("a window that was planned before the data start moved later is not loaded"
     [1, 1],
     [1, 1],
   ]);
-  expect(
-    await bench.sql(
-      "SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'",
-      [later],
-    ),
-  ).toEqual([]);
+  expect(await coveredBefore(bench, later)).toEqual([]);
   await bench.open({ config: { dataStart: later } });
   expect(await storedStart(bench)).toBe(later);
 });
