@@ -67,7 +67,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       trusts: await trustOfSources(snapshot),
       runs: await lastRuns(snapshot, "sync"),
       lost: await lostWorkspaces(snapshot),
-      putOffs: await putOffTasks(snapshot, config),
+      putOffs: await putOffTasks(snapshot, { syncEveryMs: config.syncEveryMs }),
       firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
     }),
   );

@@ -121,7 +121,7 @@ export async function knownSyncBudget(
   if (source === undefined) return undefined;
   const workspaces = source.workspaces.map(({ id: workspaceId }) => ({ workspaceId }));
   // What is asked again once a day is no part of every sync.
-  const putOff = (await putOffTasks(db, settings)).find((one) => one.source === config.slug);
+  const [putOff] = await putOffTasks(db, { syncEveryMs: settings.syncEveryMs, source: config.slug });
   const syncing = { ...source, workspaces, config, settings, putOff, strideRetries: new Set<never>() };
   return syncBudget(syncing, await storeNow(db));
 }

@@ -40,9 +40,9 @@ export async function planSync(source: OpenSource) {
   // A server that is slow to say what else it counts holds up no traces.
   await learnMeters(source, due);
   const rest = due.size === 0 ? { planned: 0, entered: 0 } : await enter((meter) => due.has(meter));
-  const allPutOff = await putOffTasks(store.db, source.settings);
-  const given = { ...source, putOff: allPutOff.find((one) => one.source === source.config.slug) };
-  const { needed, allowed, problem, putOff } = syncBudget(given, now);
+  const { syncEveryMs } = source.settings;
+  const [waiting] = await putOffTasks(store.db, { syncEveryMs, source: source.config.slug });
+  const { needed, allowed, problem, putOff } = syncBudget({ ...source, putOff: waiting }, now);
   if (problem !== undefined) log.warn({ ...problem, needed, allowed }, "rate budget");
   return {
     planned: first.planned + rest.planned,

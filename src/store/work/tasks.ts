@@ -260,10 +260,10 @@ export interface PutOffTasks {
   readonly ahead: number;
 }
 
-/** Of each source that has some. */
+/** Of each source that has some, or of one of them. */
 export async function putOffTasks(
   db: Database,
-  { syncEveryMs }: { readonly syncEveryMs: number },
+  { syncEveryMs, source }: { readonly syncEveryMs: number; readonly source?: string },
 ): Promise<PutOffTasks[]> {
   const { rows } = await sql<PutOffTasks>`
     select s.slug as source, count(*) filter (where w.backfill_id is null)::integer as tasks,
@@ -272,6 +272,7 @@ export async function putOffTasks(
     from usage.fetch_task w join usage.source s using (source_id) left join usage.backfill b using (backfill_id)
     where w.state = 'waiting' and (b.state = 'running' or w.backfill_id is null)
       and coalesce(b.created_at, w.created_at) < now() - make_interval(secs => ${syncEveryMs / 1000})
+      and s.slug = coalesce(${source ?? null}, s.slug)
     group by 1 having count(*) filter (where w.backfill_id is null) > 0
   `.execute(db);
   return rows;
