@@ -7,7 +7,7 @@ import { staleAfterOf } from "../../pipeline/alerts/conditions.ts";
 import { deliver } from "../../pipeline/alerts/deliver.ts";
 import { digestOf } from "../../pipeline/alerts/digest.ts";
 import { type Message, testMessage, textOf } from "../../pipeline/alerts/message.ts";
-import { allRoutes, receiverOf } from "../../pipeline/alerts/receiver.ts";
+import { allRoutes, DeliveryError, receiverOf } from "../../pipeline/alerts/receiver.ts";
 import {
   describeTaken,
   type Incident,
@@ -66,15 +66,26 @@ async function digest(
   }
   const routes = (await allRoutes(db, config.routeSecrets)).filter(({ digests }) => digests.includes(period));
   const sent: { route: string; answer: string }[] = [];
+  const failures: DeliveryError[] = [];
   for (const route of routes) {
     const message = await digestOf(db, { ...asked, owners: route.owners });
-    sent.push({ route: route.name, answer: await sendNow(route, message, { config, signal }) });
+    try {
+      sent.push({ route: route.name, answer: await sendNow(route, message, { config, signal }) });
+    } catch (error) {
+      // One that fails keeps it from no other.
+      if (!(error instanceof DeliveryError)) throw error;
+      failures.push(error);
+    }
   }
   output.data(sent, () =>
-    sent.length === 0
+    routes.length === 0
       ? `No route takes the ${period} digest. \`--preview\` prints it.`
-      : linesOf(sent.map(({ route, answer }) => `Route ${route} took the ${period} digest: it ${answer}.`)),
+      : linesOf(
+          sent.map(({ route, answer }) => `Route ${route} took the ${period} digest: it ${answer}.`),
+          failures.slice(1).map(({ message }) => message),
+        ),
   );
+  if (failures[0] !== undefined) throw failures[0];
 }
 
 async function list({ output, config, ...session }: Session): Promise<undefined> {

@@ -1,4 +1,5 @@
 import type { Route } from "../../domain/bill/route.ts";
+import { counted } from "../../printable.ts";
 import { type Message, textOf } from "./message.ts";
 import { DeliveryError, type Sending, unanswered } from "./receiver.ts";
 
@@ -56,21 +57,41 @@ function escaped(text: string): string {
 
 function slackBody(message: Message) {
   const lines = message.lines.map(({ text, link }) => {
-    const cut = text.length > SLACK.characters ? `${text.slice(0, SLACK.characters - 1)}…` : text;
-    return escaped(cut) + (link === null ? "" : ` <${link}|Show it>`);
+    const end = link === null ? "" : ` <${link}|Show it>`;
+    return fitting(text, SLACK.characters - end.length) + end;
   });
-  const blocks: string[] = [];
+  const blocks: string[][] = [];
   for (const line of lines) {
     const last = blocks.at(-1);
-    if (last === undefined || last.length + line.length > SLACK.characters) blocks.push(line);
-    else blocks[blocks.length - 1] = `${last}\n${line}`;
+    const length = last === undefined ? 0 : last.join("\n").length + 1;
+    if (last === undefined || length + line.length > SLACK.characters) blocks.push([line]);
+    else last.push(line);
   }
+  const left = blocks.slice(SLACK.blocks - 1).flat();
+  const shown =
+    blocks.length <= SLACK.blocks
+      ? blocks
+      : [
+          ...blocks.slice(0, SLACK.blocks - 1),
+          [`And ${counted(left.length, "line")} more: \`usage-etl alerts\``],
+        ];
   return {
     text: escaped(message.subject),
-    blocks: blocks
-      .slice(0, SLACK.blocks)
-      .map((text) => ({ type: "section", text: { type: "mrkdwn", text } })),
+    blocks: shown.map((block) => ({ type: "section", text: { type: "mrkdwn", text: block.join("\n") } })),
   };
+}
+
+/** A text escaped, with no more characters than that; an entity counts whole. */
+function fitting(text: string, most: number): string {
+  const whole = escaped(text);
+  if (whole.length <= most) return whole;
+  let cut = "";
+  for (const sign of text) {
+    const next = cut + escaped(sign);
+    if (next.length >= most) break;
+    cut = next;
+  }
+  return `${cut}…`;
 }
 
 /** An event is about one incident. */

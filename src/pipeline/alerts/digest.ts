@@ -3,7 +3,7 @@ import type { DigestPeriod } from "../../domain/bill/route.ts";
 import { type CalendarMonth, daysText, monthAt, monthBefore } from "../../domain/months/month.ts";
 import { addDays, addMonths, type Days, dayOf, daysBetween } from "../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, centsShown } from "../../domain/usage/amount.ts";
-import { printableLine } from "../../printable.ts";
+import { counted, printableLine } from "../../printable.ts";
 import { appliedOwners, type OwnerFigure, ownedState, ownersOf } from "../../store/bill/owners.ts";
 import { trustOfSources } from "../../store/coverage/trust.ts";
 import type { Database } from "../../store/db/database.ts";
@@ -47,19 +47,19 @@ export interface DigestAsked {
   readonly webUrl?: string | undefined;
 }
 
-/** Weekly: the month to date, up to yesterday. Monthly: the month before. */
+/** The one that was due last, by figures of now. Weekly: the month up to the day before. Monthly: the month before. */
 export async function digestOf(db: Database, asked: DigestAsked): Promise<Message> {
   const { period, owners, now } = asked;
-  const month = period === "weekly" ? monthAt(now - 24 * HOUR_MS) : monthBefore(monthAt(now));
-  const today = dayOf(now);
-  const range = { from: month.start, to: [today, month.end].sort()[0] as string };
+  const due = dueSince(period, now);
+  const month = period === "weekly" ? monthAt(due - 24 * HOUR_MS) : monthBefore(monthAt(due));
+  const range = { from: month.start, to: [dayOf(due), month.end].sort()[0] as string };
   const lines = await inSnapshot(db, async (snapshot) => [
     ...(await linesOfSources(snapshot, { ...asked, month, range })),
     ...(await linesOfBudgets(snapshot, { month, now }, asked)),
     ...(owners === null ? await linesOfTrust(snapshot, asked) : []),
   ]);
   return {
-    id: idOf("digest", period, dueSince(period, now), owners),
+    id: idOf("digest", period, due, owners),
     subject: `usage-etl: ${period} digest, ${daysText(range)}`,
     lines: lines.map((line) => ({ ...line, text: printableLine(line.text) })),
     alerts: [],
@@ -94,35 +94,50 @@ async function linesOfSource(
   const { figures } = await ownersOf(db, { source: slug, range, ended: range, before });
   const state = await ownedState(db, { source: slug, range, before });
   // Days that are not loaded would look like a change.
-  const hasBefore = start >= dataStart && state.daysMissing === 0 && state.daysMissingBefore === 0;
+  const isAlike = range.to === month.end || daysBetween(before) === daysBetween(range);
+  const hasBefore = isAlike && start >= dataStart && state.daysMissing === 0 && state.daysMissingBefore === 0;
   const least = state.daysMissing > 0 ? "at least " : "";
   const total = totalOf(figures, { hasBefore });
   const against = total.before === 0n ? "" : ` Changes are against ${daysText(before)}.`;
-  const [currency] = Object.keys(total.costs).sort();
+  const currencies = Object.keys(total.costs).sort();
   const amounts = [
     describeChange(total.traces, total.before, "traces"),
-    ...Object.entries(total.costs).map(([each, cost]) => `estimated cost ${least}${shownIn(cost, each)}`),
+    ...currencies.map((each) => `estimated cost ${least}${shownIn(total.costs[each] ?? 0n, each)}`),
   ];
   const used = owners === null ? ` ${least}${amounts.join(", ")}.` : "";
-  const ranked = figures
-    .filter(({ owner }) =>
-      owners === null ? figures.length > 1 || owner !== UNALLOCATED : owners.includes(owner),
-    )
-    .slice(0, MOST.owners);
+  const priced = currencies.length === 0 ? "" : " Costs are of what has a price.";
+  const ranked = figures.filter(({ owner }) =>
+    owners === null ? figures.length > 1 || owner !== UNALLOCATED : owners.includes(owner),
+  );
+  const ofOwner = (one: OwnerFigure) => {
+    const traces = amountCut(one.traces);
+    if (currencies.length === 0)
+      return describeChange(traces, amountCut(hasBefore ? one.tracesBefore : null), "traces");
+    const costs = Object.entries(one.costs).map(([each, cost]) =>
+      describeChange(amountCut(cost), amountCut(hasBefore ? one.costsBefore[each] : null), each),
+    );
+    return costs.length === 0 ? `${shownIn(traces, "traces")} without a price` : costs.join(", ");
+  };
   return [
     {
-      text: `${slug}, ${daysText(range)}:${used}${against}`,
+      text: `${slug}, ${daysText(range)}:${used}${against}${priced}`,
       link: linkTo(webUrl, `/owners?${new URLSearchParams({ source: slug, month: month.name })}`),
     },
-    ...ranked.map((one) => {
-      const [now, earlier] =
-        currency === undefined
-          ? [one.traces, one.tracesBefore]
-          : [one.costs[currency], one.costsBefore[currency]];
-      return lineOf(
-        `- ${one.owner}: ${least}${describeChange(amountCut(now), amountCut(hasBefore ? earlier : null), currency ?? "traces")}`,
-      );
-    }),
+    ...ranked.slice(0, MOST.owners).map((one) => lineOf(`- ${one.owner}: ${least}${ofOwner(one)}`)),
+    ...(ranked.length > MOST.owners
+      ? [lineOf(`- and ${counted(ranked.length - MOST.owners, "owner")} more`)]
+      : []),
+    ...(owners !== null && ranked.length === 0 ? [lineOf(`- nothing of ${owners.join(", ")}`)] : []),
+    ...(state.daysUndivided > 0
+      ? [
+          lineOf(
+            `- not divided between owners yet: ${counted(state.daysUndivided, "day")} of workspaces. They count for who has the rest.`,
+          ),
+        ]
+      : []),
+    ...(state.open.length > 0
+      ? [lineOf(`- not final: ${counted(state.open.length, "day")}, whose figures may still change.`)]
+      : []),
   ];
 }
 
@@ -135,18 +150,27 @@ async function linesOfBudgets(
   const budgets = (await monthBudgets(db, asked)).filter(
     ({ of }) => owners === null || (of?.kind === "owner" && owners.includes(of.id)),
   );
-  const first = [...budgets].sort((a, b) => b.percent - a.percent).slice(0, MOST.budgets);
-  return first.map((one) => lineOf(describeBudget(one).replace("this month", `in ${asked.month.name}`)));
+  const known = budgets.flatMap((one) => (one.period === null ? [] : { ...one, period: one.period }));
+  const first = known.sort((a, b) => (b.percent ?? 0) - (a.percent ?? 0)).slice(0, MOST.budgets);
+  const [more, unknown] = [known.length - first.length, budgets.length - known.length];
+  return [
+    ...first.map((one) =>
+      lineOf(describeBudget(one).replace(/this (month|billing period)/, `in ${daysText(one.period)}`)),
+    ),
+    ...(more > 0 ? [lineOf(`And ${counted(more, "budget")} more, of which less is used.`)] : []),
+    ...(unknown > 0 ? [lineOf(`Not known of ${counted(unknown, "budget")}: its billing period.`)] : []),
+  ];
 }
 
 /** Where the platform contradicts itself, and what nobody has proved. */
 async function linesOfTrust(db: Database, { staleAfterMs }: DigestAsked): Promise<Line[]> {
   const firing = await firingAlerts(db, { staleAfterMs });
   return (await trustOfSources(db)).flatMap(({ source, dataStart, finalUntil, provedUntil, openDays }) => {
-    const until = (day: string) => (day <= dataStart ? "not from the start" : `until ${addDays(day, -1)}`);
+    const until = (is: string, day: string) =>
+      day <= dataStart ? `no day is ${is} yet` : `${is} until ${addDays(day, -1)}`;
     const open = openDays === 0 ? "" : ` ${openDays.toLocaleString("en-US")} daily figures are not loaded.`;
     return [
-      lineOf(`${source}: final ${until(finalUntil)}, proved ${until(provedUntil)}.${open}`),
+      lineOf(`${source}: ${until("final", finalUntil)}, ${until("proved", provedUntil)}.${open}`),
       ...(firing.get(source) ?? [])
         .filter(({ kind }) => kind !== "budget" && kind !== "unusual")
         .map((one) => lineOf(`${source}: ${factOf(one)}`)),

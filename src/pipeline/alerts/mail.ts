@@ -21,7 +21,7 @@ const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
  */
 export async function sendMail(
   message: Message,
-  { server, from, to }: MailReceiver,
+  { server, login, from, to }: MailReceiver,
   { route, ...limits }: Sending,
   ends: AbortSignal,
 ): Promise<string> {
@@ -31,13 +31,14 @@ export async function sendMail(
   const port = Number(server.port) || (PORTS[server.protocol] as number);
   // Of our own: the library's limits are between two bytes, and only its socket ends what it does.
   const socket = connect({ host, port });
+  // One without a listener would end the process.
+  socket.on("error", () => {});
   const end = () => void socket.destroy(new Error("ended"));
   ends.addEventListener("abort", end, { once: true });
   if (ends.aborted) end();
-  const user = decodeURIComponent(server.username);
   const transport = createTransport({
     ...{ host, port, secure: isSecure, requireTLS: !isSecure && !isHere, ignoreTLS: !isSecure && isHere },
-    ...(user === "" ? {} : { auth: { user, pass: decodeURIComponent(server.password) } }),
+    ...(login === undefined ? {} : { auth: { ...login } }),
     getSocket: (_, use) => {
       socket.once("connect", () => use(null, { connection: socket }));
       socket.once("error", (error) => use(error, false));

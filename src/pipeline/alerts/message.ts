@@ -78,7 +78,7 @@ export function messageOf(source: string, alerts: readonly Alert[]): Message {
 
 /** A message that nobody has to act on. */
 export function testMessage(route: string, state: Alert["state"], now: number): Message {
-  const message = `TEST of route ${route}: nothing happened. Somebody ran usage-etl alerts test ${route}.`;
+  const message = `TEST of route ${route}: nothing happened. Somebody ran \`usage-etl alerts test ${route}\`.`;
   const alert = {
     ...{ id: idOf("test", route, now, state), incident: idOf("test", route, now), source: "test" },
     ...({ alert: "test", owner: null, severity: "warning", state, count: 0, message, link: null } as const),

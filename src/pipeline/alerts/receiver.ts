@@ -10,7 +10,14 @@ export type Receiver =
   | { readonly type: "webhook"; readonly url: string }
   | { readonly type: "slack"; readonly url: string }
   | { readonly type: "pagerduty"; readonly url: string; readonly key: string }
-  | { readonly type: "email"; readonly server: URL; readonly from: string; readonly to: readonly string[] };
+  | {
+      readonly type: "email";
+      readonly server: URL;
+      /** Undefined: it asks for none. */
+      readonly login: { readonly user: string; readonly pass: string } | undefined;
+      readonly from: string;
+      readonly to: readonly string[];
+    };
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
@@ -46,7 +53,12 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
     const isMail = url?.protocol === "smtps:" || url?.protocol === "smtp:";
     if (!isMail || url.hostname === "")
       throw refuse(`${setting} is not of the form smtps://user:password@host`);
-    return { type, server: url, from: sender ?? "", to: recipients };
+    const user = decoded(url.username);
+    const pass = decoded(url.password);
+    if (user === undefined || pass === undefined)
+      throw refuse(`${setting} has a % in its login that is not written %25`);
+    const login = user === "" ? undefined : { user, pass };
+    return { type, server: url, login, from: sender ?? "", to: recipients };
   }
   if (type === "pagerduty") {
     const key = isWeb ? url.username : value;
@@ -58,6 +70,14 @@ export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): 
   }
   if (!isWeb) throw refuse(`${setting} is not of the form https://host/path`);
   return { type, url: url.href };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A message did not arrive, or nobody knows. */
@@ -81,7 +101,7 @@ export class DeliveryError extends UnreachableError {
     super({
       code: "route_failed",
       message: `Route ${route.name} ${problem.startsWith(route.setting) ? "has no receiver: " : ""}${problem}.`,
-      next: `Check ${route.setting} with whoever owns the receiver: \`usage-etl alerts test ${route.name}\`. Alerts are sent again within a minute.`,
+      next: `Check ${route.setting} with whoever owns the receiver: \`usage-etl alerts test ${route.name}\`.`,
       retryable,
     });
     this.problem = problem;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
-import { DIGESTS, type DigestPeriod, type Route } from "../../domain/bill/route.ts";
+import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/route.ts";
 import { EtlError } from "../../errors.ts";
 import {
   type Claim,
@@ -27,7 +27,7 @@ export interface RouteSettings {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Where people reach the pages. */
   readonly webUrl?: string | undefined;
-  /** For all messages of a pass to one route, with their answers. Default: 10 s. */
+  /** For all messages of a pass to one route, with their answers. Default: 10 s; 30 s for mail, which a server may look through first. */
   readonly withinMs?: number;
   readonly clock?: Pick<Clock, "wait">;
   /** Ends a message that is under way. */
@@ -38,7 +38,10 @@ export interface AlertSettings extends RouteSettings, ConditionSettings {
   readonly slug: string;
 }
 
-const WITHIN_MS = 10_000;
+const WITHIN_MS = { webhook: 10_000, slack: 10_000, pagerduty: 10_000, email: 30_000 } satisfies Record<
+  RouteType,
+  number
+>;
 /** A process that sends and dies keeps a route so long from others: much longer than it may take. */
 const CLAIM_MS = 60_000;
 
@@ -160,7 +163,7 @@ async function tellRoute(
   { conditions, readAt, digests = [] }: Pick<ToTell, "conditions" | "readAt" | "digests">,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Outcome> {
-  const { withinMs = WITHIN_MS, clock = systemClock, secrets, signal } = settings;
+  const { withinMs = WITHIN_MS[route.type], clock = systemClock, secrets, signal } = settings;
   const claim: Claim = { sourceId, route: route.name, claim: randomUUID() };
   // Somebody else sends now, and sends this too.
   if (!(await claimRoute(store.db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
@@ -182,18 +185,25 @@ async function tellRoute(
     }
     for (const [{ period, dueAt, compose }, before] of digestsFor(route, digests, told)) {
       // The first one comes when the next is due.
-      if (before !== undefined) {
+      const isSent = before !== undefined;
+      if (isSent) {
         const message = await compose(route);
         await deliver(message, { ...limits, deadline: AbortSignal.timeout(withinMs) });
         sum.told++;
       }
-      await noteTold(store.db, claim, [{ kind: period, owner: null, told: 0, newest: dueAt, isOver: false }]);
+      const noted = { kind: period, owner: null, told: 0, newest: dueAt, isOver: false, isSent };
+      await noteTold(store.db, claim, [noted]);
     }
   } catch (error) {
-    if (!(error instanceof DeliveryError)) throw error;
+    // Whoever comes next need not wait until the claim runs out.
+    if (!(error instanceof DeliveryError)) {
+      await releaseRoute(store.db, { ...claim, problem: null, hasAnswered: false });
+      throw error;
+    }
     failure = error;
   }
-  await releaseRoute(store.db, { ...claim, problem: failure?.problem ?? null });
+  const hasAnswered = failure === undefined && sum.told + sum.cleared > 0;
+  await releaseRoute(store.db, { ...claim, problem: failure?.problem ?? null, hasAnswered });
   return failure === undefined ? sum : { ...sum, failure };
 }
 
@@ -233,7 +243,7 @@ async function tellBatch(
     throw error;
   }
   const arrived = changes.map(({ condition: { kind, owner, count, newest, isFiring } }) => {
-    return { kind, owner, told: count, newest, isOver: !isFiring };
+    return { kind, owner, told: count, newest, isOver: !isFiring, isSent: true };
   });
   await noteTold(db, claim, arrived);
 }

@@ -159,20 +159,20 @@ export async function noteRefused(db: Database, claim: Claim, alerts: readonly K
   `.execute(db);
 }
 
-/** Stores what has arrived. */
+/** Stores what has arrived, or (`isSent` false) what is not to be sent. */
 export async function noteTold(
   db: Database,
   claim: Claim,
-  alerts: readonly (Key & { told: number; newest: number; isOver: boolean })[],
+  alerts: readonly (Key & { told: number; newest: number; isOver: boolean; isSent: boolean })[],
 ): Promise<void> {
   await sql`
     insert into usage.alert as a (source_id, route, kind, owner, told, newest, since, told_at, cleared_at)
-    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), x.told, x.newest, now(), now(), case when x."isOver" then now() end
+    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), x.told, x.newest, now(), case when x."isSent" then now() end, case when x."isOver" then now() end
     from jsonb_to_recordset(${JSON.stringify(alerts)}::jsonb)
-      x (kind text, owner text, told bigint, newest bigint, "isOver" boolean)
+      x (kind text, owner text, told bigint, newest bigint, "isOver" boolean, "isSent" boolean)
     where ${isHeld(claim)}
     on conflict (source_id, route, kind, owner) do update
-    set told = excluded.told, newest = excluded.newest, told_at = now(), cleared_at = excluded.cleared_at
+    set told = excluded.told, newest = excluded.newest, told_at = excluded.told_at, cleared_at = excluded.cleared_at
   `.execute(db);
 }
 

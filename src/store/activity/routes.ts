@@ -91,16 +91,19 @@ export async function claimRoute(
   return rows.length > 0;
 }
 
-/** Gives it back, with how it went. Does nothing where the claim ran out and another one has it. */
+/** Gives it back, with how it went, if anything was sent. Does nothing where the claim ran out and another one has it. */
 export async function releaseRoute(
   db: Database,
-  { sourceId, route, claim, problem }: Claim & { problem: string | null },
+  { sourceId, route, claim, problem, hasAnswered }: Claim & { problem: string | null; hasAnswered: boolean },
 ): Promise<void> {
+  const went =
+    problem !== null
+      ? sql`, problem = ${problem}, failures = failures + 1`
+      : hasAnswered
+        ? sql`, problem = null, failures = 0, answered_at = now()`
+        : sql``;
   await sql`
-    update usage.route_state
-    set claim = null, claimed_until = null, problem = ${problem},
-        failures = ${problem === null ? sql`0` : sql`failures + 1`},
-        answered_at = ${problem === null ? sql`now()` : sql`answered_at`}
+    update usage.route_state set claim = null, claimed_until = null ${went}
     where source_id = ${sourceId} and route = ${route} and claim = ${claim}
   `.execute(db);
 }
