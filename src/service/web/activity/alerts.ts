@@ -35,7 +35,7 @@ function shown({ routes, incidents, sent }: AlertsReport): Html {
         : routeTable(routes)
     }
     ${sentTable(sent)}
-    ${twin(...["", ...routes.slice(0, 1).map((one) => ` test ${one.name}`)].map((rest) => `usage-etl alerts${rest}`))}`;
+    ${twin(`usage-etl alerts`, ...routes.slice(0, 1).map((one) => `usage-etl alerts test ${one.name}`))}`;
 }
 
 function incidentTable(incidents: readonly Incident[]): Html {
