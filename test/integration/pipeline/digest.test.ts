@@ -46,6 +46,10 @@ test("a route gets the digest of a week once, from the next one on", async () =>
     raiseAlerts(await bench.open(), { ...settings, ...changed });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  // Nothing was sent yet, and nothing says so.
+  const sent = () => bench.sql("SELECT FROM usage.alert WHERE told_at IS NOT NULL");
+  const answered = () => bench.sql("SELECT FROM usage.route_state WHERE answered_at IS NOT NULL");
+  expect([await sent(), await answered()]).toEqual([[], []]);
   const passWeek = () =>
     bench.sql("UPDATE usage.alert SET newest = newest - $1::bigint WHERE kind = 'weekly'", [7 * DAY_MS]);
   await passWeek();

@@ -101,6 +101,34 @@ test("each receiver gets what it reads", async () => {
   expect(mail).toContain(firing.id);
 });
 
+test("however long a message is, Slack gets no more than it takes, and reads how much is left out", async () => {
+  const { send, got } = await listen();
+  const texts = [...Array(200).keys()].map((n) => `Budget of owner R&D ${n}: ${"<&>".repeat(n * 8)}`);
+  const lines = texts.map((text, n) => ({
+    text,
+    link: n % 2 === 0 ? null : `https://usage.example.com/${n}`,
+  }));
+  await send("slack", { message: { ...firing, lines } });
+  const { blocks } = JSON.parse(got[0]?.body ?? "") as { blocks: { text: { text: string } }[] };
+  const shown = blocks.map(({ text }) => text.text);
+  expect(shown.length).toBeLessThanOrEqual(50);
+  expect(Math.max(...shown.map((text) => text.length))).toBeLessThanOrEqual(3_000);
+  const all = shown.slice(0, -1).join("\n").split("\n");
+  expect(shown.at(-1)).toBe(`And ${200 - all.length} lines more: \`usage-etl alerts\``);
+  for (const line of all) expect(line).not.toMatch(/&(?!(amp|lt|gt);)/);
+});
+
+test("a login with a % that is not written %25 is refused, and ends nothing", async () => {
+  const { send } = await listen();
+  const url = `smtp://ada:${SECRET}%@127.0.0.1:1`;
+  const problem = routeProblem(routeOf("email"), new Map([["USAGE_ROUTE_ONE", new Secret(url)]]));
+  expect(problem).toBe("USAGE_ROUTE_ONE has a % in its login that is not written %25");
+  await expect(send("email", { url: url.replace("%", "%25") })).rejects.toMatchObject({
+    code: "route_failed",
+    isCertain: true,
+  });
+});
+
 test("the same sent again has the same id, and news another", () => {
   const idOf = (changed: Partial<Condition>, since = 1) =>
     alertOf({ ...condition, ...changed }, { ...about, since }).id;
