@@ -15,7 +15,7 @@ import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
 /** Fetch tasks of syncs that others were put before. */
 export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> {
-  /** ISO instant: at the rate limit, the last of them is sent by then, whatever comes. */
+  /** ISO instant: about then the last of them is sent, at the rate limit and if no paused backfill that is older is resumed. */
   readonly until: string;
 }
 
@@ -58,7 +58,7 @@ export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string 
     ...(quiet === 0 ? [] : [`${count(quiet)} of quiet workspaces`]),
   ];
   const which = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
-  return `${counted(tasks, "fetch task")} of syncs ${tasks === 1 ? "is" : "are"} put off${which}. At the rate limit, the last of them is sent by ${until.slice(0, 16).replace("T", " ")} UTC.`;
+  return `${counted(tasks, "fetch task")} of syncs ${tasks === 1 ? "is" : "are"} put off${which}. At the rate limit, the last of them is sent about ${until.slice(0, 16).replace("T", " ")} UTC.`;
 }
 
 /**

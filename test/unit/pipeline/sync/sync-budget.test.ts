@@ -85,7 +85,7 @@ test("too few requests until the next sync are a problem, with an interval that 
     problem: {
       code: "rate_budget_short",
       message:
-        "A sync of source eu needs up to 8 requests, and the rate limit allows 7 until the next sync. 1 fetch task of syncs is put off. At the rate limit, the last of them is sent by 2026-03-10 05:20 UTC.",
+        "A sync of source eu needs up to 8 requests, and the rate limit allows 7 until the next sync. 1 fetch task of syncs is put off. At the rate limit, the last of them is sent about 2026-03-10 05:20 UTC.",
       next: "Set USAGE_SYNC_EVERY to PT1M or more, or raise USAGE_RATE_LIMIT if the platform grants it.",
     },
   });
@@ -101,7 +101,7 @@ test("too few requests until the next sync are a problem, with an interval that 
   );
 });
 
-test("what is put off is named, with when its turn comes at the latest; where nothing is, the limit is enough", () => {
+test("what is put off is named, with about when its turn comes; where nothing is, the limit is enough", () => {
   // As long as syncs find what they ask for unchanged, they send less than they may need.
   expect(syncBudget({ ...source({ syncEveryMs: 8_888 }), putOff: undefined }, NOW)).toMatchObject({
     ...{ needed: 8, allowed: 7, putOff: null, problem: undefined },
@@ -114,7 +114,7 @@ test("what is put off is named, with when its turn comes at the latest; where no
   expect(problem).toBeUndefined();
   expect(putOff).toEqual({ tasks: 1200, byHour: 900, quiet: 30, until: "2026-03-10T07:20:00.000Z" });
   expect(describePutOff(putOff as PutOff)).toBe(
-    "1,200 fetch tasks of syncs are put off (900 by hour, 30 of quiet workspaces). At the rate limit, the last of them is sent by 2026-03-10 07:20 UTC.",
+    "1,200 fetch tasks of syncs are put off (900 by hour, 30 of quiet workspaces). At the rate limit, the last of them is sent about 2026-03-10 07:20 UTC.",
   );
 });
 
