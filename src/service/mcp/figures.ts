@@ -40,7 +40,7 @@ export async function figuresOf(asked: Asked, question: Question, wanted: Wanted
   const rows = Math.max(1, Math.min(wanted.rows, Math.floor(MOST_FIGURES / buckets)));
   const { db, now, masked } = asked;
   const report = await reportOf(db, { ...question, rows }, { now, masked });
-  const closed = await closedOf(asked, source.sourceId, range);
+  const closed = await closedOf(asked, source.sourceId, { ...range, measure, workspaceId: workspace?.id });
   const lineOf = (line: Line) => ({
     ...namesOf(line, question),
     ...figureOf(line.sum, question),
@@ -106,19 +106,38 @@ function courseOf(line: Line, { buckets, question }: Report) {
   return buckets.map(({ at }, n) => ({ at, ...figureOf(line.course[n] as Figure, question) }));
 }
 
-/** Which months of a range are closed, and whether all of it is. */
-export async function closedOf({ db }: Asked, sourceId: number, { from, to }: Days) {
+/**
+ * Which months of a range are closed, and whether a figure of all of it is. A close keeps traces of all tiers, and costs if it was one of
+ * costs too; of a workspace that it left out it keeps nothing.
+ */
+export async function closedOf(
+  { db }: Asked,
+  sourceId: number,
+  {
+    from,
+    to,
+    measure,
+    workspaceId,
+  }: Days & { measure: Question["measure"]; workspaceId?: string | undefined },
+) {
   const months: string[] = [];
   for (let month = monthStart(from); month < to; month = addMonths(month, 1)) months.push(month.slice(0, 7));
   const closed = await closedMonths(db, { sourceId, from: monthStart(from), to });
+  const keeps = ({ costsClosedAt, without }: ClosedMonth) =>
+    (measure === "traces" || (measure === "cost" && costsClosedAt !== null)) &&
+    (workspaceId === undefined ? without.length === 0 : !without.includes(workspaceId));
   return {
-    is_closed: months.length > 0 && months.every((month) => closed.some((one) => one.month === month)),
+    is_closed:
+      months.length > 0 && months.every((month) => closed.some((one) => one.month === month && keeps(one))),
     closed_months: closed.map(monthOf),
   };
 }
 
-function monthOf({ month, closedAt, costsClosedAt, traces }: ClosedMonth) {
-  return { month, closed_at: closedAt, costs_closed_at: costsClosedAt, closed_traces: traces };
+function monthOf({ month, closedAt, costsClosedAt, traces, without }: ClosedMonth) {
+  return {
+    ...{ month, closed_at: closedAt, costs_closed_at: costsClosedAt, closed_traces: traces },
+    workspaces_left_out: without,
+  };
 }
 
 const MOST_WORKSPACES = 20;
@@ -177,8 +196,8 @@ function notesOf({ question, total, lines, unpriced }: Report): string[] {
 async function sinceCloses({ db }: Asked, { source, range, measure }: Question): Promise<string[]> {
   if (measure !== "traces" && measure !== "cost") return [];
   const changed = await changedMonths(db, { sourceId: source.sourceId, from: range.from, to: range.to });
-  return changed.map(({ month, closedTraces, netTraces }) => {
+  return changed.map(({ month, closedTraces, netTraces, hasCosts }) => {
     const since = `${monthTitle({ start: month })} was closed with ${closedTraces} traces of all workspaces, and has ${Math.abs(netTraces)} ${netTraces > 0 ? "more" : "fewer"} now.`;
-    return `${since} ${measure === "cost" ? "Closed costs are those of the close." : "These figures are those of now."}`;
+    return `${since} ${measure === "cost" && hasCosts ? "Closed costs are those of the close." : "These figures are those of now."}`;
   });
 }

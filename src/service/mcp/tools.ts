@@ -149,7 +149,7 @@ const bill = tool({
         is_proved: line.isProved,
         is_closed: line.isClosed,
       })),
-      ...(await closedOf(asked, source.sourceId, days)),
+      ...(await closedOf(asked, source.sourceId, { ...days, measure: "cost" })),
       missing: missingIn(loaded, shownOf(days, { dataStart: source.dataStart, today: dayOf(now) }), now),
     };
   },
@@ -194,7 +194,7 @@ const coverage = tool({
       ...daysOf(days),
       workspaces: loaded.length,
       ...claimsOf(new LoadedTime(loaded, { now, per: "day" }).stateOf(range)),
-      ...(await closedOf(asked, source.sourceId, days)),
+      ...(await closedOf(asked, source.sourceId, { ...days, measure })),
       missing: missingIn(loaded, days, now),
       provisional: spansOf(
         loaded.map((one) => ({
@@ -287,7 +287,7 @@ const differences = tool({
         other: one.otherTraces,
         export_says: one.exportSays,
       })),
-      ...(await closedOf(asked, source.sourceId, days)),
+      ...(await closedOf(asked, source.sourceId, { ...days, measure: "traces" })),
       notes: cutNote(found.length > input.rows, input.rows),
     };
   },

@@ -148,6 +148,13 @@ test("a closed month is said to be closed, final and proved, and what changed si
     [month.from, month.to],
   );
   expect(used.is_proved).toBe(proved[0].proved);
+  // It was closed without its costs, and a close keeps nothing but traces of all tiers and costs.
+  expect(await answer(client, "bill", { month: days.month })).toMatchObject({
+    is_closed: false,
+    closed_months: [{ month: days.month, costs_closed_at: null }],
+  });
+  const other = { ...month, measure: "agent_runs" };
+  expect(await answer(client, "coverage", other)).toMatchObject({ is_closed: false });
 });
 
 test("costs and the bill are those of the views", async () => {
