@@ -156,16 +156,17 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
     expect(divided).toMatchObject({
       month,
       divideBy: "project",
-      isFinal: true,
-      isProved: false,
+      // A part of what nobody divides may still move.
+      isFinal: false,
+      billIsProved: false,
       withoutCost: [],
     });
   }
   expect(await printed(["bill", "2026-04", "--by", "owner", "--csv"])).toBe(
-    `source_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,is_proved,days_missing
-default,2026-04,(unallocated),(none),,4,4,13.8,true,false,0
-default,2026-04,ads,(none),37.5,18.75,,64.7,true,false,0
-default,2026-04,search,CC-1,12.5,6.25,,21.6,true,false,0
+    `source_id,month,owner,cost_center,traces,estimated_cost_usd,corrections_usd,share_percent,is_final,bill_is_proved,days_missing,days_undivided,days_not_final,without_cost
+default,2026-04,(unallocated),(none),,4,4,13.8,false,false,0,30,30,
+default,2026-04,ads,(none),37.5,18.75,,64.7,false,false,0,30,30,
+default,2026-04,search,CC-1,12.5,6.25,,21.6,false,false,0,30,30,
 `,
   );
 });

@@ -59,12 +59,21 @@ export async function billByOwner(
   });
 }
 
+/** What is final by workspace still moves between owners as long as a day is not loaded or not final by what divides it. */
+function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">): boolean {
+  return isBillFinal(lines) && state.daysMissing + state.daysUndivided === 0 && state.open.length === 0;
+}
+
 /** What `--json` prints. Days that are not final: ISO, of those that are over. */
 export function billByOwnerToData({ name }: CalendarMonth, bill: BillByOwner) {
   const { source, lines, owners, divideBy, state } = bill;
   return {
     ...{ source, month: name, divideBy, owners },
-    ...{ isFinal: isBillFinal(lines), isProved: isBillProved(lines), withoutCost: namesWithoutCost(lines) },
+    ...{
+      isFinal: isDivisionFinal(bill),
+      billIsProved: isBillProved(lines),
+      withoutCost: namesWithoutCost(lines),
+    },
     ...{ daysMissing: state.daysMissing, daysUndivided: state.daysUndivided, daysNotFinal: state.open },
   };
 }
@@ -126,16 +135,26 @@ export function billByOwnerCsv({ name }: CalendarMonth, bills: readonly BillByOw
     header: [
       ...["source_id", "month", "owner", "cost_center", "traces"],
       ...columns.flatMap((currency) => [`estimated_cost_${currency}`, `corrections_${currency}`]),
-      ...["share_percent", "is_final", "is_proved", "days_missing"],
+      ...[
+        "share_percent",
+        "is_final",
+        "bill_is_proved",
+        "days_missing",
+        "days_undivided",
+        "days_not_final",
+        "without_cost",
+      ],
     ],
-    rows: bills.flatMap(({ source, lines, owners, state }) =>
-      owners.map((one): Cell[] => [
-        ...[source, name, one.owner, one.costCenter, decimal(one.traces)],
+    rows: bills.flatMap((bill) =>
+      bill.owners.map((one): Cell[] => [
+        ...[bill.source, name, one.owner, one.costCenter, decimal(one.traces)],
         ...currencies.flatMap((currency) => [
           decimal(one.costs[currency]),
           decimal(one.corrections[currency]),
         ]),
-        ...[one.sharePercent, String(isBillFinal(lines)), String(isBillProved(lines)), state.daysMissing],
+        ...[one.sharePercent, String(isDivisionFinal(bill)), String(isBillProved(bill.lines))],
+        ...[bill.state.daysMissing, bill.state.daysUndivided, bill.state.open.length],
+        namesWithoutCost(bill.lines).join("; ") || null,
       ]),
     ),
   });
