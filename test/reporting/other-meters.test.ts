@@ -119,6 +119,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
     ...one,
     quietSeconds: undefined,
     now: undefined,
+    readAt: undefined,
   }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await lostWorkspaces(db);

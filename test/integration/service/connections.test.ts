@@ -66,9 +66,12 @@ test("a job whose lock is lost is cancelled, and its place is free for others", 
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { stride: "hour" } });
   const service = await bench.serve();
   const locks = () => bench.redis.keys("{usage-etl}:fetch-default:*:lock");
-  const held = await poll(async () => ((await locks()).length === 4 ? locks() : undefined), {
-    deadlineMs: 20_000,
-  });
+  // Others may be at work before those that wait.
+  const waiting = "SELECT count(*) FROM usage.fetch WHERE outcome = 'running' AND stride = 'hour'";
+  const held = await poll(
+    async () => ((await bench.count(waiting)) === 4 && (await locks()).length === 4 ? locks() : undefined),
+    { deadlineMs: 60_000 },
+  );
   await bench.redis.del(...(held ?? []));
   await bench.loaded(60_000);
   const reasons = logOf(service).map((line) => String(line.reason));
