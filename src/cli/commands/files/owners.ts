@@ -192,8 +192,10 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
   const found = await monthBudgets(db, { month, now });
   const data = found.map(({ spent, final, course: _course, ahead: _ahead, ...one }) => ({
     ...one,
-    spent: amountText(spent),
-    final: amountText(final),
+    // Of a billing period that is not known nothing is, which is not zero.
+    percent: one.period === null ? null : one.percent,
+    spent: one.period === null ? null : amountText(spent),
+    final: one.period === null ? null : amountText(final),
   }));
   output.data(data, () => {
     if (found.length === 0) return "No budget is set. An owner file may have some: see docs/owners.md.";
@@ -207,12 +209,14 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
         "billing period": found.some(({ per }) => per !== "month") && periodOf,
         in: unitOf,
         budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
-        spent: toTheRight(data, ({ spent, currency, ...one }) => `${leastOf(one)}${shown(spent, currency)}`),
+        spent: toTheRight(data, ({ spent, currency, ...one }) =>
+          spent === null ? "-" : `${leastOf(one)}${shown(spent, currency)}`,
+        ),
         final: toTheRight(data, ({ final, currency }) => shown(final, currency)),
         forecast: toTheRight(data, ({ forecast, currency }) =>
           shown(forecast === null ? null : forecast.toFixed(currency === null ? 0 : 2), currency),
         ),
-        "% used": toTheRight(data, ({ percent }) => String(percent)),
+        "% used": toTheRight(data, ({ percent }) => (percent === null ? "-" : String(percent))),
         "used up": ({ reached, isPriced, currency, period }) => {
           if (period === null) return "no such period is known";
           if (reached !== null) return reached.isSure ? reached.day : `(${reached.day})`;

@@ -39,16 +39,22 @@ export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMont
         const share = Math.max(0, Math.min(100, one.percent));
         return card(html`${name(of)}${period}`, [
           ["Budget", html`${shown(amountOf(one.amount))}${one.currency === null ? " traces" : ""}`, "number"],
-          ["Spent", html`${leastOf(one)}${shown(one.spent)}`, "number"],
+          ["Spent", one.period === null ? "–" : html`${leastOf(one)}${shown(one.spent)}`, "number"],
           ...(isOver
             ? []
             : [
-                ["May still change", shown(one.spent - one.final), "number"] as const,
+                [
+                  "May still change",
+                  one.period === null ? "–" : shown(one.spent - one.final),
+                  "number",
+                ] as const,
                 ["Forecast", one.forecast === null ? "–" : forecastIn(one), "number"] as const,
               ]),
           [
             "Used",
-            html`<meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${share}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}`,
+            one.period === null
+              ? "–"
+              : html`<meter min="0" max="100" low="79.9" high="99.9" optimum="0" value="${share}" aria-label="${of}">${one.percent} %</meter> ${percent(one.percent)}`,
             "used",
           ],
           ["State", stateOf(one)],
