@@ -72,7 +72,7 @@ const usage = tool({
 const cost = tool({
   title: "Cost",
   about:
-    "What the usage of a range of days costs at the imported prices: an estimate, no invoice. By project, user or API key for at most 92 days. Costs of closed months are those of their close.",
+    "What the usage of a range of days costs at the imported prices: an estimate, no invoice. By project, user or API key for at most 92 days. Costs of a month are those of its close once its costs are closed.",
   input: z.strictObject({
     ...FIGURES,
     currency: z
