@@ -223,7 +223,8 @@ async function checkFocus(client: pg.Client, divideBy: DividingDimension) {
     `SELECT * FROM (
        SELECT usage_date, workspace_id, sku, owner, cost_center, sum(cost) AS cost FROM (
          SELECT usage_date, workspace_id, sku, owner, cost_center, estimated_cost AS cost
-         FROM reporting.fct_cost_owner_daily WHERE NOT is_closed
+         FROM reporting.fct_cost_owner_daily
+         WHERE usage_date >= (SELECT coalesce(max(month_start) + interval '1 month', '-infinity') FROM usage.month_close)
          UNION ALL
          SELECT "x_UsageDate", "SubAccountId", "SkuId", coalesce("Tags"::jsonb ->> 'usage-etl/owner', '(unallocated)'),
                 coalesce("Tags"::jsonb ->> 'usage-etl/cost_center', '(none)'), -"BilledCost"
