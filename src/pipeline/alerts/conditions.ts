@@ -4,7 +4,13 @@ import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usa
 import { counted, printableLine } from "../../printable.ts";
 import { type AlertFacts, alertFacts } from "../../store/activity/alerts.ts";
 import type { Database } from "../../store/db/database.ts";
-import { describeBudget, type MonthBudget, type WarnedBudgets, warnedBudgets } from "../bill/budgets.ts";
+import {
+  type CurrentBudgets,
+  currentBudgets,
+  describeBudget,
+  isWarned,
+  type MonthBudget,
+} from "../bill/budgets.ts";
 import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../unusual.ts";
 
 /** What somebody has to know of a source: which incidents there are, and which are over. */
@@ -54,7 +60,7 @@ export async function firingAlerts(
   db: Database,
   { staleAfterMs }: { readonly staleAfterMs: number },
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
-  const [budgets, unusual] = [await warnedBudgets(db), await unusualLately(db)];
+  const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
   return new Map(
     (await alertFacts(db)).map((facts) => [
       facts.source,
@@ -104,7 +110,7 @@ export async function currentConditions(
   };
   const [facts] = await alertFacts(db, sourceId);
   if (facts === undefined) return { conditions: [], readAt: "-infinity", failure };
-  const budgets = await warnedBudgets(db).catch(orNothing);
+  const budgets = await currentBudgets(db).catch(orNothing);
   const unusual = await unusualLately(db).catch(orNothing);
   const { readAt } = facts;
   return { conditions: conditions(facts, { ...settings, told, budgets, unusual }), readAt, failure };
@@ -126,7 +132,7 @@ function conditions(
     told = [],
     isFirst = facts.isFirst,
   }: ConditionSettings & {
-    readonly budgets: WarnedBudgets | undefined;
+    readonly budgets: CurrentBudgets | undefined;
     readonly unusual: readonly UnusualOfWorkspace[] | undefined;
     readonly told?: OwnersTold;
   },
@@ -270,19 +276,21 @@ function severityIf(isNote: boolean): Severity {
 
 /**
  * One alert for all budgets of an owner: it is sent again with each mark that one of them passes, when one will be used up, in a new
- * month and where other budgets are set. Only the latter two end it, since a forecast may come and go.
+ * period of one of them and where other budgets are set. Only the latter two end it, since a forecast may come and go.
  */
-export function budgetCondition({ budgets, since }: WarnedBudgets): Condition {
-  const isUsedUp = budgets.some(({ reached }) => reached !== null);
+export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
+  const warned = budgets.filter(isWarned);
+  const isUsedUp = warned.some(({ reached }) => reached !== null);
+  const starts = budgets.flatMap(({ period }) => (period === null ? [] : Date.parse(period.from)));
   return {
     kind: "budget",
     owner: null,
-    isFiring: budgets.length > 0,
+    isFiring: warned.length > 0,
     severity: severityIf(!isUsedUp),
-    count: budgets.reduce((sum, one) => sum + weightOf(one), 0),
-    ...{ newest: since, isHeld: true },
-    message: `${budgets.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
-    over: "no budget has passed a mark this month",
+    count: warned.reduce((sum, one) => sum + weightOf(one), 0),
+    ...{ newest: Math.max(changedAt, ...starts), isHeld: true },
+    message: `${warned.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
+    over: "no budget has passed a mark in its month or billing period",
   };
 }
 

@@ -47,31 +47,30 @@ export async function monthBudgets(
   });
 }
 
-/** The budgets of the periods under way that are warned of. */
-export interface WarnedBudgets {
+/** All budgets in the periods under way. */
+export interface CurrentBudgets {
   readonly budgets: readonly MonthBudget[];
-  /** When their last period began or other budgets were set, whichever came later: from then on they are warned of anew. Epoch milliseconds. */
-  readonly since: number;
+  /** When other budgets were set, epoch milliseconds. */
+  readonly changedAt: number;
 }
 
-let warned: { readonly version: string; readonly of: WarnedBudgets } | undefined;
+/** Whether a mark is passed, or it will be used up before its period ends. */
+export function isWarned({ passed, reached }: MonthBudget): boolean {
+  return passed !== null || reached !== null;
+}
 
-/**
- * Of these a mark is passed, or they will be used up before it ends. Reading all of them takes
- * longer than whoever asks again and again may wait, so they are read anew only when something changed.
- */
-export async function warnedBudgets(db: Database): Promise<WarnedBudgets> {
+let current: { readonly version: string; readonly of: CurrentBudgets } | undefined;
+
+/** Reading them takes longer than whoever asks again and again may wait, so they are read anew only when something changed. */
+export async function currentBudgets(db: Database): Promise<CurrentBudgets> {
   const { version, changedAt } = (await budgetsVersion(db)) ?? { version: null, changedAt: 0 };
-  if (version === null) return { budgets: [], since: changedAt };
-  if (warned?.version !== version) {
+  if (version === null) return { budgets: [], changedAt };
+  if (current?.version !== version) {
     const now = await storeNow(db);
     const month = monthAt(now);
-    const all = await monthBudgets(db, { month, now });
-    const budgets = all.filter(({ passed, reached }) => passed !== null || reached !== null);
-    const starts = all.map(({ period }) => Date.parse(period?.from ?? month.start));
-    warned = { version, of: { budgets, since: Math.max(changedAt, Date.parse(month.start), ...starts) } };
+    current = { version, of: { budgets: await monthBudgets(db, { month, now }), changedAt } };
   }
-  return warned.of;
+  return current.of;
 }
 
 /** `Budget of owner search: 800.00 of 1,000.00 USD (80 %) this month. It will be used up on 2026-11-28.` */

@@ -62,8 +62,14 @@ async function answered(
         const asked = { db, now: await storeNow(db), masked, sources: await usageSources(db) };
         return tool.answer(asked, args);
       });
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const answer = await within(turns.add(read, { signal }), ANSWER_WITHIN_MS);
+    // Of the wait alone: a turn ends with what is read in it, since that holds a connection.
+    const waits = new AbortController();
+    const tooLate = setTimeout(() => waits.abort(new LateError("no turn came in time")), ANSWER_WITHIN_MS);
+    const turn = () => {
+      clearTimeout(tooLate);
+      return read();
+    };
+    const answer = await within(turns.add(turn, { signal: waits.signal }), ANSWER_WITHIN_MS);
     return { content: [textOf(JSON.stringify(answer))], structuredContent: answer };
   } catch (error) {
     return { content: [textOf(refusalOf(error, { name, log }))], isError: true };

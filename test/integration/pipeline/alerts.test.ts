@@ -187,7 +187,9 @@ test("a budget sends an alert with each mark that it passes, and when more of it
     }
     await set(10 ** 15);
     expect(await raise()).toEqual({ told: 0, cleared: 1 });
-    expect(heard.at(-1)?.text).toBe("OK usage-etl default: no budget has passed a mark this month.");
+    expect(heard.at(-1)?.text).toBe(
+      "OK usage-etl default: no budget has passed a mark in its month or billing period.",
+    );
   }
 });
 
@@ -251,6 +253,28 @@ routes:
   expect(await told()).toEqual({});
 });
 
+test("a budget is not told of again because the period of somebody else's begins", async () => {
+  const [used] = await bench.sql<{ traces: number }>(
+    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
+  );
+  const traces = used?.traces ?? 0;
+  // At midnight that begins a month nothing is used yet.
+  if (traces === 0) return;
+  const content = `rules: [{ owner: search }]
+budgets:
+  - { owner: search, traces: ${traces * 2}, warn_at: [40] }
+  - { source: default, traces: ${10 ** 15}, per: billing_period }`;
+  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+  await bench.sql("UPDATE usage.owner_file SET budgets_changed_at = '2020-01-01Z'");
+  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  // It begins today.
+  await bench.sql(
+    `INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at)
+     SELECT source_id, date_trunc('day', now(), 'UTC') + interval '1 month', now(), now() FROM usage.source`,
+  );
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+});
+
 test("a budget of all sources is told by the first that is configured, not by one that is gone", async () => {
   await bench.sql(
     `INSERT INTO usage.source OVERRIDING SYSTEM VALUE
@@ -282,7 +306,7 @@ test("a budget that will be used up is told of, whatever marks it has passed, an
   };
   const countOf = (passed: number | null, isReached: boolean) => {
     const reached = isReached ? { day: "2026-11-28", isSure: false } : null;
-    return budgetCondition({ budgets: [{ ...budget, passed, reached }], since: 1 }).count;
+    return budgetCondition({ budgets: [{ ...budget, passed, reached }], changedAt: 1 }).count;
   };
   expect(countOf(50, true)).toBeGreaterThan(countOf(50, false));
   expect(countOf(50, false)).toBeGreaterThan(countOf(null, true));

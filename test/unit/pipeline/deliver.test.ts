@@ -24,7 +24,7 @@ const condition = {
     newest: 7,
   } as const),
   message: "Budget of owner <!channel> & co: used up. See usage-etl owners budgets.",
-  over: "no budget has passed a mark this month",
+  over: "no budget has passed a mark in its month or billing period",
 };
 const about = { source: "default", since: 1, webUrl: "https://usage.example.com/" };
 const firing = messageOf("default", [alertOf(condition, about)]);
