@@ -20,7 +20,6 @@ test("the service syncs by itself, shows late usage and health, and ends cleanly
   );
   expect(metrics).not.toContain(bench.standin.apiKey);
 
-  const { code, ms } = await end(service, "SIGTERM");
-  expect(code).toBe(0);
-  expect(ms).toBeLessThan(25_000);
+  // After 25 s it would be 1.
+  expect((await end(service, "SIGTERM")).code).toBe(0);
 });
