@@ -29,6 +29,7 @@ export const REST: Projects = {
  */
 const LONG: readonly string[] = [
   // Crashes, races, silent and foreign servers.
+  "integration/store/answer-order.property",
   "integration/store/as-of-limit",
   "integration/store/commit-unknown",
   "integration/store/load-crash",
@@ -43,22 +44,27 @@ const LONG: readonly string[] = [
   "integration/web/replica",
   "integration/web/snapshot",
   "integration/web/workbook",
-  // Platforms that contradict themselves in rare ways; reconcile, repair, check-totals and sync/meters have the usual ones.
+  // Platforms that contradict themselves or take access away in rare ways; reconcile, repair, check-totals, sync/meters and
+  // store/lost-access have the usual ones.
   "integration/pipeline/demo-story",
   "integration/pipeline/backfill/restored",
   "integration/pipeline/extract/by-workspace-servers",
   "integration/pipeline/extract/contracts",
+  "integration/pipeline/extract/lost-access",
   "integration/pipeline/extract/lost-access.property",
   "integration/pipeline/probe",
   "integration/pipeline/probe-misbilled",
   "integration/pipeline/reconcile/compared-strides",
+  "integration/pipeline/reconcile/meters",
   "integration/pipeline/reconcile/nightly",
   "integration/pipeline/reconcile/nightly-hours",
   "integration/pipeline/reconcile/reconcile.property",
+  "integration/pipeline/reconcile/untrusted-export",
   "integration/pipeline/sandboxes-refused",
   "integration/pipeline/digest",
   "integration/pipeline/tell.property",
   "integration/pipeline/sync/ended-meters",
+  "integration/pipeline/totals/check-totals.property",
   "integration/pipeline/totals/known-findings",
   "integration/pipeline/totals/meters",
   // Costs, FOCUS, files and the commands of owners at length; cost, charge, prices, export-rows and owners.property stay.
