@@ -95,7 +95,7 @@ export async function runByPsql(
   return times.reduce((sum, ms) => sum + ms, 0);
 }
 
-export function connectionVariables(databaseUrl: string): Record<string, string> {
+function connectionVariables(databaseUrl: string): Record<string, string> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   return {
     PGHOST: hostname,
