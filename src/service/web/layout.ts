@@ -16,6 +16,7 @@ const SCREENS = [
   ["/owners", "Owners"],
   ["/differences", "Differences"],
   ["/months", "Months"],
+  ["/alerts", "Alerts"],
   ["/backfills", "Backfills"],
   ["/timeline", "Timeline"],
 ] as const;

@@ -99,8 +99,17 @@ test("the source of a page is that of the pages that it leads to", async () => {
   await bench.open();
   const pages = await setupPages(bench);
   const links = (text: string) =>
-    [...text.matchAll(/<li><a href="(\/[a-z]+[^"]*)"/g)].map(([, to]) => to).slice(0, 7);
-  const screens = ["/coverage", "/usage", "/owners", "/differences", "/months", "/backfills", "/timeline"];
+    [...text.matchAll(/<li><a href="(\/[a-z]+[^"]*)"/g)].map(([, to]) => to).slice(0, 8);
+  const screens = [
+    "/coverage",
+    "/usage",
+    "/owners",
+    "/differences",
+    "/months",
+    "/alerts",
+    "/backfills",
+    "/timeline",
+  ];
   expect(links((await pages.get("/timeline")).text)).toEqual(screens);
   for (const path of screens)
     expect(links((await pages.get(`${path}?source=default`)).text), path).toEqual(

@@ -66,8 +66,7 @@ async function overview(context: Asked): Promise<Html> {
   const unopened = config.sources.filter(({ slug }) => !known.has(slug));
   return html`${queues.unseen === null ? "" : notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
     ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
-    ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}
-    <p><a href="/alerts">Who is told of what</a></p>`;
+    ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}`;
 }
 
 /** It waits for its first sync, as each source does at first. */
