@@ -5,6 +5,8 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
+const OF_AN_INVOICE =
+  "An invoice also has what no API reports: seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits.";
 
 /** The bill of the source as a reader sees it, one line of text each. */
 async function setupBill() {
@@ -136,11 +138,13 @@ test("a closed month keeps its bill, and what changes later is in the first open
   expect((await bench.printed("2026-03")).slice(2)).toEqual([
     "Traces | traces | 9 | 2 | 18 USD | closed",
     "Total: 18 USD, closed.",
+    OF_AN_INVOICE,
     "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
   ]);
   expect((await bench.printed("2026-04")).slice(2)).toEqual([
     "Traces, correction of 2026-03 | traces | 2 | 2 | 4 USD | final, not proved",
     "Total: 4 USD, final, and not all of it proved.",
+    OF_AN_INVOICE,
   ]);
 });
 

@@ -110,6 +110,9 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
+/** What an invoice has that no known API reports. Source: the platform's prices as published in September 2026. */
+export const NOT_REPORTED = "seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits";
+
 /** What a month comes to, such as `Total: 1,234.5 USD, final and proved.` `dataStart`: the first day that is loaded, ISO. */
 export function describeTotal(
   lines: readonly BillLine[],
@@ -121,7 +124,8 @@ export function describeTotal(
       : "No usage.";
   }
   const totals = billTotals(lines).map(({ currency, cost }) => `${amountShown(cost)} ${currency}`);
-  return totals.length === 0 ? "Total: not known." : `Total: ${totals.join(" and ")}, ${totalState(lines)}.`;
+  if (totals.length === 0) return "Total: not known.";
+  return `Total: ${totals.join(" and ")}, ${totalState(lines)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
 }
 
 /** Whether the line is charged, or may be, and what it costs is not known. What evaluators spent is on no bill. */

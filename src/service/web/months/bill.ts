@@ -4,6 +4,7 @@ import {
   describeTotal,
   lineName,
   lineState,
+  NOT_REPORTED,
   namesWithoutCost,
   shownAmount,
   totalState,
@@ -59,8 +60,7 @@ export function billTable(
       : table({
           label: "Bill",
           kind: "cards",
-          caption:
-            "An estimate from the imported prices, without taxes and discounts: not an invoice. Rounded to cents.",
+          caption: `An estimate from the imported prices, rounded to cents. An invoice also has what no API reports: ${NOT_REPORTED}.`,
           heads: ["What", numberHead("Quantity"), numberHead("Unit price"), numberHead("Cost"), "State"],
           rows: charged.map(chargedRow),
           foot: html`${foot}`,
