@@ -763,11 +763,13 @@ CREATE TABLE usage.route_state (
   answered_at timestamp with time zone,
   failures integer NOT NULL DEFAULT 0,
   problem text,
+  next_try_at timestamp with time zone,
   CONSTRAINT route_state_pkey PRIMARY KEY (source_id, route),
   CONSTRAINT route_state_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT route_state_claimed_until_when CHECK (((claim IS NULL) = (claimed_until IS NULL))),
   CONSTRAINT route_state_failures_not_negative CHECK ((failures >= 0)),
-  CONSTRAINT route_state_problem_when CHECK (((failures > 0) = (problem IS NOT NULL)))
+  CONSTRAINT route_state_problem_when CHECK (((failures > 0) = (problem IS NOT NULL))),
+  CONSTRAINT route_state_waits_after_failure CHECK (((next_try_at IS NULL) OR (failures > 0)))
 );
 
 CREATE TABLE usage.run (

@@ -46,7 +46,7 @@ export interface Bench {
   /** What `usage-etl backfill` does, in a process of its own. */
   fetch(request: PlanRequest, how?: OpenOptions): Promise<Sync>;
   reconcile(request?: Partial<ReconcileRequest>, how?: OpenOptions): Promise<ReconcileResult>;
-  /** Lets whatever waits for its time be due now: kept failures and the daily probes. */
+  /** Lets whatever waits for its time be due now: kept failures, the daily probes and routes that failed. */
   passTime(): Promise<void>;
   sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
 }
@@ -215,6 +215,7 @@ export async function openBench(
         "UPDATE usage.source_fact SET probe_after = now() - interval '1 s' WHERE probe_after IS NOT NULL",
       );
       await sql("UPDATE usage.source_meter SET ask_again_at = now()");
+      await sql("UPDATE usage.route_state SET next_try_at = NULL");
     },
     sql,
     close: async () => {

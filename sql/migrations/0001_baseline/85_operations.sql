@@ -77,10 +77,13 @@ CREATE TABLE usage.route_state (
   -- Tries since then that failed, and why the last one did. It holds no address.
   failures integer NOT NULL DEFAULT 0,
   problem text,
+  -- After a failure: nothing is sent before.
+  next_try_at timestamptz,
   CONSTRAINT route_state_pkey PRIMARY KEY (source_id, route),
   CONSTRAINT route_state_claimed_until_when CHECK ((claim IS NULL) = (claimed_until IS NULL)),
   CONSTRAINT route_state_failures_not_negative CHECK (failures >= 0),
-  CONSTRAINT route_state_problem_when CHECK ((failures > 0) = (problem IS NOT NULL))
+  CONSTRAINT route_state_problem_when CHECK ((failures > 0) = (problem IS NOT NULL)),
+  CONSTRAINT route_state_waits_after_failure CHECK (next_try_at IS NULL OR failures > 0)
 );
 
 -- What a route was last told of a source: the same is not told twice, and the end of an incident is told once.

@@ -15,6 +15,8 @@ import {
   reportAlerts,
 } from "../../pipeline/alerts/report.ts";
 import { counted } from "../../printable.ts";
+import { tryAtOnce } from "../../store/activity/routes.ts";
+import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
@@ -70,7 +72,7 @@ async function digest(
   for (const route of routes) {
     const message = await digestOf(db, { ...asked, owners: route.owners });
     try {
-      sent.push({ route: route.name, answer: await sendNow(route, message, { config, signal }) });
+      sent.push({ route: route.name, answer: await sendNow(db, route, message, { config, signal }) });
     } catch (error) {
       // One that fails keeps it from no other.
       if (!(error instanceof DeliveryError)) throw error;
@@ -130,10 +132,10 @@ function lastAnswer({ states }: RouteReport): string {
 /** What keeps a route from being sent to, or why its last message did not arrive. */
 function problemOf({ missing, states }: RouteReport): string {
   const failed = states.find(({ failures }) => failures > 0);
-  return (
-    missing ??
-    (failed === undefined ? "" : `failed ${counted(failed.failures, "time")}: it ${failed.problem}`)
-  );
+  if (missing !== null) return missing;
+  if (failed === undefined) return "";
+  const next = failed.nextTryAt === null ? "within a minute" : `at ${instant(failed.nextTryAt)}`;
+  return `failed ${counted(failed.failures, "time")}: it ${failed.problem}; tried again ${next}`;
 }
 
 function describeTold({ told }: Incident): string {
@@ -164,7 +166,7 @@ async function test(
     });
   const now = systemClock.now();
   const send = (state: "firing" | "cleared") =>
-    sendNow(route, testMessage(name, state, now), { config, signal });
+    sendNow(db, route, testMessage(name, state, now), { config, signal });
   const answer = await send("firing");
   // It would stay open there.
   if (route.type === "pagerduty") await send("cleared");
@@ -176,13 +178,17 @@ async function test(
   );
 }
 
-function sendNow(
+/** What waits for a route that failed need not wait on once it has taken something. */
+async function sendNow(
+  db: Database,
   route: Route,
   message: Message,
   { config, signal }: { config: Config; signal: AbortSignal },
 ): Promise<string> {
-  return deliver(message, {
+  const answer = await deliver(message, {
     ...{ route, receiver: receiverOf(route, config.routeSecrets), signal, clock: systemClock },
     ...{ withinMs: WITHIN_MS, deadline: AbortSignal.timeout(WITHIN_MS) },
   });
+  await tryAtOnce(db, route.name);
+  return answer;
 }

@@ -11,7 +11,7 @@ import {
   type Told,
   toldAlerts,
 } from "../../store/activity/alerts.ts";
-import { claimRoute, releaseRoute } from "../../store/activity/routes.ts";
+import { claimRoute, noteUnsendable, releaseRoute } from "../../store/activity/routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { EnteredSource } from "../source/source.ts";
@@ -19,7 +19,7 @@ import { type Condition, type ConditionSettings, currentConditions } from "./con
 import { deliver } from "./deliver.ts";
 import { digestOf, dueSince } from "./digest.ts";
 import { alertOf, type Message, messageOf } from "./message.ts";
-import { allRoutes, DeliveryError, receiverOf, type Sending } from "./receiver.ts";
+import { allRoutes, DeliveryError, type Receiver, receiverOf, type Sending } from "./receiver.ts";
 
 /** How routes are sent to. */
 export interface RouteSettings {
@@ -53,7 +53,7 @@ export interface Counts {
 
 /**
  * Sends each route one message with the incidents that it takes and that began, grew or ended since its last one, if any. What it does
- * not take (a refusal, an error, no answer) is sent again next time. One that fails holds up no other.
+ * not take (a refusal, an error, no answer) is sent again after a wait that grows with its failures. One that fails holds up no other.
  *
  * Errors: `route_failed`, which names all that failed.
  */
@@ -65,14 +65,11 @@ export async function raiseAlerts(
   if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
   const digests = settings.isFirst === true ? await digestsDue(store.db, routes, settings) : [];
-  const { failure, ...read } = await currentConditions(store.db, {
+  const read = await currentConditions(store.db, {
     ...{ sourceId, staleAfterMs: settings.staleAfterMs, told: told.filter(isOpen) },
     ...(settings.isFirst === undefined ? {} : { isFirst: settings.isFirst }),
   });
-  const counts = await tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
-  // What cannot be read comes after what could be told.
-  if (failure !== undefined) throw failure;
-  return counts;
+  return tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
 }
 
 interface ToTell {
@@ -84,6 +81,8 @@ interface ToTell {
   readonly told: readonly Told[];
   /** The newest of each period. Default: none. */
   readonly digests?: readonly Digest[];
+  /** Why some of it could not be read. It is thrown after what could be told. */
+  readonly failure?: unknown;
 }
 
 interface Digest {
@@ -126,7 +125,7 @@ function digestsFor(
 /** The same of given incidents. */
 export async function tellRoutes(
   source: EnteredSource,
-  { routes, told, ...read }: ToTell,
+  { routes, told, failure, ...read }: ToTell,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Counts> {
   const news = routes.filter(
@@ -135,24 +134,31 @@ export async function tellRoutes(
       digestsFor(route, read.digests ?? [], told).length > 0,
   );
   const ended = await Promise.allSettled(news.map((route) => tellRoute(source, route, read, settings)));
-  const failures: DeliveryError[] = [];
+  const failures: unknown[] = failure === undefined ? [] : [failure];
   const sum = { told: 0, cleared: 0 };
   for (const one of ended) {
-    if (one.status === "rejected") throw one.reason;
-    sum.told += one.value.told;
-    sum.cleared += one.value.cleared;
-    if (one.value.failure !== undefined) failures.push(one.value.failure);
+    if (one.status === "rejected") failures.push(one.reason);
+    else {
+      sum.told += one.value.told;
+      sum.cleared += one.value.cleared;
+      if (one.value.failure !== undefined) failures.push(one.value.failure);
+    }
   }
-  const [first] = failures;
-  if (first === undefined) return sum;
-  throw failures.length === 1
-    ? first
-    : new EtlError({
-        code: "route_failed",
-        message: failures.map(({ message }) => message).join(" "),
-        next: "Check their settings with whoever owns the receivers: `usage-etl alerts`. Alerts are sent again within a minute.",
-        retryable: true,
-      });
+  if (failures.length === 0) return sum;
+  throw asOne(failures);
+}
+
+/** Names all of them: a log line has one error. What is no fault of a receiver is its cause. */
+function asOne(failures: readonly unknown[]): unknown {
+  const others = failures.filter((one) => !(one instanceof DeliveryError));
+  if (failures.length === 1 || others.length === failures.length) return failures[0];
+  return new EtlError({
+    code: "route_failed",
+    message: failures.map((one) => (one as Error).message).join(" "),
+    next: "Check their settings with whoever owns the receivers: `usage-etl alerts` says when each is tried again.",
+    retryable: true,
+    cause: others[0],
+  });
 }
 
 type Outcome = Counts & { readonly failure?: DeliveryError };
@@ -164,6 +170,15 @@ async function tellRoute(
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Outcome> {
   const { withinMs = WITHIN_MS[route.type], clock = systemClock, secrets, signal } = settings;
+  let receiver: Receiver;
+  try {
+    receiver = receiverOf(route, secrets);
+  } catch (error) {
+    if (!(error instanceof DeliveryError)) throw error;
+    const { problem } = error;
+    const isNews = await noteUnsendable(store.db, { sourceId, route: route.name, problem });
+    return { told: 0, cleared: 0, ...(isNews ? { failure: error } : {}) };
+  }
   const claim: Claim = { sourceId, route: route.name, claim: randomUUID() };
   // Somebody else sends now, and sends this too.
   if (!(await claimRoute(store.db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
@@ -174,7 +189,6 @@ async function tellRoute(
   const sum = { told: 0, cleared: 0 };
   let failure: DeliveryError | undefined;
   try {
-    const receiver = receiverOf(route, secrets);
     const limits = { route, receiver, withinMs, clock, signal };
     const sending = { ...limits, deadline: AbortSignal.timeout(withinMs) };
     // An event of PagerDuty is about one incident.

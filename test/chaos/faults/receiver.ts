@@ -9,14 +9,15 @@ const TOLD_WITHIN_MS = 180_000;
 
 /** Something to tell: an alert that the receiver has got, and that is over. */
 const OVER = `WITH state AS (
-    INSERT INTO usage.route_state (source_id, route) SELECT source_id, 'default' FROM usage.source ON CONFLICT DO NOTHING
+    INSERT INTO usage.route_state (source_id, route) SELECT source_id, 'default' FROM usage.source
+    ON CONFLICT (source_id, route) DO UPDATE SET next_try_at = NULL
   )
   INSERT INTO usage.alert (source_id, route, kind, owner, told, newest, since, told_at)
   SELECT source_id, 'default', 'difference', '', 1, 0, now(), now() FROM usage.source
   ON CONFLICT (source_id, route, kind, owner) DO UPDATE SET cleared_at = NULL`;
 const IS_TOLD = "SELECT FROM usage.alert WHERE kind = 'difference' AND cleared_at IS NOT NULL";
 
-/** As its schedule does, and more often; each time there is something to tell. */
+/** As its schedule does, and more often, also after failures; each time there is something to tell. */
 async function tell({ redis, sql }: World): Promise<void> {
   await sql(OVER);
   const { hostname: host, port, password } = new URL(redis.url);

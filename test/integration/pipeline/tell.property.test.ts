@@ -13,11 +13,14 @@ import { setupStore } from "../store/setup.ts";
 
 /**
  * Whatever dies, is doubled or does not answer: every incident arrives at every receiver that takes it, what has begun ends, and a
- * receiver that answered is told nothing twice, unless the process died before it could store the answer.
+ * receiver that answered is told nothing twice, unless the process died before it could store the answer. One that fails is sent nothing
+ * more before its wait is over.
  */
 
 const SEED = seed();
 const STEPS = times(1_000);
+/** Of a message, before its route waits. */
+const TRIES = 3;
 /** After so many steps all receivers are well for a while, and what is told must be what is. */
 const CALM_EVERY = 40;
 
@@ -77,12 +80,15 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   await replaceRoutes(store.db, ROUTES);
   const manners = new Map<string, Manner>(ROUTES.map(({ name }) => [name, "well"]));
   const heard: Heard[] = [];
+  /** Messages that failed since the last one that was taken, or since a wait was over. */
+  const failed = new Map<string, number>();
   let step = 0;
   const receivers = await openReceivers(({ path, body }) => {
     const name = NAME_OF[path] as string;
     const manner = manners.get(name) as Manner;
     // Whatever the body of a webhook's answer says, its status counts. One that cuts has read it, and nobody knows.
     const isAnswered = manner === "well" || (manner === "lies" && path === "/webhook");
+    failed.set(name, isAnswered ? 0 : (failed.get(name) ?? 0) + 1);
     if (isAnswered || manner === "cuts")
       heard.push(...newsIn(body).map((news) => ({ ...news, route: name, step, isAnswered })));
     return manner;
@@ -143,6 +149,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     // A minute passes, so that what a dead process held is free.
     if (random() < 0.2)
       await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
+    if (random() < 0.2) await passWait(pick(ROUTES).name);
     // A job that was held up for long has read what was then.
     const old = seen;
     seen = await read();
@@ -165,12 +172,27 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     const jobs = 1 + Math.floor(random() * 3);
     if (random() < 0.5) await Promise.all(Array.from({ length: jobs }, () => isDone(job())));
     else for (let n = 0; n < jobs; n++) await isDone(job());
+    // Whoever died has stored no failure.
+    if (violent.has(step)) failed.clear();
+    for (const [name, times] of failed)
+      expect(times, `messages to ${name} that failed by step ${step}`).toBeLessThanOrEqual(TRIES);
     if (step % CALM_EVERY === 0) await calm();
     expectNothingTwice(heard, violent);
   }
 
+  async function passWait(name: string) {
+    await reader.query(
+      "UPDATE usage.route_state SET next_try_at = now() WHERE next_try_at > now() AND route = $1",
+      [name],
+    );
+    failed.delete(name);
+  }
+
   async function calm() {
-    for (const { name } of ROUTES) manners.set(name, "well");
+    for (const { name } of ROUTES) {
+      manners.set(name, "well");
+      await passWait(name);
+    }
     await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
     await pass(await read());
     expect(await pass(await read())).toEqual({ told: 0, cleared: 0 });

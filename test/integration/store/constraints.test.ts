@@ -60,7 +60,7 @@ const WHOLE = `
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
-  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500');
+  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500', now());
   INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
   INSERT INTO usage.heartbeat VALUES ('one', now());
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
@@ -339,9 +339,12 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   route_state_source_id_fkey: copyOf("route_state", { source_id: "9" }),
   route_state_claimed_until_when: copyOf("route_state", { route: "'other'", claim: "NULL::text" }),
   route_state_failures_not_negative: copyOf("route_state", {
-    ...{ route: "'other'", failures: "-1", problem: "NULL::text" },
+    ...{ route: "'other'", failures: "-1", problem: "NULL::text", next_try_at: "NULL::timestamptz" },
   }),
   route_state_problem_when: copyOf("route_state", { route: "'other'", failures: "0" }),
+  route_state_waits_after_failure: copyOf("route_state", {
+    ...{ route: "'other'", failures: "0", problem: "NULL::text" },
+  }),
   route_pkey: copyOf("route", { line: "2" }),
   route_name_form: copyOf("route", { name: "'default'" }),
   route_type_known: copyOf("route", {

@@ -106,8 +106,10 @@ function takenOf(route: RouteReport): Html {
 function stateOf({ missing, states }: RouteReport): Html {
   if (missing !== null) return html`${severe("no receiver")}: ${missing}`;
   const failed = states.find(({ failures }) => failures > 0);
-  if (failed !== undefined)
-    return html`${severe("failed")} ${counted(failed.failures, "time")}: it ${failed.problem}`;
+  if (failed !== undefined) {
+    const next = failed.nextTryAt === null ? html`within a minute` : html`at ${instant(failed.nextTryAt)}`;
+    return html`${severe("failed")} ${counted(failed.failures, "time")}: it ${failed.problem}. It is tried again ${next}.`;
+  }
   if (states.every(({ answeredAt }) => answeredAt === null)) return html`nothing was sent yet`;
   return html`<span class="status ok"><span aria-hidden="true">●</span> arrived</span>`;
 }
