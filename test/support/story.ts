@@ -79,7 +79,14 @@ function ownersOf(workspace: string): OwnerFile {
     routes: [
       {
         ...{ line: 1, name: "one", type: "slack", setting: "USAGE_ROUTE_ONE", sender: null, recipients: [] },
-        ...{ owners: [HOSTILE.person], kinds: ["budget"], severities: null, digests: ["weekly"] },
+        ...{
+          owners: [HOSTILE.person],
+          kinds: ["budget"],
+          severities: null,
+          digests: ["weekly"],
+          quietHours: [],
+          timeZone: "UTC",
+        },
       },
     ],
     rules: [{ ...none, line: 1, workspace, shares }],

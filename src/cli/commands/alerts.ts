@@ -138,10 +138,14 @@ function problemOf({ missing, states }: RouteReport): string {
   return `failed ${counted(failed.failures, "time")}: it ${failed.problem}; tried again ${next}`;
 }
 
-function describeTold({ told }: Incident): string {
-  return told.length === 0
-    ? "Nobody was told."
-    : `Told: ${told.map(({ route, at }) => `${route}${at === null ? " (perhaps)" : ` ${instant(at)}`}`).join(", ")}.`;
+function describeTold({ told, waits }: Incident): string {
+  const names = told.map(({ route, at }) => `${route}${at === null ? " (perhaps)" : ` ${instant(at)}`}`);
+  return [
+    told.length > 0 ? `Told: ${names.join(", ")}.` : waits.length === 0 ? "Nobody was told." : "",
+    waits.length > 0 ? `Told after quiet hours: ${waits.join(", ")}.` : "",
+  ]
+    .filter((part) => part !== "")
+    .join(" ");
 }
 
 /** Longer than the service waits: somebody looks. */

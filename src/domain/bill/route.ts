@@ -43,9 +43,12 @@ export interface Route {
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
   readonly digests: readonly DigestPeriod[];
+  /** When it is told only what is critical, as in the file, and by the clock of which time zone. */
+  readonly quietHours: readonly string[];
+  readonly timeZone: string;
 }
 
-/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert and no digest. */
+/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert at any time, and no digest. */
 export const DEFAULT_ROUTE: Route = {
   line: 0,
   name: "default",
@@ -57,4 +60,6 @@ export const DEFAULT_ROUTE: Route = {
   kinds: null,
   severities: null,
   digests: [],
+  quietHours: [],
+  timeZone: "UTC",
 };

@@ -23,14 +23,7 @@ export function staleAfterOf(syncEveryMs: number): number {
   return Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS);
 }
 
-export interface FiringAlert {
-  readonly kind: AlertKind;
-  /** Whose it is; null: nobody's. */
-  readonly owner: string | null;
-  /** Nobody has to do anything: a limit is more than half used, and not reached this month. */
-  readonly isNote: boolean;
-  readonly message: string;
-}
+export type FiringAlert = Pick<Condition, "kind" | "owner" | "severity" | "message">;
 
 /** Its message without the view or command at the end, which is for those who have no page. */
 export function factOf({ message }: Pick<FiringAlert, "message">): string {
@@ -66,12 +59,7 @@ export async function firingAlerts(
       facts.source,
       conditions(facts, { staleAfterMs, budgets, unusual })
         .filter(({ isFiring }) => isFiring)
-        .map(({ kind, owner, severity, message }) => ({
-          kind,
-          owner,
-          isNote: severity === "warning",
-          message,
-        })),
+        .map(({ kind, owner, severity, message }) => ({ kind, owner, severity, message })),
     ]),
   );
 }
@@ -82,6 +70,7 @@ export interface Condition {
   /** Whose it is; null: nobody's. */
   readonly owner: string | null;
   readonly isFiring: boolean;
+  /** A warning: nobody has to do anything, as where a limit is more than half used, and not reached this month. */
   readonly severity: Severity;
   /** It is told again where either grows. */
   readonly count: number;
@@ -102,18 +91,18 @@ export type OwnersTold = readonly { readonly kind: string; readonly owner: strin
 export async function currentConditions(
   db: Database,
   { sourceId, told, ...settings }: { sourceId: number; told: OwnersTold } & ConditionSettings,
-): Promise<{ conditions: Condition[]; readAt: string; failure: unknown }> {
+): Promise<{ conditions: Condition[]; now: number; readAt: string; failure: unknown }> {
   let failure: unknown;
   const orNothing = (error: unknown) => {
     failure = error;
     return undefined;
   };
   const [facts] = await alertFacts(db, sourceId);
-  if (facts === undefined) return { conditions: [], readAt: "-infinity", failure };
+  if (facts === undefined) return { conditions: [], now: 0, readAt: "-infinity", failure };
   const budgets = await currentBudgets(db).catch(orNothing);
   const unusual = await unusualLately(db).catch(orNothing);
-  const { readAt } = facts;
-  return { conditions: conditions(facts, { ...settings, told, budgets, unusual }), readAt, failure };
+  const { now, readAt } = facts;
+  return { conditions: conditions(facts, { ...settings, told, budgets, unusual }), now, readAt, failure };
 }
 
 export interface ConditionSettings {

@@ -3,8 +3,11 @@ import type { Route } from "../../domain/bill/route.ts";
 import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
 import { type RouteState, routeStates } from "../../store/activity/routes.ts";
 import type { Database } from "../../store/db/database.ts";
+import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type FiringAlert, firingAlerts } from "./conditions.ts";
+import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, routeProblem } from "./receiver.ts";
+import { takes } from "./tell.ts";
 
 /** A route, and how sending to it goes. */
 export interface RouteReport extends Route {
@@ -19,6 +22,8 @@ export interface Incident extends FiringAlert {
   readonly source: string;
   /** Routes and ISO instants; null: nobody knows whether it arrived. */
   readonly told: readonly { readonly route: string; readonly at: string | null }[];
+  /** Routes that take it when their quiet hours are over. */
+  readonly waits: readonly string[];
 }
 
 export interface AlertsReport {
@@ -36,31 +41,44 @@ export async function reportAlerts(
   const states = await routeStates(db);
   const told = await toldAlerts(db);
   const firing = await firingAlerts(db, { staleAfterMs });
+  const now = await storeNow(db);
+  const ofIncident = (alert: FiringAlert, source: string): Incident => {
+    const known = told.filter(
+      (one) =>
+        one.source === source &&
+        one.kind === alert.kind &&
+        one.owner === alert.owner &&
+        one.clearedAt === null,
+    );
+    const waiting = routes.filter(
+      (route) =>
+        isQuiet(route, now) &&
+        alert.severity !== "critical" &&
+        takes(route, alert) &&
+        !known.some((one) => one.route === route.name),
+    );
+    return {
+      ...{ ...alert, source, told: known.map(({ route, toldAt }) => ({ route, at: toldAt })) },
+      waits: waiting.map(({ name }) => name),
+    };
+  };
   return {
     routes: routes.map((route) => ({
       ...route,
       missing: routeProblem(route, secrets) ?? null,
       states: states.filter((one) => one.route === route.name),
     })),
-    incidents: [...firing].flatMap(([source, alerts]) =>
-      alerts.map((alert) => ({
-        ...alert,
-        source,
-        told: told
-          .filter((one) => one.source === source && one.kind === alert.kind && one.owner === alert.owner)
-          .filter(({ clearedAt }) => clearedAt === null)
-          .map(({ route, toldAt }) => ({ route, at: toldAt })),
-      })),
-    ),
+    incidents: [...firing].flatMap(([source, alerts]) => alerts.map((alert) => ofIncident(alert, source))),
     sent: told
       .filter(({ toldAt }) => toldAt !== null)
       .sort((a, b) => ((a.toldAt ?? "") < (b.toldAt ?? "") ? 1 : -1)),
   };
 }
 
-/** What a route takes, but for whose it is: `budget, unusual; only critical; weekly digest`. */
-export function describeTaken({ kinds, severities, digests }: Route): string {
+/** What a route takes, but for whose it is: `budget, unusual; only critical; weekly digest; quiet 22:00-07:00 UTC`. */
+export function describeTaken({ kinds, severities, digests, quietHours, timeZone }: Route): string {
   const alerts = kinds === null ? "everything" : kinds.length === 0 ? "no alert" : kinds.join(", ");
   const only = severities === null || severities.length > 1 ? [] : [`only ${severities[0]}`];
-  return [alerts, ...only, ...digests.map((period) => `${period} digest`)].join("; ");
+  const quiet = quietHours.length === 0 ? [] : [`quiet ${quietHours.join(", ")} ${timeZone}`];
+  return [alerts, ...only, ...digests.map((period) => `${period} digest`), ...quiet].join("; ");
 }

@@ -19,6 +19,7 @@ import { type Condition, type ConditionSettings, currentConditions } from "./con
 import { deliver } from "./deliver.ts";
 import { digestOf, dueSince } from "./digest.ts";
 import { alertOf, type Message, messageOf } from "./message.ts";
+import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, DeliveryError, type Receiver, receiverOf, type Sending } from "./receiver.ts";
 
 /** How routes are sent to. */
@@ -75,7 +76,8 @@ export async function raiseAlerts(
 interface ToTell {
   readonly routes: readonly Route[];
   readonly conditions: readonly Condition[];
-  /** When they were read, by Postgres's clock. */
+  /** When they were read, by Postgres's clock: epoch milliseconds, and the same as a timestamp, exact. */
+  readonly now: number;
   readonly readAt: string;
   /** What routes were told before. */
   readonly told: readonly Told[];
@@ -107,12 +109,13 @@ async function digestsDue(
   }));
 }
 
-/** Digests that a route takes and was not sent. */
+/** Digests that a route takes and was not sent. Until its quiet hours end there is none. */
 function digestsFor(
   route: Route,
-  digests: readonly Digest[],
+  { digests = [], now }: Pick<ToTell, "digests" | "now">,
   told: readonly Told[],
 ): [Digest, Told | undefined][] {
+  if (isQuiet(route, now)) return [];
   return digests
     .filter(({ period }) => route.digests.includes(period))
     .map((digest): [Digest, Told | undefined] => [
@@ -129,9 +132,7 @@ export async function tellRoutes(
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Counts> {
   const news = routes.filter(
-    (route) =>
-      changesFor(route, read.conditions, told).length > 0 ||
-      digestsFor(route, read.digests ?? [], told).length > 0,
+    (route) => changesFor(route, read, told).length > 0 || digestsFor(route, read, told).length > 0,
   );
   const ended = await Promise.allSettled(news.map((route) => tellRoute(source, route, read, settings)));
   const failures: unknown[] = failure === undefined ? [] : [failure];
@@ -166,7 +167,7 @@ type Outcome = Counts & { readonly failure?: DeliveryError };
 async function tellRoute(
   { store, sourceId }: EnteredSource,
   route: Route,
-  { conditions, readAt, digests = [] }: Pick<ToTell, "conditions" | "readAt" | "digests">,
+  read: Omit<ToTell, "routes" | "told">,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Outcome> {
   const { withinMs = WITHIN_MS[route.type], clock = systemClock, secrets, signal } = settings;
@@ -181,11 +182,11 @@ async function tellRoute(
   }
   const claim: Claim = { sourceId, route: route.name, claim: randomUUID() };
   // Somebody else sends now, and sends this too.
-  if (!(await claimRoute(store.db, { ...claim, readAt, forMs: withinMs + CLAIM_MS })))
+  if (!(await claimRoute(store.db, { ...claim, readAt: read.readAt, forMs: withinMs + CLAIM_MS })))
     return { told: 0, cleared: 0 };
   // From here on nobody else changes what it was told.
   const told = await toldAlerts(store.db, claim);
-  const changes = changesFor(route, conditions, told);
+  const changes = changesFor(route, read, told);
   const sum = { told: 0, cleared: 0 };
   let failure: DeliveryError | undefined;
   try {
@@ -197,7 +198,7 @@ async function tellRoute(
       if (batch.length > 0) await tellBatch(store, claim, batch, { sending, settings });
       for (const { condition } of batch) sum[condition.isFiring ? "told" : "cleared"]++;
     }
-    for (const [{ period, dueAt, compose }, before] of digestsFor(route, digests, told)) {
+    for (const [{ period, dueAt, compose }, before] of digestsFor(route, read, told)) {
       // The first one comes when the next is due.
       const isSent = before !== undefined;
       if (isSent) {
@@ -266,8 +267,16 @@ function isOpen({ clearedAt }: Told): boolean {
   return clearedAt === null;
 }
 
-/** What a route takes and was not told. Whoever was told of an incident is told of its end, even if the route takes it no more. */
-function changesFor(route: Route, conditions: readonly Condition[], told: readonly Told[]): Change[] {
+/**
+ * What a route takes and was not told. Whoever was told of an incident is told of its end, even if the route takes it no more. In its
+ * quiet hours there is only what is critical, and the end of what was: the rest is told after them, if it still is.
+ */
+function changesFor(
+  route: Route,
+  { conditions, now }: Pick<ToTell, "conditions" | "now">,
+  told: readonly Told[],
+): Change[] {
+  const quiet = isQuiet(route, now);
   return conditions.flatMap((condition): Change[] => {
     const { kind, owner, isFiring, isHeld = false, count, newest } = condition;
     const before = told.find((one) => one.route === route.name && one.kind === kind && one.owner === owner);
@@ -276,7 +285,8 @@ function changesFor(route: Route, conditions: readonly Condition[], told: readon
       ? takes(route, condition) &&
         (open === undefined || open.toldAt === null || count > open.told || newest > open.newest)
       : open !== undefined && (!isHeld || newest > open.newest);
-    return isNews ? [{ condition, told: before }] : [];
+    const waits = quiet && !(isFiring ? condition.severity === "critical" : open?.isCritical);
+    return isNews && !waits ? [{ condition, told: before }] : [];
   });
 }
 

@@ -10,7 +10,7 @@ import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { setupStore } from "../store/setup.ts";
 
-/** When routes are sent to that failed, or that nothing can be sent to. */
+/** When routes are sent to: after failures, without a setting, in quiet hours. */
 
 let store: Store;
 let query: <T>(text: string) => Promise<T[]>;
@@ -41,26 +41,31 @@ beforeEach(async () => {
   );
 });
 
-const routesOf = (...names: readonly string[]) =>
-  names.map((name) => `  - { name: ${name}, type: webhook, secret: USAGE_ROUTE_${name.toUpperCase()} }\n`);
-
-const apply = (...names: readonly string[]) =>
-  store.transaction(({ db }) =>
-    replaceOwners(db, parseOwners("owners.yaml", `rules: []\nroutes:\n${routesOf(...names).join("")}`)),
-  );
+/** Routes by name, each with what else the file says of it. */
+const apply = (...routes: readonly string[]) => {
+  const lines = routes.map((route) => {
+    const setting = `USAGE_ROUTE_${route.split(",")[0]?.toUpperCase()}`;
+    return `  - { name: ${route}, type: webhook, secret: ${setting} }`;
+  });
+  const content = ["rules: []", "routes:", ...lines].join("\n");
+  return store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+};
 
 const REFUSED: Condition = {
   ...{ kind: "refused", owner: null, isFiring: true, severity: "critical", count: 1, newest: 0 },
   ...{ message: "The platform refuses the key.", over: "the platform takes the key again" },
 };
 
-/** Without digests or a failure unless given. */
+const NOON = Date.parse("2026-11-28T12:00:00Z");
+const MIDNIGHT = Date.parse("2026-11-29T00:00:00Z");
+
+/** At noon, without digests or a failure unless given. */
 async function tell(given: Partial<Parameters<typeof tellRoutes>[1]> = {}) {
   const [{ now } = { now: "" }] = await query<{ now: string }>("SELECT clock_timestamp()::text AS now");
   return tellRoutes(
     { store, sourceId: 1 },
     {
-      ...{ conditions: [REFUSED], readAt: now, routes: await listRoutes(store.db) },
+      ...{ conditions: [REFUSED], now: NOON, readAt: now, routes: await listRoutes(store.db) },
       ...{ told: await toldAlerts(store.db, { sourceId: 1 }), ...given },
     },
     { slug: "default", secrets, clock: { wait: async () => {} } },
@@ -134,7 +139,15 @@ test("what nobody expected of one route, or while it was read, hides no failure 
   };
   const digests = [{ period: "weekly" as const, dueAt: 2, compose }];
   const due = {
-    ...{ source: "default", kind: "weekly" as const, owner: null, told: 0, newest: 1, since: 0 },
+    ...{
+      source: "default",
+      kind: "weekly" as const,
+      owner: null,
+      told: 0,
+      newest: 1,
+      since: 0,
+      isCritical: false,
+    },
   };
   const told = routes.map(({ name }) => ({ ...due, route: name, toldAt: null, clearedAt: null }));
   await query("INSERT INTO usage.route_state (source_id, route) VALUES (1, 'well')");
@@ -147,4 +160,50 @@ test("what nobody expected of one route, or while it was read, hides no failure 
     code: "route_failed",
     message: "Budgets are gone. Route one answered 503. A view is gone.",
   });
+});
+
+test("in quiet hours a route is told what is critical and its end; the rest comes after them at once, if it still is", async () => {
+  await apply("well, quiet_hours: [22:00-07:00]");
+  const incident = (
+    kind: Condition["kind"],
+    severity: Condition["severity"],
+    given: Partial<Condition> = {},
+  ) => {
+    return { ...REFUSED, kind, severity, ...given };
+  };
+  const over = { isFiring: false };
+  // It begins by day. Its end comes by night.
+  expect(await tell({ conditions: [incident("unusual", "warning")] })).toEqual({ told: 1, cleared: 0 });
+  const night = (conditions: readonly Condition[]) => tell({ conditions, now: MIDNIGHT });
+  expect(
+    await night([incident("unusual", "warning", over), incident("usage_limit", "warning"), REFUSED]),
+  ).toEqual({ told: 1, cleared: 0 });
+  // An end has no severity of its own.
+  expect(await night([incident("refused", "warning", over), incident("budget", "warning")])).toEqual({
+    told: 0,
+    cleared: 1,
+  });
+  expect(await night([incident("budget", "critical", { count: 2 })])).toEqual({ told: 1, cleared: 0 });
+  expect(await night([incident("budget", "warning", { count: 3 })])).toEqual(NOTHING);
+  const asked = got.length;
+  const last = [
+    incident("unusual", "warning", over),
+    incident("usage_limit", "warning", over),
+    incident("budget", "warning", { count: 3 }),
+    incident("stale", "warning"),
+  ];
+  expect(await tell({ conditions: last })).toEqual({ told: 2, cleared: 1 });
+  expect(got).toHaveLength(asked + 1);
+  expect(await tell({ conditions: last })).toEqual(NOTHING);
+});
+
+test("a digest that is due in quiet hours comes after them", async () => {
+  await apply("well, quiet_hours: [22:00-07:00], digests: [weekly]");
+  const message = { id: "1", subject: "The week", lines: [], alerts: [] };
+  const digest = (dueAt: number) => [{ period: "weekly" as const, dueAt, compose: async () => message }];
+  const due = (now: number, dueAt: number) => tell({ conditions: [], now, digests: digest(dueAt) });
+  await due(NOON, 1);
+  expect(await due(MIDNIGHT, 2)).toEqual(NOTHING);
+  expect(await due(NOON, 2)).toEqual({ told: 1, cleared: 0 });
+  expect(await due(NOON, 2)).toEqual(NOTHING);
 });

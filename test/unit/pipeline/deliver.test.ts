@@ -39,6 +39,8 @@ const routeOf = (type: RouteType): Route => ({
     owners: null,
     kinds: null,
     severities: null,
+    quietHours: [],
+    timeZone: "UTC",
     digests: [],
   },
   ...{ sender: type === "email" ? "usage@example.com" : null },

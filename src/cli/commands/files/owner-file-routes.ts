@@ -9,6 +9,7 @@ import {
   SEVERITIES,
 } from "../../../domain/bill/route.ts";
 import type { Problem } from "../../../given-file.ts";
+import { isQuietHours, isTimeZone, leavesTime } from "../../../pipeline/alerts/quiet-hours.ts";
 
 /** The part of an owner file that says who is told what. */
 
@@ -39,6 +40,13 @@ export const routeSchema = z.strictObject({
   kinds: listOf(oneOf(ALERT_KINDS)).optional(),
   severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
   digests: listOf(oneOf(DIGESTS)).default([]),
+  quiet_hours: listOf(
+    text.refine(isQuietHours, "is not a time such as 22:00-07:00, mon-fri 18:00-08:00 or sat-sun"),
+  )
+    .min(1, "is empty: leave it out to have none")
+    .max(20, "has more than 20 times")
+    .optional(),
+  time_zone: text.refine(isTimeZone, "is not a time zone such as Europe/Zurich").optional(),
 });
 export type RawRoute = z.output<typeof routeSchema>;
 
@@ -55,6 +63,13 @@ export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
     }
     if (route.type === "pagerduty" && route.digests.length > 0)
       add("digests", `"digests" would open incidents in PagerDuty: send them elsewhere`);
+    const { quiet_hours: quiet, severities, digests } = route;
+    if (quiet === undefined && route.time_zone !== undefined)
+      add("time_zone", `"time_zone" is for "quiet_hours"`);
+    if (quiet !== undefined && !leavesTime(quiet))
+      add("quiet_hours", "the quiet hours never end, so what waits for their end would never be sent");
+    if (quiet !== undefined && digests.length === 0 && severities?.every((one) => one === "critical"))
+      add("quiet_hours", `what is critical is sent at any time, and the route takes nothing else`);
     if (route.kinds?.length === 0 && route.digests.length === 0)
       add("kinds", `the route takes nothing: name kinds, or "digests"`);
     return problems;
@@ -73,5 +88,7 @@ export function routeOf(route: RawRoute, line: number): Route {
     kinds: route.kinds ?? null,
     severities: route.severities ?? null,
     digests: route.digests,
+    quietHours: route.quiet_hours ?? [],
+    timeZone: route.time_zone ?? "UTC",
   };
 }

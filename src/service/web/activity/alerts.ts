@@ -48,7 +48,7 @@ function incidentTable(incidents: readonly Incident[]): Html {
     rows: incidents.map((one) =>
       card(kindOf(one), [
         ["Source", one.source],
-        ["Severity", one.isNote ? "warning" : severe("critical")],
+        ["Severity", one.severity === "warning" ? "warning" : severe("critical")],
         ["What", html`${prose(factOf(one))}${pageLink(one)}`],
         ["Told", toldOf(one)],
       ]),
@@ -70,11 +70,13 @@ function pageLink({ kind, source }: Incident): Html {
   return to === undefined ? html`` : html` <a href="${to}">Show it</a>`;
 }
 
-function toldOf({ told }: Incident): Html {
-  if (told.length === 0) return html`nobody`;
-  return html`${told.map(
-    ({ route, at }, n) => html`${n === 0 ? "" : ", "}${route} ${at === null ? "perhaps" : instant(at)}`,
-  )}`;
+function toldOf({ told, waits }: Incident): Html {
+  if (told.length + waits.length === 0) return html`nobody`;
+  const all = [
+    ...told.map(({ route, at }) => html`${route} ${at === null ? "perhaps" : instant(at)}`),
+    ...waits.map((route) => html`${route} after its quiet hours`),
+  ];
+  return html`${all.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
 }
 
 function routeTable(routes: readonly RouteReport[]): Html {

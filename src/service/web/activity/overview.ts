@@ -100,7 +100,7 @@ function section(report: SourceReport, given: Given & { isAlone: boolean }): Htm
 }
 
 function needsSomebody({ advice, alerts }: SourceReport): boolean {
-  return alerts.some(({ isNote }) => !isNote) || advice.kind === "warn" || advice.kind === "bad";
+  return alerts.some(isCritical) || advice.kind === "warn" || advice.kind === "bad";
 }
 
 function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html {
@@ -132,7 +132,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
       ${advice.alerts?.isWhole === false ? said.map((one) => alertShown(one, source)) : ""}
       ${advice.command === undefined ? "" : twin(advice.command)}`,
     )}
-    ${others.filter(({ isNote }) => !isNote).map((one) => notice("warn", alertShown(one, source)))}
+    ${others.filter(isCritical).map((one) => notice("warn", alertShown(one, source)))}
     <h3>Traces of the last ${DAYS} days, today so far</h3>
     ${
       days.length === 0
@@ -144,7 +144,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
           )}`
     }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
-    ${others.filter(({ isNote }) => isNote).map((one) => notice("info", alertShown(one, source)))}
+    ${others.filter((one) => !isCritical(one)).map((one) => notice("info", alertShown(one, source)))}
     ${loading(report, now)}`;
 }
 
@@ -279,4 +279,8 @@ function next(nextSync: string | null, now: number): Html {
 
 function at(iso: string | null): Html {
   return iso === null ? html`never` : instant(iso);
+}
+
+function isCritical({ severity }: FiringAlert): boolean {
+  return severity === "critical";
 }

@@ -100,7 +100,7 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     expect(use.reachedOn).toBe(expected);
     // One that is not reached this month asks nothing of anybody.
     const [alert] = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default") ?? [];
-    if (alert !== undefined) expect(alert.isNote).toBe(expected === null);
+    if (alert !== undefined) expect(alert.severity).toBe(expected === null ? "warning" : "critical");
     expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
   }
 
