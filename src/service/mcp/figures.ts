@@ -5,6 +5,8 @@ import type { Interval } from "../../domain/time/window.ts";
 import { amountText } from "../../domain/usage/amount.ts";
 import type { LoadedWorkspace } from "../../store/figures/loaded.ts";
 import type { Per } from "../../store/figures/records.ts";
+import type { UsageWorkspace } from "../../store/figures/sources.ts";
+import { laterCosts } from "../../store/months/closed-costs.ts";
 import { type ClosedMonth, closedMonths } from "../../store/months/closed-months.ts";
 import { changedMonths } from "../../store/months/month-adjustments.ts";
 import { bucketsOf, type State } from "../web/figures/loaded-time.ts";
@@ -40,7 +42,10 @@ export async function figuresOf(asked: Asked, question: Question, wanted: Wanted
   const rows = Math.max(1, Math.min(wanted.rows, Math.floor(MOST_FIGURES / buckets)));
   const { db, now, masked } = asked;
   const report = await reportOf(db, { ...question, rows }, { now, masked });
-  const closed = await closedOf(asked, source.sourceId, { ...range, measure, workspaceId: workspace?.id });
+  const closed = await closedOf(asked, source.sourceId, {
+    ...{ ...range, measure, workspace },
+    isFinal: report.total.sum.isFinal,
+  });
   const lineOf = (line: Line) => ({
     ...namesOf(line, question),
     ...figureOf(line.sum, question),
@@ -108,34 +113,40 @@ function courseOf(line: Line, { buckets, question }: Report) {
 
 /**
  * Which months of a range are closed, and whether a figure of all of it is. A close keeps traces of all tiers, and costs if it was one of
- * costs too; of a workspace that it left out it keeps nothing.
+ * costs too: those of other usage only as far as that was final. Of a workspace that it left out it keeps nothing.
  */
 export async function closedOf(
   { db }: Asked,
   sourceId: number,
-  {
-    from,
-    to,
-    measure,
-    workspaceId,
-  }: Days & { measure: Question["measure"]; workspaceId?: string | undefined },
+  about: Days & {
+    readonly measure: Question["measure"];
+    readonly workspace?: UsageWorkspace | undefined;
+    /** Of costs. */
+    readonly isFinal?: boolean;
+  },
 ) {
+  const { from, to, measure, workspace, isFinal = false } = about;
   const months: string[] = [];
   for (let month = monthStart(from); month < to; month = addMonths(month, 1)) months.push(month.slice(0, 7));
   const closed = await closedMonths(db, { sourceId, from: monthStart(from), to });
+  const later =
+    measure === "cost" ? await laterCosts(db, { sourceId, from, to, workspace: workspace?.key }) : [];
   const keeps = ({ costsClosedAt, without }: ClosedMonth) =>
-    (measure === "traces" || (measure === "cost" && costsClosedAt !== null)) &&
-    (workspaceId === undefined ? without.length === 0 : !without.includes(workspaceId));
+    (measure === "traces" || (measure === "cost" && costsClosedAt !== null && isFinal)) &&
+    (workspace === undefined ? without.length === 0 : !without.includes(workspace.id));
   return {
     is_closed:
-      months.length > 0 && months.every((month) => closed.some((one) => one.month === month && keeps(one))),
+      months.length > 0 &&
+      months.every((month) => closed.some((one) => one.month === month && keeps(one))) &&
+      !later.some(({ isUnkept }) => isUnkept),
     closed_months: closed.map(monthOf),
   };
 }
 
 function monthOf({ month, closedAt, costsClosedAt, traces, without }: ClosedMonth) {
   return {
-    ...{ month, closed_at: closedAt, costs_closed_at: costsClosedAt, closed_traces: traces },
+    ...{ month, closed_at: closedAt, costs_closed_at: costsClosedAt },
+    closed_traces_of_all_workspaces: traces,
     workspaces_left_out: without,
   };
 }
@@ -193,11 +204,22 @@ function notesOf({ question, total, lines, unpriced }: Report): string[] {
 }
 
 /** Traces are those of now, and costs of a closed month those of its close. */
-async function sinceCloses({ db }: Asked, { source, range, measure }: Question): Promise<string[]> {
+async function sinceCloses({ db }: Asked, question: Question): Promise<string[]> {
+  const { source, workspace, range, measure, currency } = question;
   if (measure !== "traces" && measure !== "cost") return [];
-  const changed = await changedMonths(db, { sourceId: source.sourceId, from: range.from, to: range.to });
-  return changed.map(({ month, closedTraces, netTraces, hasCosts }) => {
-    const since = `${monthTitle({ start: month })} was closed with ${closedTraces} traces of all workspaces, and has ${Math.abs(netTraces)} ${netTraces > 0 ? "more" : "fewer"} now.`;
-    return `${since} ${measure === "cost" && hasCosts ? "Closed costs are those of the close." : "These figures are those of now."}`;
-  });
+  const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };
+  const changed = await changedMonths(db, about);
+  const later = measure === "cost" ? await laterCosts(db, about) : [];
+  return [
+    ...changed.map(({ month, closedTraces, netTraces, hasCosts }) => {
+      const since = `${monthTitle({ start: month })} was closed with ${closedTraces} traces of ${workspace === undefined ? "all workspaces" : "this workspace"}, and has ${Math.abs(netTraces)} ${netTraces > 0 ? "more" : "fewer"} now.`;
+      return `${since} ${measure === "cost" && hasCosts ? "Closed costs are those of the close." : "These figures are those of now."}`;
+    }),
+    ...later
+      .filter((one) => one.currency === currency && Number(one.more) !== 0)
+      .map(
+        ({ month, more }) =>
+          `What was asked for of ${monthTitle({ start: month })} costs ${more.replace("-", "")} ${currency} ${more.startsWith("-") ? "less" : "more"} now than its close kept. These costs are those of the close: bills of later months have the difference as corrections.`,
+      ),
+  ];
 }

@@ -18,7 +18,7 @@ import type { UsageSource } from "../../store/figures/sources.ts";
 import { listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
 import { LoadedTime } from "../web/figures/loaded-time.ts";
 import { MOST_DAYS, shownOf, type UsageQuery } from "../web/figures/question.ts";
-import { loadedOf } from "../web/figures/report.ts";
+import { intervalOf, loadedOf } from "../web/figures/report.ts";
 import { questionWithAnswer } from "../web/figures/usage.ts";
 import { claimsOf, closedOf, daysOf, figuresOf, spansOf } from "./figures.ts";
 import {
@@ -131,6 +131,8 @@ const bill = tool({
     const days = { from: month.start, to: month.end };
     const lines = await monthBill(db, { source: source.slug, monthStart: month.start });
     const loaded = await loadedForCosts(db, cellsOf(source), days);
+    const shown = shownOf(days, { dataStart: source.dataStart, today: dayOf(now) });
+    const { isFinal } = new LoadedTime(loaded, { now, per: "day" }).stateOf(intervalOf(shown));
     return {
       source: source.slug,
       month: month.name,
@@ -149,8 +151,8 @@ const bill = tool({
         is_proved: line.isProved,
         is_closed: line.isClosed,
       })),
-      ...(await closedOf(asked, source.sourceId, { ...days, measure: "cost" })),
-      missing: missingIn(loaded, shownOf(days, { dataStart: source.dataStart, today: dayOf(now) }), now),
+      ...(await closedOf(asked, source.sourceId, { ...days, measure: "cost", isFinal })),
+      missing: missingIn(loaded, shown, now),
     };
   },
 });
@@ -178,7 +180,7 @@ const coverage = tool({
       });
     }
     const days = shownOf(rangeOf(input), { dataStart: source.dataStart, today: dayOf(now) });
-    const range = { start: Date.parse(days.from), end: Date.parse(days.to) };
+    const range = intervalOf(days);
     const isEmpty = range.start === range.end;
     const loaded = await loadedOf(
       db,
@@ -254,6 +256,7 @@ const differences = tool({
   }),
   answer: async (asked, input) => {
     const source = sourceNamed(input.source, asked);
+    const workspace = workspaceIn(source, input.workspace);
     const { from = source.dataStart, to = addDays(dayOf(asked.now), 1) } = input;
     const days = rangeOf({ from, to }, { most: Number.POSITIVE_INFINITY });
     const found = await listDifferences(asked.db, {
@@ -262,7 +265,7 @@ const differences = tool({
       onlyLeft: input.state === "left",
       ...days,
       groupBy: input.by,
-      workspaceId: workspaceIn(source, input.workspace)?.id,
+      workspaceId: workspace?.id,
       most: input.rows + 1,
       masked: asked.masked,
     });
@@ -287,7 +290,7 @@ const differences = tool({
         other: one.otherTraces,
         export_says: one.exportSays,
       })),
-      ...(await closedOf(asked, source.sourceId, { ...days, measure: "traces" })),
+      ...(await closedOf(asked, source.sourceId, { ...days, measure: "traces", workspace })),
       notes: cutNote(found.length > input.rows, input.rows),
     };
   },
@@ -334,8 +337,8 @@ function cellsOf({ sourceId, slug }: UsageSource) {
   return { sourceId, source: slug, by: "workspace", workspaceId: null } as const;
 }
 
-function missingIn(loaded: readonly LoadedWorkspace[], { from, to }: Days, now: number) {
-  const range = { start: Date.parse(from), end: Date.parse(to) };
+function missingIn(loaded: readonly LoadedWorkspace[], days: Days, now: number) {
+  const range = intervalOf(days);
   return spansOf(
     loaded.map((one) => ({ ...one, spans: new LoadedTime([one], { now, per: "day" }).missingIn(range) })),
   );

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { Days } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 
 /** What a workspace's traces cost at one price when their month was closed, and now. Exact decimal texts. */
@@ -46,4 +47,40 @@ export async function closedCosts(
     order by abs(p.current - p.closed) desc, p.closed desc, 1, p.sku, p.unit_price limit ${most}
   `.execute(db);
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
+}
+
+/** What days of a closed month cost now beside what its close kept of them. */
+export interface LaterCost {
+  /** Such as `2026-03`. */
+  readonly month: string;
+  readonly currency: string;
+  /** More now, or less: an exact decimal. */
+  readonly more: string;
+  /** Whether something is charged of which the close kept nothing: its usage was final only later, or its price came later. */
+  readonly isUnkept: boolean;
+}
+
+/** Of the months whose costs are closed and have changed, without what the close left out. `workspace`: its entity, or all of them. */
+export async function laterCosts(
+  db: Database,
+  { sourceId, from, to, workspace }: Days & { sourceId: number; workspace?: number | undefined },
+): Promise<LaterCost[]> {
+  // A charge of now that no figure shows is one of a month whose costs are closed.
+  const { rows } = await sql<LaterCost>`
+    with charged as (
+      select c.month_start, c.currency, coalesce(sum(c.cost) filter (where c.is_closed), 0) as kept,
+             coalesce(sum(c.cost) filter (where not c.is_closed), 0) as now,
+             not bool_or(c.is_closed) and bool_or(c.measure <> 'traces') as is_unkept
+      from usage.charge c
+      where c.source_id = ${sourceId} and c.usage_date >= ${from}::date and c.usage_date < ${to}::date
+        and c.is_booked = c.is_closed and ${workspace === undefined ? sql`true` : sql`c.workspace_id = ${workspace}`}
+      group by c.month_start, c.currency, c.usage_date, c.workspace_id, c.sku
+    )
+    select to_char(month_start, 'YYYY-MM') as month, currency, trim_scale(sum(now - kept))::text as more, bool_or(is_unkept) as "isUnkept"
+    from charged
+    group by month_start, currency
+    having sum(now - kept) <> 0 or bool_or(is_unkept)
+    order by month_start, currency
+  `.execute(db);
+  return rows;
 }

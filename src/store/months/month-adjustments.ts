@@ -108,7 +108,7 @@ export async function countAdjusted(
   return new Map(rows.map(({ closeId, ...counts }) => [closeId, counts]));
 }
 
-/** A closed month whose workspaces have other traces now than at its close. */
+/** A closed month that has other traces now than at its close: all of its workspaces together, or the one that was asked about. */
 export interface ChangedMonth {
   /** Such as `2026-03`. */
   readonly month: string;
@@ -119,11 +119,17 @@ export interface ChangedMonth {
   readonly hasCosts: boolean;
 }
 
-/** Those with a day in a range of days. */
+/** Those with a day in a range of days. `workspace`: its entity, or all of them. */
 export async function changedMonths(
   db: Database,
-  { sourceId, from, to }: { sourceId: number; from: string; to: string },
+  {
+    sourceId,
+    from,
+    to,
+    workspace,
+  }: { sourceId: number; from: string; to: string; workspace?: number | undefined },
 ): Promise<ChangedMonth[]> {
+  const isAsked = workspace === undefined ? sql`true` : sql`workspace_id = ${workspace}`;
   const asked = sql`
     select close_id from usage.month_close
     where source_id = ${sourceId} and month_start < ${to}::date and (month_start + interval '1 month')::date > ${from}::date`;
@@ -132,10 +138,10 @@ export async function changedMonths(
            m.costs_closed_at is not null as "hasCosts", (
              select coalesce(sum(t.traces), 0)::bigint
              from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
-             where t.close_id = m.close_id and c.group_by = 'workspace'
+             where t.close_id = m.close_id and c.group_by = 'workspace' and ${isAsked}
            ) as "closedTraces"
     from (
-      select close_id, sum(current - closed) as net from (${adjustedSeries(asked)}) x where group_by = 'workspace' group by close_id
+      select close_id, sum(current - closed) as net from (${adjustedSeries(asked)}) x where group_by = 'workspace' and ${isAsked} group by close_id
     ) a
     join usage.month_close m using (close_id)
     where a.net <> 0

@@ -135,7 +135,7 @@ test("a closed month is said to be closed, final and proved, and what changed si
   expect(used).toMatchObject({
     total: { amount: view.now },
     ...{ is_complete: true, is_final: true, is_closed: true },
-    closed_months: [{ month: days.month, closed_traces: view.closed }],
+    closed_months: [{ month: days.month, closed_traces_of_all_workspaces: view.closed }],
     missing: { workspaces: 0, listed: [] },
   });
   expect(used.notes.join(" ")).toContain(

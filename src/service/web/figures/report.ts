@@ -315,6 +315,6 @@ function sumOf(amounts: readonly Amount[]): Amount {
   return amounts.reduce((all, one) => all + one, 0n);
 }
 
-function intervalOf({ from, to }: Days): Interval {
+export function intervalOf({ from, to }: Days): Interval {
   return { start: Date.parse(from), end: Date.parse(to) };
 }

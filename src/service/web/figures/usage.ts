@@ -109,7 +109,10 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   const report = await reportOf(db, question, { now, masked });
   const changed =
     measure === "traces" || measure === "cost"
-      ? await changedMonths(db, { sourceId: source.sourceId, from: range.from, to: range.to })
+      ? await changedMonths(db, {
+          ...{ sourceId: source.sourceId, from: range.from, to: range.to },
+          workspace: question.workspace?.key,
+        })
       : [];
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
@@ -207,11 +210,11 @@ function nothingYet(question: Question): Html {
 /** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
 export function sinceClose(
   { month, closedTraces, netTraces, hasCosts }: ChangedMonth,
-  { source, measure }: Question,
+  { source, workspace, measure }: Question,
 ): Html | string {
   if (measure === "cost" && !hasCosts) return "";
   const [many, more] = [count(Math.abs(netTraces)), netTraces > 0 ? "more" : "fewer"];
-  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${monthTitle({ start: month })}</a> was closed with ${count(closedTraces)} traces of all workspaces.`;
+  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${monthTitle({ start: month })}</a> was closed with ${count(closedTraces)} traces of ${workspace === undefined ? "all workspaces" : "this workspace"}.`;
   return notice(
     "info",
     measure === "cost"
