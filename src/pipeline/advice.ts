@@ -16,7 +16,7 @@ import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { putOffTasks } from "../store/work/tasks.ts";
-import { type FiringAlert, factOf, firingAlerts, staleAfterOf } from "./alerts/conditions.ts";
+import { conditionSettingsOf, type FiringAlert, factOf, firingAlerts } from "./alerts/conditions.ts";
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */
@@ -68,7 +68,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       runs: await lastRuns(snapshot, "sync"),
       lost: await lostWorkspaces(snapshot),
       putOffs: await putOffTasks(snapshot, { syncEveryMs: config.syncEveryMs }),
-      firing: await firingAlerts(snapshot, { staleAfterMs: staleAfterOf(config.syncEveryMs) }),
+      firing: await firingAlerts(snapshot, conditionSettingsOf(config)),
     }),
   );
   const { sources, problem } = await queues;

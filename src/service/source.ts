@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { Config, SourceConfig } from "../config/config.ts";
 import type { Secret } from "../config/secret.ts";
 import type { Logger, Warn } from "../log.ts";
-import { staleAfterOf } from "../pipeline/alerts/conditions.ts";
+import { conditionSettingsOf } from "../pipeline/alerts/conditions.ts";
 import type { FilesSettings } from "../pipeline/export/write-files.ts";
 import { sharesOf } from "../pipeline/source/rate-limit.ts";
 import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
@@ -138,11 +138,9 @@ function startWork(
     userEmail: config.userEmail,
     alerts: {
       slug,
-      // A source that the configuration names no more sends nothing.
-      isFirst: config.sources[0]?.slug === slug,
+      ...conditionSettingsOf(config),
       secrets: config.routeSecrets,
       webUrl: config.webUrl,
-      staleAfterMs: staleAfterOf(config.syncEveryMs),
     },
     probe: probe?.request,
     files: filesSettings(config, slug),

@@ -3,7 +3,7 @@ import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { DIGESTS, type Route } from "../../domain/bill/route.ts";
 import { UsageError } from "../../errors.ts";
-import { staleAfterOf } from "../../pipeline/alerts/conditions.ts";
+import { conditionSettingsOf } from "../../pipeline/alerts/conditions.ts";
 import { deliver } from "../../pipeline/alerts/deliver.ts";
 import { digestOf } from "../../pipeline/alerts/digest.ts";
 import { type Message, testMessage, textOf } from "../../pipeline/alerts/message.ts";
@@ -59,7 +59,7 @@ async function digest(
   const asked = {
     period,
     now: await storeNow(db),
-    staleAfterMs: staleAfterOf(config.syncEveryMs),
+    ...conditionSettingsOf(config),
     webUrl: config.webUrl,
   };
   if (preview) {
@@ -92,10 +92,7 @@ async function digest(
 
 async function list({ output, config, ...session }: Session): Promise<undefined> {
   const { db } = await session.migratedStore();
-  const report = await reportAlerts(db, {
-    secrets: config.routeSecrets,
-    staleAfterMs: staleAfterOf(config.syncEveryMs),
-  });
+  const report = await reportAlerts(db, config);
   output.data(report, ({ routes, incidents }) =>
     linesOf(
       routes.length === 0

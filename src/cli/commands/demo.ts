@@ -25,7 +25,7 @@ import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
 import { billEarlier } from "../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../log.ts";
-import { staleAfterOf } from "../../pipeline/alerts/conditions.ts";
+import { conditionSettingsOf } from "../../pipeline/alerts/conditions.ts";
 import { readResourceTags } from "../../pipeline/bill/read-terms.ts";
 import { openSource } from "../../pipeline/source/open-source.ts";
 import { redisServerOf } from "../../redis-server.ts";
@@ -152,7 +152,7 @@ async function demo(
   output.note(`\n${ALERTS_HINT}`);
   await tellDemo(opened, {
     ...{ secrets: config.routeSecrets, webUrl: config.webUrl, signal },
-    staleAfterMs: staleAfterOf(config.syncEveryMs),
+    ...conditionSettingsOf(config),
   });
   output.note(threeToTry(pages, postgres.url));
   if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);

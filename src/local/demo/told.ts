@@ -43,6 +43,5 @@ export async function tellDemo(
   opened: readonly (EnteredSource & { readonly config: { readonly slug: string } })[],
   settings: Omit<Parameters<typeof raiseAlerts>[1], "slug">,
 ): Promise<void> {
-  for (const [n, source] of opened.entries())
-    await raiseAlerts(source, { ...settings, slug: source.config.slug, isFirst: n === 0 });
+  for (const source of opened) await raiseAlerts(source, { ...settings, slug: source.config.slug });
 }

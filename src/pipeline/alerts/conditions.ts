@@ -1,3 +1,4 @@
+import type { Config } from "../../config/config.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import type { AlertKind, Severity } from "../../domain/bill/route.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
@@ -19,8 +20,21 @@ import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from
 const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
-export function staleAfterOf(syncEveryMs: number): number {
-  return Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS);
+export interface ConditionSettings {
+  /** Tells what is of no source. One that the configuration names no more tells nothing. */
+  readonly firstSource: string | undefined;
+  /** Time without a load after which a source is stale. */
+  readonly staleAfterMs: number;
+}
+
+export function conditionSettingsOf({
+  sources,
+  syncEveryMs,
+}: Pick<Config, "sources" | "syncEveryMs">): ConditionSettings {
+  return {
+    firstSource: sources[0]?.slug,
+    staleAfterMs: Math.max(STALE_AFTER_SYNCS * syncEveryMs, STALE_AFTER_MS),
+  };
 }
 
 export type FiringAlert = Pick<Condition, "kind" | "owner" | "severity" | "message">;
@@ -51,13 +65,13 @@ export function pageOf(kind: AlertKind, source: string): string | undefined {
 /** The alerts of each source (by slug) that apply now, whether anybody was told them or not. */
 export async function firingAlerts(
   db: Database,
-  { staleAfterMs }: { readonly staleAfterMs: number },
+  settings: ConditionSettings,
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
   const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
   return new Map(
     (await alertFacts(db)).map((facts) => [
       facts.source,
-      conditions(facts, { staleAfterMs, budgets, unusual })
+      conditions(facts, { ...settings, budgets, unusual })
         .filter(({ isFiring }) => isFiring)
         .map(({ kind, owner, severity, message }) => ({ kind, owner, severity, message })),
     ]),
@@ -105,21 +119,14 @@ export async function currentConditions(
   return { conditions: conditions(facts, { ...settings, told, budgets, unusual }), now, readAt, failure };
 }
 
-export interface ConditionSettings {
-  /** Whether it tells what is of no source. Default: it was registered first. */
-  readonly isFirst?: boolean;
-  /** Time without a load after which a source is stale. */
-  readonly staleAfterMs: number;
-}
-
 function conditions(
   facts: AlertFacts,
   {
+    firstSource,
     staleAfterMs,
     budgets,
     unusual,
     told = [],
-    isFirst = facts.isFirst,
   }: ConditionSettings & {
     readonly budgets: CurrentBudgets | undefined;
     readonly unusual: readonly UnusualOfWorkspace[] | undefined;
@@ -176,12 +183,11 @@ function conditions(
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
     limitCondition(facts.limits),
-    // One that is of no source is told by the first.
     ...(budgets === undefined
       ? []
       : byOwner(
           "budget",
-          budgets.budgets.filter(({ source }) => (source === null ? isFirst : source === facts.source)),
+          budgets.budgets.filter(({ source }) => (source ?? firstSource) === facts.source),
           ({ of }) => (of?.kind === "owner" ? of.id : null),
           told,
         ).map(([owner, own]) => ({ ...budgetCondition({ ...budgets, budgets: own }), owner }))),

@@ -10,7 +10,7 @@ import type { Database } from "../../store/db/database.ts";
 import { inSnapshot } from "../../store/db/snapshot.ts";
 import { usageSources } from "../../store/figures/sources.ts";
 import { describeBudget, monthBudgets } from "../bill/budgets.ts";
-import { factOf, firingAlerts } from "./conditions.ts";
+import { type ConditionSettings, factOf, firingAlerts } from "./conditions.ts";
 import { idOf, type Line, linkTo, type Message } from "./message.ts";
 
 /** What somebody reads once a week or month: what was used, by whom, and how far it can be trusted. */
@@ -37,13 +37,12 @@ export function dueSince(period: DigestPeriod, now: number): number {
   return Date.parse(day) + AT_HOUR * HOUR_MS;
 }
 
-export interface DigestAsked {
+export interface DigestAsked extends ConditionSettings {
   readonly period: DigestPeriod;
   /** Null: of everybody. Else of these alone, without what is of no owner. */
   readonly owners: readonly string[] | null;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
-  readonly staleAfterMs: number;
   readonly webUrl?: string | undefined;
 }
 
@@ -163,8 +162,8 @@ async function linesOfBudgets(
 }
 
 /** Where the platform contradicts itself, and what nobody has proved. */
-async function linesOfTrust(db: Database, { staleAfterMs }: DigestAsked): Promise<Line[]> {
-  const firing = await firingAlerts(db, { staleAfterMs });
+async function linesOfTrust(db: Database, asked: DigestAsked): Promise<Line[]> {
+  const firing = await firingAlerts(db, asked);
   return (await trustOfSources(db)).flatMap(({ source, dataStart, finalUntil, provedUntil, openDays }) => {
     const until = (is: string, day: string) =>
       day <= dataStart ? `no day is ${is} yet` : `${is} until ${addDays(day, -1)}`;

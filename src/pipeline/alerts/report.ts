@@ -1,10 +1,10 @@
-import type { Secret } from "../../config/secret.ts";
+import type { Config } from "../../config/config.ts";
 import type { Route } from "../../domain/bill/route.ts";
 import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
 import { type RouteState, routeStates } from "../../store/activity/routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { type FiringAlert, firingAlerts } from "./conditions.ts";
+import { conditionSettingsOf, type FiringAlert, firingAlerts } from "./conditions.ts";
 import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, routeProblem } from "./receiver.ts";
 import { takes } from "./tell.ts";
@@ -35,12 +35,13 @@ export interface AlertsReport {
 
 export async function reportAlerts(
   db: Database,
-  { secrets, staleAfterMs }: { secrets: ReadonlyMap<string, Secret>; staleAfterMs: number },
+  config: Pick<Config, "sources" | "syncEveryMs" | "routeSecrets">,
 ): Promise<AlertsReport> {
+  const { routeSecrets: secrets } = config;
   const routes = await allRoutes(db, secrets);
   const states = await routeStates(db);
   const told = await toldAlerts(db);
-  const firing = await firingAlerts(db, { staleAfterMs });
+  const firing = await firingAlerts(db, conditionSettingsOf(config));
   const now = await storeNow(db);
   const ofIncident = (alert: FiringAlert, source: string): Incident => {
     const known = told.filter(

@@ -65,10 +65,10 @@ export async function raiseAlerts(
   const routes = await allRoutes(store.db, settings.secrets);
   if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
-  const digests = settings.isFirst === true ? await digestsDue(store.db, routes, settings) : [];
+  const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
   const read = await currentConditions(store.db, {
-    ...{ sourceId, staleAfterMs: settings.staleAfterMs, told: told.filter(isOpen) },
-    ...(settings.isFirst === undefined ? {} : { isFirst: settings.isFirst }),
+    ...{ sourceId, told: told.filter(isOpen) },
+    ...{ firstSource: settings.firstSource, staleAfterMs: settings.staleAfterMs },
   });
   return tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
 }
@@ -97,7 +97,7 @@ interface Digest {
 async function digestsDue(
   db: Database,
   routes: readonly Route[],
-  { staleAfterMs, webUrl }: AlertSettings,
+  { firstSource, staleAfterMs, webUrl }: AlertSettings,
 ): Promise<Digest[]> {
   const periods = DIGESTS.filter((period) => routes.some((route) => route.digests.includes(period)));
   if (periods.length === 0) return [];
@@ -105,7 +105,7 @@ async function digestsDue(
   return periods.map((period) => ({
     period,
     dueAt: dueSince(period, now),
-    compose: ({ owners }) => digestOf(db, { period, owners, now, staleAfterMs, webUrl }),
+    compose: ({ owners }) => digestOf(db, { period, owners, now, firstSource, staleAfterMs, webUrl }),
   }));
 }
 

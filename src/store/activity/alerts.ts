@@ -19,8 +19,6 @@ export interface AlertFacts {
   readonly now: number;
   /** The same as a timestamp, exact. */
   readonly readAt: string;
-  /** Of all sources the one that was registered first. */
-  readonly isFirst: boolean;
   /** Counts of any meter on which the platform contradicts itself: its JSON and its export differ after a second request. */
   readonly differences: Found;
   /** Control totals of any meter on which the platform contradicts itself, and tiers that do not add up, after a second request. */
@@ -43,7 +41,7 @@ export interface AlertFacts {
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select
-      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt", s.source_id = (select min(source_id) from usage.source) as "isFirst",
+      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt",
       (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
        from usage.reconciliation_difference d join usage.scope c using (scope_id)
        where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,

@@ -37,7 +37,7 @@ test("a route gets the digest of a week once, from the next one on", async () =>
   const secrets = new Map([["USAGE_ROUTE_A", new Secret(`${receivers.webUrl}/webhook`)]]);
   const settings = {
     slug: "default",
-    isFirst: true,
+    firstSource: "default",
     staleAfterMs: HOUR_MS,
     secrets,
     clock: { wait: async () => {} },
@@ -54,7 +54,7 @@ test("a route gets the digest of a week once, from the next one on", async () =>
     bench.sql("UPDATE usage.alert SET newest = newest - $1::bigint WHERE kind = 'weekly'", [7 * DAY_MS]);
   await passWeek();
   // It is of all sources, so one of them sends it.
-  expect(await raise({ isFirst: false })).toEqual({ told: 0, cleared: 0 });
+  expect(await raise({ firstSource: "other" })).toEqual({ told: 0, cleared: 0 });
   manner = "refuses";
   await expect(raise()).rejects.toMatchObject({ code: "route_failed" });
   manner = "well";
@@ -83,6 +83,7 @@ budgets: [{ owner: search, traces: 1000000000 }, { traces: 1000000000 }]`);
         owners,
         now,
         staleAfterMs: HOUR_MS,
+        firstSource: "default",
         webUrl: "https://usage.example.com",
       });
     const to = new Date(Math.min(dueSince(period, now), Date.parse(month.end))).toISOString().slice(0, 10);

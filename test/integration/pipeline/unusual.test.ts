@@ -79,7 +79,12 @@ test("a planted spike is found with its project and key, shown on the pages, and
 
   const { secrets, heard } = await listen();
   const raise = async () =>
-    raiseAlerts(await bench.open(), { slug: "default", secrets, staleAfterMs: HOUR_MS });
+    raiseAlerts(await bench.open(), {
+      slug: "default",
+      firstSource: "default",
+      secrets,
+      staleAfterMs: HOUR_MS,
+    });
   await raise();
   await raise();
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
@@ -146,7 +151,12 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   await load("project", 100, 0);
   const { secrets, heard } = await listen();
   const raise = () =>
-    raiseAlerts({ store, sourceId } as EnteredSource, { slug: "default", secrets, staleAfterMs: HOUR_MS });
+    raiseAlerts({ store, sourceId } as EnteredSource, {
+      slug: "default",
+      firstSource: "default",
+      secrets,
+      staleAfterMs: HOUR_MS,
+    });
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
   expect(heard[0]?.text).toContain("And 2 more.");

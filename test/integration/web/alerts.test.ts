@@ -30,7 +30,13 @@ routes:
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   expect(await page()).toMatch(/Stale default . critical Nothing was loaded for 2 h\. nobody/);
   const secrets = new Map(Object.entries(environment).map(([name, value]) => [name, new Secret(value)]));
-  const settings = { slug: "default", staleAfterMs: HOUR_MS, secrets, clock: { wait: async () => {} } };
+  const settings = {
+    slug: "default",
+    firstSource: "default",
+    staleAfterMs: HOUR_MS,
+    secrets,
+    clock: { wait: async () => {} },
+  };
   await expect(raiseAlerts(await bench.open(), settings)).rejects.toMatchObject({
     code: "route_failed",
     message:

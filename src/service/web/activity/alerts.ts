@@ -1,5 +1,5 @@
 import type { DigestPeriod } from "../../../domain/bill/route.ts";
-import { factOf, pageOf, staleAfterOf } from "../../../pipeline/alerts/conditions.ts";
+import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import {
   type AlertsReport,
   describeTaken,
@@ -15,11 +15,7 @@ import type { Web } from "../routes.ts";
 /** Who is told: the routes, what is wrong now, and what was sent. */
 export function addAlerts(web: Web): void {
   web.page("/alerts", { mayBeOld: true, oneInstant: true }, async ({ db, config }) => {
-    const report = await reportAlerts(db, {
-      secrets: config.routeSecrets,
-      staleAfterMs: staleAfterOf(config.syncEveryMs),
-    });
-    return { title: "Alerts", body: shown(report) };
+    return { title: "Alerts", body: shown(await reportAlerts(db, config)) };
   });
 }
 

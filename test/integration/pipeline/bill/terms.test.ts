@@ -81,7 +81,7 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     if (!isLoaded || use === undefined) continue;
     expect(use).toMatchObject({ traces, isComplete: true, daysFinal: finalDays });
     expect(marksPassed(use), `${value} of ${traces}`).toBe(marks);
-    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS }))
+    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" }))
       .get("default")
       ?.map(({ kind }) => kind);
     expect(alerts).toEqual(marks > 0 ? ["usage_limit"] : []);
@@ -99,7 +99,9 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
       start + (days - 1) * DAY_MS < Date.parse(month.end) ? new Date(day).toISOString().slice(0, 10) : null;
     expect(use.reachedOn).toBe(expected);
     // One that is not reached this month asks nothing of anybody.
-    const [alert] = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS })).get("default") ?? [];
+    const [alert] =
+      (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get("default") ??
+      [];
     if (alert !== undefined) expect(alert.severity).toBe(expected === null ? "warning" : "critical");
     expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
   }
