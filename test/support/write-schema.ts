@@ -7,6 +7,7 @@ import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews } from "../../src/store/export/views.ts";
 import { cubeModel } from "./cube-model.ts";
+import { dbtMarts } from "./dbt-marts.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
@@ -27,6 +28,7 @@ try {
   writeFileSync(`${ROOT}sql/schema.sql`, await dumpSchema(client));
   await client.end();
   writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
+  writeFileSync(`${ROOT}docs/dbt/models/marts/marts.yml`, dbtMarts(views));
   writeFileSync(`${ROOT}docs/cube/model/cubes/usage_etl.yml`, cubeModel(views));
   writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
 } finally {

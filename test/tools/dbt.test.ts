@@ -5,6 +5,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";
 import { cubeModel } from "../support/cube-model.ts";
+import { dbtMarts } from "../support/dbt-marts.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
@@ -18,6 +19,7 @@ test("the committed files match the views", async () => {
   const views = await listViews(store.db);
   for (const [path, made] of [
     ["dbt/models/sources.yml", dbtSources(views)],
+    ["dbt/models/marts/marts.yml", dbtMarts(views)],
     ["dbt/tests/usage_keys_are_unique.sql", dbtKeyTest(views)],
     ["cube/model/cubes/usage_etl.yml", cubeModel(views)],
   ] as const) {
