@@ -26,10 +26,10 @@ export const extractJob = defineJob({
       // The job's own signal also ends a job that another worker has taken, while the process goes on.
       const source = { ...(await context.source.open()), signal: context.signal };
       const result = await workMessage(source, { taskId, generation, isLastAttempt });
+      if ("entered" in result && result.entered > 0) await context.enqueueSoon();
       if (!("rows" in result)) return { outcome: result.outcome };
-      const { outcome, requests, rows, followUps } = result;
-      if (followUps.length > 0) await context.enqueueSoon();
-      return { outcome, requests, ...rows, followUps: followUps.length };
+      const { outcome, requests, rows, followUps, entered } = result;
+      return { outcome, requests, ...rows, followUps: followUps.length, entered };
     } catch (error) {
       return retryLater(context, error, { taskId, taken: job.attemptsStarted });
     }

@@ -82,7 +82,8 @@ for (const of of options.of.length === 0 ? [7000] : options.of) lines.push(await
 process.stdout.write(
   `Syncs every 15 minutes, ${options.active * 100} % of the workspaces active in each, ${options.rate} requests per 10 s, USAGE_REFRESH_AFTER ${refresh} min; ages in minutes, median and worst\n${table(
     [
-      ...["workspaces", "hours", "requests a sync", "most", "allowed", "syncs late", "put off"],
+      ...["workspaces", "hours", "requests a sync", "by workspace", "days", "hours", "most", "allowed"],
+      ...["syncs late", "put off"],
       ...["age by workspace", "of days", "of hours", "s"],
     ],
     lines,
@@ -182,6 +183,13 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
     if (next >= START) spent.push(requests - before);
     output.note(`${new Date(next).toISOString().slice(5, 16)} ${requests - before} requests`);
   }
+  const [sent] = await sql<Record<"workspace" | "days" | "hours", number>>(
+    `SELECT count(*) FILTER (WHERE group_by = 'workspace')::integer AS workspace,
+            count(*) FILTER (WHERE group_by <> 'workspace' AND stride = 'day')::integer AS days,
+            count(*) FILTER (WHERE group_by <> 'workspace' AND stride = 'hour')::integer AS hours
+     FROM usage.fetch WHERE purpose = 'load' AND fetched_at >= $1`,
+    [new Date(START)],
+  );
   // What is stored is what the platform has, however little was asked for. Tasks that waited may have been worked before the answers by
   // workspace of the last sync: the next one asks for what they left.
   isPaced = false;
@@ -203,6 +211,7 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
       stoodFor,
       (spent.length * QUARTER_MS) / HOUR_MS,
       Math.round(mean * scale),
+      ...[sent?.workspace, sent?.days, sent?.hours].map((n = 0) => Math.round((n * scale) / spent.length)),
       Math.round(Math.max(...spent) * scale),
     ],
     ...[Math.round((fetch.max * QUARTER_MS) / fetch.duration), late, Math.round(mostPutOff * scale)],

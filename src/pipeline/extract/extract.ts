@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
-import { type FetchStamp, finalUntil } from "../../domain/coverage/finality.ts";
+import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
-import { AnswerCollector, type AnswerFlaw } from "../../domain/usage/answer.ts";
+import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
-import { addsUp, type ByWorkspace, byWorkspace } from "../../store/load/by-workspace.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
 import { endTask, type StoredTask } from "../../store/work/tasks.ts";
 import { askUsage, collectAnswer, isKeyRefused } from "../source/ask.ts";
 import { learnMeters } from "../source/learn-meters.ts";
 import { type OpenSource, settleAfterIn } from "../source/source.ts";
+import { settleByWorkspace } from "./by-workspace.ts";
 import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
 
 export const NO_ROWS = {
@@ -57,7 +57,7 @@ export interface ExtractOptions {
   /** Whether what still adds up to these answers is not asked for, until it is as old as `refreshAfterMs` allows. */
   readonly isRoutine?: boolean | undefined;
   /** The task's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
-  readonly row?: StoredTask;
+  readonly row?: StoredTask | undefined;
 }
 
 /**
@@ -118,68 +118,16 @@ async function withoutRequest(
   const { store, log } = source;
   const { meter, groupBy, window } = task;
   const [scopeId] = scopeIdsOf(task);
-  if (groupBy === "workspace" || METER[meter].kind !== "traces" || scopeId === undefined) return undefined;
-  const known = await byWorkspace(store.db, { scopeId, window, since });
-  if (known === undefined) return undefined;
-  const ended = known.isZero
-    ? await loadZero(source, task, { scopeId, known })
-    : isRoutine && (await isUnchanged(source, task, { scopeId, known })) && UNCHANGED;
-  if (!ended) return undefined;
-  log.debug({ task: describe(task), ...ended, byWorkspace: known.stamp.fetchNumber }, "task");
+  const [workspaceId] = workspaceIdsOf(task);
+  if (groupBy === "workspace" || METER[meter].kind !== "traces") return undefined;
+  if (scopeId === undefined || workspaceId === undefined) return undefined;
+  const others = [{ scopeId, groupBy, workspaceId }];
+  const settled = await settleByWorkspace(source, { meter, window, others, since, isRoutine });
+  const ended = settled.get(scopeId);
+  if (ended === undefined) return undefined;
+  log.debug({ task: describe(task), outcome: ended.outcome, byWorkspace: ended.fetchNumber }, "task");
   if (row !== undefined) await endTask(store.db, { task: row, state: "done" });
-  return { ...ended, requests: 0, followUps: [] };
-}
-
-type Unasked = Pick<TaskResult, "outcome" | "rows">;
-
-const UNCHANGED: Unasked = { outcome: "unchanged", rows: NO_ROWS };
-
-interface Known {
-  readonly scopeId: number;
-  readonly known: ByWorkspace;
-}
-
-/**
- * Loads a window of a workspace without traces, as old as the answer that says so: whatever was asked for since then stays. Undefined:
- * what is stored is newer or contradicts it.
- */
-async function loadZero(
-  source: OpenSource,
-  task: UsageRequest,
-  { scopeId, known: { stamp } }: Known,
-): Promise<Unasked | undefined> {
-  const { store, sourceId } = source;
-  const { meter, groupBy, window } = task;
-  const loaded = await loadAnswer(store, {
-    ...{ sourceId, meter, groupBy, window, stamp },
-    scopeIds: [scopeId],
-    answer: new AnswerCollector({ groupBy, window, workspaceIds: workspaceIdsOf(task) }),
-    settleAfterMs: await settleAfterIn(source, meter),
-  });
-  // Where a part of the window was loaded since then, the answer is discarded: the rest still has to be asked for.
-  if (loaded.outcome !== "loaded") return undefined;
-  return { outcome: loaded.outcome, rows: rowsOf({ stamp, loaded, records: 0, traces: 0 }) };
-}
-
-/**
- * Whether what is stored would stay as it is until the next sync: it adds up to the counts by workspace, is not too old, and nothing of
- * it can become final. A change that leaves the sums alone is found when its time is over.
- */
-async function isUnchanged(
-  source: OpenSource,
-  { meter, window }: UsageRequest,
-  { scopeId, known: { now, scopeId: workspaceScopeId } }: Known,
-): Promise<boolean> {
-  const { refreshAfterMs, syncEveryMs } = source.settings;
-  const keptForMs = refreshAfterMs - syncEveryMs;
-  if (keptForMs <= 0) return false;
-  return addsUp(source.store.db, {
-    scopeId,
-    workspaceScopeId,
-    window,
-    fetchedAfter: now - keptForMs,
-    finalUntil: finalUntil(now, await settleAfterIn(source, meter)),
-  });
+  return { outcome: ended.outcome, rows: NO_ROWS, requests: 0, followUps: [] };
 }
 
 /** More ids of one answer are asked for in parts: each takes about 1 KB of memory until it is stored. */

@@ -1,6 +1,7 @@
-import { scopeIdsOf } from "../../domain/planning/request.ts";
+import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import { faultOf } from "../../faults.ts";
 import type { Store } from "../../store/db/database.ts";
+import { quietWorkspaces } from "../../store/load/by-workspace.ts";
 import { failScopes } from "../../store/load/failures.ts";
 import { drawStamp } from "../../store/load/fetch-ledger.ts";
 import { noteTaskFailed } from "../../store/work/runs.ts";
@@ -15,6 +16,7 @@ import {
 } from "../../store/work/tasks.ts";
 import { isKeyRefused } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
+import { leadsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, isStrideRefused, type TaskResult } from "./extract.ts";
 
 /** A task that so many workers took and neither ended nor handed back ends every worker that takes it. */
@@ -28,12 +30,13 @@ export const LOCK_LOST = "lock_lost";
  * its time was loaded after it was entered, by another task or by a worker that ended before it could record that.
  */
 export type WorkResult =
-  | { readonly outcome: "gone" | "poisoned" | "dropped" | "loaded_already" }
-  | (TaskResult & { readonly task: StoredTask });
+  | { readonly outcome: "gone" | "poisoned" | "dropped" }
+  | { readonly outcome: "loaded_already"; readonly entered: number }
+  | (TaskResult & { readonly task: StoredTask; readonly entered: number });
 
 /**
  * Does the work of one queue message: takes its task, fetches and loads it. The task ends in the same statement as the fetch
- * that settles it, or in the same transaction that enters those taking its place. Throws what should be tried again; the message
+ * that settles it, or in the same transaction that enters those that follow (`entered`). Throws what should be tried again; the message
  * then stays queued.
  */
 export async function workMessage(
@@ -70,9 +73,10 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
   }
   // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
   // may also have ended after its load. What was loaded by others was compared by digests, which a repair does not believe.
+  const leads = leadsOthers(task);
   if (task.isLoaded && !task.isRepair) {
-    await endTask(store.db, { task, state: "done" });
-    return { outcome: "loaded_already" };
+    const entered = await endTaskWith(source, task, leads ? await leftByWorkspace(source, task) : []);
+    return { outcome: "loaded_already", entered };
   }
   const { runId, isRepair } = task;
   const result = await extractTask({ ...source, runId }, task, {
@@ -80,29 +84,44 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     isRepair,
     workspacesSince: isRepair ? undefined : task.enteredAt,
     isRoutine: task.backfillId === undefined,
-    row: task,
+    // Else it ends with its answer.
+    row: leads ? undefined : task,
   });
-  // Else it ended with its answer.
-  if (!isFinalBy(result)) await endWithFollowUps(store, task, result);
-  return { ...result, task };
+  const isSettled = isFinalBy(result);
+  if (isSettled && !leads) return { ...result, task, entered: 0 };
+  // Parts lead to the others of their own windows, and of what is not available there is nothing to be asked for.
+  const isOver = isSettled || result.outcome === "failed" || result.outcome === "unverified";
+  const others = leads && isOver ? await leftByWorkspace(source, task) : [];
+  return { ...result, task, entered: await endTaskWith(source, task, others, result) };
 }
 
-async function endWithFollowUps(store: Store, task: StoredTask, result: TaskResult): Promise<void> {
-  await store.transaction(async ({ db }) => {
-    await enterTasks(db, {
-      sourceId: task.sourceId,
-      backfillId: task.backfillId,
-      runId: task.runId,
-      tasks: result.followUps,
-    });
-    const reason = failureOf(result);
+/**
+ * Ends a task, and enters in the same transaction what follows: the parts that take its place, and windows of other dimensions that it led to.
+ * These count as entered with it, since it decided about them by answers of then. Returns how many are new.
+ */
+async function endTaskWith(
+  { store, sourceId }: OpenSource,
+  task: ClaimedTask,
+  others: readonly UsageRequest[],
+  result?: TaskResult,
+): Promise<number> {
+  const { backfillId, runId, enteredAt } = task;
+  const workspaceIds = others.flatMap(workspaceIdsOf);
+  const quiet = others.length === 0 ? new Set() : await quietWorkspaces(store.db, { sourceId, workspaceIds });
+  return store.transaction(async ({ db }) => {
+    const isQuiet = (one: UsageRequest) => workspaceIdsOf(one).every((id) => quiet.has(id));
+    const entered =
+      (await enterTasks(db, { sourceId, backfillId, runId, tasks: result?.followUps ?? [] })) +
+      (await enterTasks(db, { sourceId, runId, tasks: others, isQuiet, enteredAt }));
+    const reason = result && failureOf(result);
     if (reason === undefined) {
-      await endTask(db, { task, state: "done", code: result.code, message: result.message });
-      return;
+      await endTask(db, { task, state: "done", code: result?.code, message: result?.message });
+      return entered;
     }
     await endTask(db, { task, state: "failed", ...reason });
     // Last: until the end of the transaction, other tasks of the run that fail wait for it.
-    await noteTaskFailed(db, { runId: task.runId, ...reason });
+    await noteTaskFailed(db, { runId, ...reason });
+    return entered;
   });
 }
 

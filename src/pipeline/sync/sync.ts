@@ -1,37 +1,45 @@
 import { type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
-import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { quietWorkspaces } from "../../store/load/by-workspace.ts";
 import { retryAfterOutage } from "../../store/load/failures.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import { enterTasks, putOffTasks, tasksInFlight } from "../../store/work/tasks.ts";
+import {
+  enterTasks,
+  type LedWindow,
+  ledWindows,
+  putOffTasks,
+  tasksInFlight,
+} from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
 import type { OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
-/** A workspace without traces for so long is quiet: where the rate limit is short, it comes after the others. */
-const QUIET_AFTER_MS = DAY_MS;
-
 /**
  * Enters the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just answered
- * first contact, so failures of an outage are due at once. `entered`: tasks that were not in flight already. `askedAgain`:
- * parts of time that failed in an outage and are due again.
+ * first contact, so failures of an outage are due at once. `entered`: tasks that were not in flight already. A window by project, user or key
+ * whose workspace is asked for the same window is planned, and not entered: that task enters it, unless its answer makes it needless.
+ * `askedAgain`: parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource) {
   const { sourceId, store, log, runId } = source;
   const askedAgain = await retryAfterOutage(store.db, sourceId);
   const now = await storeNow(store.db);
   const inFlight = await tasksInFlight(store.db, sourceId);
-  const quiet = await quietWorkspaces(store.db, { sourceId, since: now - QUIET_AFTER_MS });
+  const led = await ledWindows(store.db, sourceId);
+  const quiet = await quietWorkspaces(store.db, { sourceId });
   const isQuiet = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
   const enter = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
-    const tasks = await planRoutine({ ...source, meters }, { wanted, inFlight });
+    const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(notIn(led));
+    const own = planned
+      .filter(({ groupBy }) => groupBy === "workspace")
+      .map((task) => ({ ...task, workspaceIds: workspaceIdsOf(task) }));
+    const tasks = planned.filter(notIn(own));
     return {
-      planned: tasks.length,
+      planned: planned.length,
       entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet }),
     };
   };
@@ -50,6 +58,17 @@ export async function planSync(source: OpenSource) {
     putOff: putOff?.tasks ?? 0,
     askedAgain,
   };
+}
+
+/** A test for tasks: other tasks, by workspace, do not lead to them. */
+function notIn(led: readonly LedWindow[]): (task: UsageRequest) => boolean {
+  const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>
+    `${meter} ${window.stride} ${window.start} ${window.end} ${workspaceId}`;
+  const keys = new Set(led.flatMap((one) => one.workspaceIds.map((id) => keyOf(one, id))));
+  return (task) =>
+    task.groupBy === "workspace" ||
+    METER[task.meter].kind !== "traces" ||
+    !keys.has(keyOf(task, task.members[0]?.workspaceId));
 }
 
 /** What one sync fetches: the wanted time that is not final, and failures that are due, wherever they are. */

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
 import type { Database } from "../db/database.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
@@ -12,8 +13,11 @@ export interface ByWorkspace {
   readonly stamp: FetchStamp;
   /** The scope that they were loaded for. */
   readonly scopeId: number;
-  /** The workspace has no traces in the window. */
-  readonly isZero: boolean;
+  /**
+   * The parts of the window that are zero by these answers, and that nothing stored contradicts: all of it where the workspace has no traces in
+   * it; else what was never loaded, if it has none there.
+   */
+  readonly zero: readonly Interval[];
   /** When this was read, by Postgres's clock, epoch milliseconds. A task may have waited since these answers came. */
   readonly now: number;
 }
@@ -34,128 +38,191 @@ function exceeds(sourceId: RawBuilder<unknown>): RawBuilder<boolean> {
   )`;
 }
 
-/** The answers by workspace, sent at `since` (epoch milliseconds) or later, that cover a window. Undefined: they do not, or are not to be believed. */
+/**
+ * What answers by workspace, sent at `since` (epoch milliseconds) or later, say of a window of other scopes. Those are left out for which they do
+ * not cover it, or are not to be believed.
+ */
 export async function byWorkspace(
   db: Database,
-  { scopeId, window, since }: { scopeId: number; window: Window; since: number },
-): Promise<ByWorkspace | undefined> {
+  { scopeIds, window, since }: { scopeIds: readonly number[]; window: Window; since: number },
+): Promise<Map<number, ByWorkspace>> {
   const asked = rangeOf(window);
-  const { rows } = await sql<{ number: number; at: Date; now: Date; scopeId: number; isZero: boolean }>`
-    select min(v.fetch_number) as number, min(v.fetched_at) as at, clock_timestamp() as now, w.scope_id as "scopeId",
-           bool_and(not v.traced && ${asked}) as "isZero"
+  type Row = Record<"number" | "ofWorkspace" | "scopeId", number> & Record<"at" | "now", Date>;
+  const { rows } = await sql<Row & { zero: JsonParts | null }>`
+    select s.scope_id as "scopeId", w.scope_id as "ofWorkspace", a.number, a.at, clock_timestamp() as now,
+           ${partsAsJson(sql`case
+             when not a.traced && ${asked} and o.newest < a.number and not o.traced && ${asked} then tstzmultirange(${asked})
+             when o.loaded <> '{}' and not a.traced && (tstzmultirange(${asked}) - o.loaded) then tstzmultirange(${asked}) - o.loaded
+           end`)} as zero
     from usage.scope s
     join usage.scope w using (source_id, kind, trace_tier, workspace_id, stride)
-    join usage.coverage v on v.scope_id = w.scope_id and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
-    where s.scope_id = ${scopeId} and w.group_by = 'workspace' and v.fetched_at >= ${new Date(since)}
-      and not exists (
-        select from usage.failure f
-        where f.scope_id = w.scope_id and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
-      )
+    cross join lateral (
+      select min(v.fetch_number) as number, min(v.fetched_at) as at, range_agg(v.traced) as traced,
+             range_agg(tstzrange(v.period_start, v.period_end)) as loaded
+      from usage.coverage v where v.scope_id = w.scope_id and ${overlaps(asked, "v")} and v.fetched_at >= ${new Date(since)}
+    ) a
+    cross join lateral (
+      select coalesce(max(v.fetch_number), 0) as newest, coalesce(range_agg(v.traced), '{}') as traced,
+             coalesce(range_agg(tstzrange(v.period_start, v.period_end)), '{}') as loaded
+      from usage.coverage v where v.scope_id = s.scope_id and ${overlaps(asked, "v")}
+    ) o
+    where s.scope_id = any (${[...scopeIds]}::integer[]) and w.group_by = 'workspace' and a.loaded @> ${asked}
+      and not exists (select from usage.failure f where f.scope_id = w.scope_id and ${overlaps(asked, "f")})
       and not ${exceeds(sql`s.source_id`)}
-    group by w.scope_id
-    having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
   `.execute(db);
-  const [found] = rows;
-  if (found === undefined) return undefined;
-  const { number, at, now, scopeId: workspaceScopeId, isZero } = found;
-  const stamp = { fetchNumber: number, fetchedAt: at.getTime() };
-  return { stamp, scopeId: workspaceScopeId, isZero, now: now.getTime() };
+  return new Map(
+    rows.map(({ scopeId, ofWorkspace, number, at, now, zero }) => [
+      scopeId,
+      {
+        stamp: { fetchNumber: number, fetchedAt: at.getTime() },
+        scopeId: ofWorkspace,
+        zero: toIntervals(zero ?? []),
+        now: now.getTime(),
+      },
+    ]),
+  );
+}
+
+interface Age {
+  readonly window: Window;
+  /** Epoch milliseconds. */
+  readonly fetchedAfter: number;
+  readonly finalUntil: number;
 }
 
 /**
- * Whether what is stored of a scope needs no new answer: all of the window was fetched after `fetchedAfter` and nothing of it failed since, none
- * of it would be final if it was fetched again (`finalUntil`), and in each bucket it adds up to the count by workspace. Hours may be older if
- * their days are not, and each project, user or key has as many in the hours of a day as on that day. Epoch milliseconds.
+ * Of some scopes, each with that of its workspace, those whose stored figures need no new answer: all of the window was fetched after `fetchedAfter` and nothing of it failed
+ * since, none of it would be final if it was fetched again (`finalUntil`), and in each bucket they add up to the count by workspace. Hours may be
+ * older if their days are not, and each project, user or key has as many in the hours of a day as on that day.
  */
-export async function addsUp(
+export async function addUp(
   db: Database,
-  given: {
-    scopeId: number;
-    workspaceScopeId: number;
-    window: Window;
-    fetchedAfter: number;
-    finalUntil: number;
-  },
-): Promise<boolean> {
-  const { scopeId, workspaceScopeId, window, fetchedAfter, finalUntil } = given;
-  const asked = rangeOf(window);
-  const loaded = await loadedSince(db, { scopeId, asked, finalUntil });
-  if (loaded === undefined) return false;
-  if (loaded <= fetchedAfter && !(window.stride === "hour" && (await addUpToDays(db, given)))) return false;
+  workspaceOf: ReadonlyMap<number, number>,
+  age: Age,
+): Promise<ReadonlySet<number>> {
+  const { window, fetchedAfter, finalUntil } = age;
+  const scopeIds = [...workspaceOf.keys()];
+  const loaded = await loadedSince(db, { scopeIds, asked: rangeOf(window), finalUntil });
+  const isYoung = (scopeId: number) => (loaded.get(scopeId) ?? 0) > fetchedAfter;
+  const old = window.stride === "hour" ? [...loaded.keys()].filter((scopeId) => !isYoung(scopeId)) : [];
+  const ids = [...scopeIds.filter(isYoung), ...(await addUpToDays(db, old, age))];
+  if (ids.length === 0) return new Set();
+  const workspaces = ids.map((scopeId) => workspaceOf.get(scopeId) as number);
   const stored = storedIn(recordTable(window.stride), {
-    scopeIds: [scopeId, workspaceScopeId],
+    scopeIds: [...new Set([...ids, ...workspaces])],
     period: window,
   });
-  const { rows: different } = await sql`
-    select from (${stored}) r group by bucket_start
-    having sum(traces) filter (where scope_id = ${scopeId}) is distinct from sum(traces) filter (where scope_id = ${workspaceScopeId})
-      and sum(traces) > 0
-    limit 1
+  const { rows: different } = await sql<{ scopeId: number }>`
+    with stored as materialized (
+      select scope_id, bucket_start, sum(traces) as traces
+      from (${stored}) r group by 1, 2
+    ), of_workspace as (
+      select * from unnest(${ids}::integer[], ${workspaces}::integer[]) o (scope_id, workspace_scope_id)
+    )
+    select distinct scope_id as "scopeId"
+    from (
+      select scope_id, bucket_start, r.traces as own, 0 as whole from of_workspace join stored r using (scope_id)
+      union all
+      select o.scope_id, r.bucket_start, 0, r.traces from of_workspace o join stored r on r.scope_id = o.workspace_scope_id
+    ) t group by scope_id, bucket_start having sum(own) <> sum(whole)
   `.execute(db);
-  return different.length === 0;
+  const differ = new Set(different.map(({ scopeId }) => scopeId));
+  return new Set(ids.filter((scopeId) => !differ.has(scopeId)));
 }
 
-/** Workspaces (the platform's ids) without traces since an instant (epoch milliseconds), as far as that time is loaded by workspace. */
+/** Workspaces (the platform's ids) without traces in the last day, as far as it is loaded by workspace: all of a source, or some of them. */
 export async function quietWorkspaces(
   db: Database,
-  { sourceId, since }: { sourceId: number; since: number },
+  { sourceId, workspaceIds }: { sourceId: number; workspaceIds?: readonly string[] },
 ): Promise<ReadonlySet<string>> {
+  const lately = sql`tstzrange(now() - interval '1 day', null)`;
   const { rows } = await sql<{ id: string }>`
     select e.external_id as id
     from usage.trace_scope s
     join usage.coverage v using (scope_id)
     join usage.entity e on e.entity_id = s.workspace_id
-    where s.source_id = ${sourceId} and s.group_by = 'workspace' and v.period_end > ${new Date(since)}
-    group by 1 having not bool_or(v.traced && tstzrange(${new Date(since)}, null))
+    where s.source_id = ${sourceId} and s.group_by = 'workspace' and v.period_end > lower(${lately})
+      ${workspaceIds === undefined ? sql`` : sql`and e.external_id = any (${[...workspaceIds]}::text[])`}
+    group by 1 having not bool_or(v.traced && ${lately})
   `.execute(db);
   return new Set(rows.map(({ id }) => id));
 }
 
-/** When the oldest part of a range was fetched, epoch milliseconds; undefined where some is not loaded, failed since, or can become final. */
+/** By scope, when the oldest part of a range was fetched, epoch milliseconds. Left out where some is not loaded, failed since, or can become final. */
 async function loadedSince(
   db: Database,
-  { scopeId, asked, finalUntil }: { scopeId: number; asked: RawBuilder<unknown>; finalUntil: number },
-): Promise<number | undefined> {
-  const { rows } = await sql<{ since: Date }>`
-    select min(v.fetched_at) as since from usage.coverage v
-    where v.scope_id = ${scopeId} and v.period_start < upper(${asked}) and v.period_end > lower(${asked})
-      and not exists (
-        select from usage.failure f
-        where f.scope_id = ${scopeId} and f.period_start < upper(${asked}) and f.period_end > lower(${asked})
-      )
+  given: { scopeIds: readonly number[]; asked: RawBuilder<unknown>; finalUntil: number },
+): Promise<Map<number, number>> {
+  const { scopeIds, asked, finalUntil } = given;
+  const { rows } = await sql<{ scopeId: number; since: Date }>`
+    select v.scope_id as "scopeId", min(v.fetched_at) as since from usage.coverage v
+    where v.scope_id = any (${[...scopeIds]}::integer[]) and ${overlaps(asked, "v")}
+      and not exists (select from usage.failure f where f.scope_id = v.scope_id and ${overlaps(asked, "f")})
+    group by 1
     having range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked}
       and bool_and(v.final or greatest(v.period_start, lower(${asked})) >= ${new Date(finalUntil)})
   `.execute(db);
-  return rows[0]?.since.getTime();
+  return new Map(rows.map(({ scopeId, since }) => [scopeId, since.getTime()]));
 }
 
-/** Whether the days of some hours are loaded and young enough, and each entity has the same in the hours of a day as on that day. */
-async function addUpToDays(
-  db: Database,
-  given: { scopeId: number; window: Window; fetchedAfter: number; finalUntil: number },
-): Promise<boolean> {
-  const { scopeId, window, fetchedAfter, finalUntil } = given;
+/** Of some scopes of hours, those whose days are loaded and young enough, and where each entity has the same in the hours of a day as on that day. */
+async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age): Promise<number[]> {
+  if (scopeIds.length === 0) return [];
+  const { window, fetchedAfter, finalUntil } = age;
   const days = { start: floorToGrid(window.start, DAY_MS), end: ceilToGrid(window.end, DAY_MS) };
-  const { rows } = await sql<{ dayScope: number }>`
-    select d.scope_id as "dayScope"
+  const { rows } = await sql<{ scopeId: number; ofDays: number }>`
+    select s.scope_id as "scopeId", d.scope_id as "ofDays"
     from usage.scope s join usage.scope d using (source_id, kind, trace_tier, group_by, workspace_id)
-    where s.scope_id = ${scopeId} and d.stride = 'day'
+    where s.scope_id = any (${[...scopeIds]}::integer[]) and d.stride = 'day'
   `.execute(db);
-  const dayScope = rows[0]?.dayScope;
-  if (dayScope === undefined) return false;
-  const since = await loadedSince(db, { scopeId: dayScope, asked: rangeOf(days), finalUntil });
-  if (since === undefined || since <= fetchedAfter) return false;
-  const inHours = storedIn(recordTable("hour"), { scopeIds: [scopeId], period: days });
-  const onDays = storedIn(recordTable("day"), { scopeIds: [dayScope], period: days });
-  const { rows: different } = await sql`
-    select from (
-      select e.entity_id, (r.bucket_start at time zone 'UTC')::date as day, r.traces as in_hours, 0 as on_day
+  const dayScopes = rows.map(({ ofDays }) => ofDays);
+  const since = await loadedSince(db, { scopeIds: dayScopes, asked: rangeOf(days), finalUntil });
+  const young = rows.filter(({ ofDays }) => (since.get(ofDays) ?? 0) > fetchedAfter);
+  if (young.length === 0) return [];
+  const hours = young.map(({ scopeId }) => scopeId);
+  const ofDays = young.map((one) => one.ofDays);
+  const inHours = storedIn(recordTable("hour"), { scopeIds: hours, period: days });
+  const onDays = storedIn(recordTable("day"), { scopeIds: ofDays, period: days });
+  const { rows: different } = await sql<{ scopeId: number }>`
+    select distinct scope_id as "scopeId"
+    from (
+      select r.scope_id, e.entity_id, (r.bucket_start at time zone 'UTC')::date as day, r.traces as in_hours, 0 as on_day
       from (${inHours}) r join usage.series e using (series_id)
       union all
-      select e.entity_id, r.bucket_start, 0, r.traces from (${onDays}) r join usage.series e using (series_id)
-    ) t group by entity_id, day having sum(in_hours) <> sum(on_day) limit 1
+      select o.scope_id, e.entity_id, r.bucket_start, 0, r.traces
+      from (${onDays}) r join usage.series e using (series_id)
+      join unnest(${hours}::integer[], ${ofDays}::integer[]) o (scope_id, day_scope_id) on o.day_scope_id = r.scope_id
+    ) t group by scope_id, entity_id, day having sum(in_hours) <> sum(on_day)
   `.execute(db);
-  return different.length === 0;
+  const differ = new Set(different.map(({ scopeId }) => scopeId));
+  return hours.filter((scopeId) => !differ.has(scopeId));
+}
+
+/** A scope of another dimension than the workspace, with the platform's id of its workspace. */
+export interface OtherScope {
+  readonly scopeId: number;
+  readonly groupBy: GroupBy;
+  readonly workspaceId: string;
+}
+
+/** The scopes of the other dimensions beside some scopes by workspace. One with a failure in the window that is not due yet is left out. */
+export async function otherScopes(
+  db: Database,
+  { scopeIds, window }: { scopeIds: readonly number[]; window: Window },
+): Promise<OtherScope[]> {
+  const { rows } = await sql<OtherScope>`
+    select o.scope_id as "scopeId", o.group_by as "groupBy", e.external_id as "workspaceId"
+    from usage.scope w
+    join usage.scope o using (source_id, kind, trace_tier, workspace_id, stride)
+    join usage.entity e on e.entity_id = o.workspace_id
+    where w.scope_id = any (${[...scopeIds]}::integer[]) and o.group_by <> 'workspace'
+      and not exists (
+        select from usage.failure f
+        where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(rangeOf(window), "f")}
+      )
+    order by 1
+  `.execute(db);
+  return rows;
 }
 
 /** By workspace (the platform's id) and stride: the time that is loaded by workspace without traces. None where answers by workspace are not believed. */
@@ -174,6 +241,12 @@ export async function timeWithoutTraces(
     join usage.entity e on e.entity_id = t.workspace_id
   `.execute(db);
   return new Map(rows.map(({ id, stride, parts }) => [`${id} ${stride}`, toIntervals(parts ?? [])]));
+}
+
+/** SQL condition: a row of coverage or of failures overlaps a range. */
+function overlaps(range: RawBuilder<unknown>, row: "v" | "f"): RawBuilder<boolean> {
+  const name = sql.raw(row);
+  return sql`${name}.period_start < upper(${range}) and ${name}.period_end > lower(${range})`;
 }
 
 function rangeOf({ start, end }: Interval) {

@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { Stride } from "../../domain/time/stride.ts";
-import type { Interval } from "../../domain/time/window.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
 import { type Meter, meterOf } from "../../domain/usage/meter.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
+import { METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
 /** A task as a row of the table. */
@@ -41,8 +42,11 @@ export async function enterTasks(
     tasks: readonly UsageRequest[];
     /** Whether a task's workspace had no traces lately. Default: it had. */
     isQuiet?: ((task: UsageRequest) => boolean) | undefined;
+    /** Epoch milliseconds: when the task that led to them was entered. Default: now. */
+    enteredAt?: number | undefined;
   },
 ): Promise<number> {
+  const { enteredAt } = work;
   let entered = 0;
   // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.tasks.length; first += 500) {
@@ -56,9 +60,10 @@ export async function enterTasks(
       is_quiet: work.isQuiet?.(task) ?? false,
     }));
     const result = await sql`
-      insert into usage.fetch_task (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet)
+      insert into usage.fetch_task
+        (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet${enteredAt === undefined ? sql`` : sql`, created_at`})
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
-             r.scope_ids, r.workspace_ids, r.is_quiet
+             r.scope_ids, r.workspace_ids, r.is_quiet${enteredAt === undefined ? sql`` : sql`, ${new Date(enteredAt)}`}
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
         group_by text, stride text, period_start timestamptz, period_end timestamptz,
         scope_ids integer[], workspace_ids text[], is_quiet boolean
@@ -86,6 +91,32 @@ export async function tasksInFlight(db: Database, sourceId: number): Promise<Map
     ) f
   `.execute(db);
   return new Map(rows.map(({ scopeId, parts }) => [scopeId, toIntervals(parts)]));
+}
+
+/** A window that a task by workspace asks for: when it ends, it enters those of the other dimensions that need an answer. */
+export interface LedWindow {
+  readonly meter: Meter;
+  readonly window: Window;
+  readonly workspaceIds: readonly string[];
+}
+
+/** Those of the tasks of syncs that wait or are queued. */
+export async function ledWindows(db: Database, sourceId: number): Promise<LedWindow[]> {
+  const { rows } = await sql<{
+    meter: Meter;
+    stride: Stride;
+    start: Date;
+    end: Date;
+    workspaceIds: string[];
+  }>`
+    select ${METER_OF_SCOPE} as meter, t.stride, t.period_start as start, t.period_end as "end", t.workspace_ids as "workspaceIds"
+    from usage.fetch_task t join usage.scope c on c.scope_id = t.scope_ids[1]
+    where t.source_id = ${sourceId} and t.backfill_id is null and t.group_by = 'workspace' and t.state in ('waiting', 'queued')
+  `.execute(db);
+  return rows.map(({ meter, workspaceIds, ...window }) => ({
+    ...{ meter, workspaceIds },
+    window: { stride: window.stride, start: window.start.getTime(), end: window.end.getTime() },
+  }));
 }
 
 /** Kind and tier of a task's scopes, which share them. None: they were forgotten. */

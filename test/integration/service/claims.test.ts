@@ -6,7 +6,7 @@ import { end, type ServiceBench, setupService } from "../../support/service.ts";
 
 /** A service each of whose four places waits for an answer that does not come. */
 async function serveHanging() {
-  const bench = await setupService({ days: 2, workspaces: 1 });
+  const bench = await setupService({ days: 5, workspaces: 1 });
   // All of them: a process that ends may still take a task, and give it back.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { stride: "hour" } });
   const service = await bench.serve();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { putOffTasks, takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
@@ -60,7 +61,7 @@ describe("the requests that a sync needs", () => {
   test("are in a warning of each sync that is allowed fewer and finds tasks of an earlier one", async () => {
     const bench = await setup({ days: 6 });
     const warnings = () => bench.logs.filter((line) => line.code === "rate_budget_short");
-    const { planned } = await planSync(await bench.open());
+    const { entered } = await planSync(await bench.open());
     const short = { config: { rateLimit: 1 }, settings: { syncEveryMs: 10_000 } };
     expect(await planSync(await bench.open(short))).toMatchObject({ putOff: 0 });
     expect(warnings()).toEqual([]);
@@ -76,7 +77,7 @@ describe("the requests that a sync needs", () => {
         [state],
       );
     }
-    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: planned });
+    expect(await planSync(await bench.open(short))).toMatchObject({ putOff: entered });
     expect(warnings()).toMatchObject([
       {
         ...{ level: 40, allowed: 0 },
@@ -87,15 +88,25 @@ describe("the requests that a sync needs", () => {
       },
     ]);
     const [all] = await putOffTasks(bench.store.db, short.settings);
-    expect(all).toMatchObject({ source: "default", tasks: planned, quiet: 0, ahead: planned + 1 });
+    expect(all).toMatchObject({ source: "default", tasks: entered, quiet: 0, ahead: entered + 1 });
     expect(await putOffTasks(bench.store.db, { syncEveryMs: 900_000 })).toEqual([]);
   });
 
   test("are those of busy workspaces first, once it is known which these are", async () => {
-    const bench = await setup({ workspaces: [0, 4], days: 6 });
+    const bench = await setup({ workspaces: [0, 1], days: 6 });
     await bench.sync();
-    const { entered } = await planSync(await bench.open());
-    expect(entered).toBeGreaterThan(0);
+    await bench.sql(
+      `UPDATE usage.coverage SET traced = traced - tstzmultirange(tstzrange(now() - interval '25 hours', null))
+       FROM usage.trace_scope s JOIN usage.entity w ON w.entity_id = s.workspace_id
+       WHERE s.scope_id = coverage.scope_id AND s.group_by = 'workspace' AND w.external_id = $1`,
+      [bench.workspaceIds[1]],
+    );
+    const source = await bench.open({ settings: { refreshAfterMs: 0 } });
+    const { entered } = await planSync(source);
+    const messages = await bench.store.transaction(({ db }) =>
+      takeTasksToQueue(db, { sourceId: source.sourceId, most: entered }),
+    );
+    for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
     const quiet = await bench.sql<{ id: string; others: boolean; quiet: boolean }>(
       `SELECT DISTINCT workspace_ids[1] AS id, group_by <> 'workspace' AS others, is_quiet AS quiet FROM usage.fetch_task
        WHERE group_by <> 'workspace' ORDER BY 1`,

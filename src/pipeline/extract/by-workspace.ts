@@ -1,0 +1,144 @@
+import { finalUntil } from "../../domain/coverage/finality.ts";
+import { scopeIdsOf, type UsageRequest } from "../../domain/planning/request.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
+import { AnswerCollector } from "../../domain/usage/answer.ts";
+import { METER, type Meter } from "../../domain/usage/meter.ts";
+import {
+  addUp,
+  type ByWorkspace,
+  byWorkspace,
+  type OtherScope,
+  otherScopes,
+} from "../../store/load/by-workspace.ts";
+import { loadAnswer } from "../../store/load/load.ts";
+import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
+import { type OpenSource, settleAfterIn } from "../source/source.ts";
+
+/**
+ * What answers by workspace say of the other dimensions: traces are conserved, so where a workspace has none, no project, user or key has any;
+ * and figures that still add up to it need no answer until their time is over.
+ */
+
+/** A window of scopes of other dimensions than the workspace, of one meter. */
+interface Others {
+  readonly meter: Meter;
+  readonly window: Window;
+  readonly others: readonly OtherScope[];
+  /** Answers by workspace that were sent at this instant (epoch milliseconds) or later are believed. */
+  readonly since: number;
+  /** Whether what still adds up to these answers needs none. Else only what is zero by them does not. */
+  readonly isRoutine: boolean;
+}
+
+interface Settled {
+  readonly outcome: "loaded" | "unchanged";
+  /** Of the answer by workspace. */
+  readonly fetchNumber: number;
+}
+
+/**
+ * By scope, those whose window needs no request. What is zero by the answers is loaded, as old as they are: whatever was asked for since then
+ * stays.
+ */
+export async function settleByWorkspace(
+  source: OpenSource,
+  asked: Others,
+): Promise<ReadonlyMap<number, Settled>> {
+  const { window, others, since, isRoutine } = asked;
+  const scopeIds = others.map(({ scopeId }) => scopeId);
+  const known = await byWorkspace(source.store.db, { scopeIds, window, since });
+  const zeros = await loadZeros(source, asked, known);
+  const settle = (ids: Iterable<number>, outcome: Settled["outcome"]) =>
+    [...ids].map((scopeId) => {
+      const fetchNumber = known.get(scopeId)?.stamp.fetchNumber ?? 0;
+      return [scopeId, { outcome, fetchNumber }] as const;
+    });
+  const rest = new Map([...known].filter(([scopeId]) => !zeros.has(scopeId)));
+  const same = isRoutine && rest.size > 0 ? await unchanged(source, asked, rest) : [];
+  return new Map([...settle(zeros, "loaded"), ...settle(same, "unchanged")]);
+}
+
+type Known = ReadonlyMap<number, ByWorkspace>;
+
+/** Loads what is zero. Returns the scopes whose whole window is. */
+async function loadZeros(
+  { store, sourceId, settings }: OpenSource,
+  { meter, window, others, isRoutine }: Others,
+  known: Known,
+): Promise<ReadonlySet<number>> {
+  const isWhole = (part: Interval) => part.start === window.start && part.end === window.end;
+  const zeros = others.flatMap((scope) => {
+    const { zero, stamp } = known.get(scope.scopeId) ?? { zero: [], stamp: undefined };
+    // A part is of use only where the rest may be left out.
+    const parts = isRoutine ? zero : zero.filter(isWhole);
+    return stamp === undefined ? [] : parts.map((part) => ({ scope, stamp, part }));
+  });
+  const together = Map.groupBy(
+    zeros,
+    ({ scope, stamp, part }) => `${scope.groupBy} ${stamp.fetchNumber} ${part.start} ${part.end}`,
+  );
+  const whole = new Set<number>();
+  for (const [first, ...more] of together.values()) {
+    if (first === undefined) continue;
+    const scopes = [first, ...more].map(({ scope }) => scope);
+    const { groupBy } = first.scope;
+    const part = { ...window, ...first.part };
+    const loaded = await loadAnswer(store, {
+      ...{ sourceId, meter, groupBy, window: part, stamp: first.stamp },
+      scopeIds: scopes.map(({ scopeId }) => scopeId),
+      answer: new AnswerCollector({
+        groupBy,
+        window: part,
+        workspaceIds: scopes.map((one) => one.workspaceId),
+      }),
+      settleAfterMs: await settleAfterIn({ sourceId, store, settings }, meter),
+    });
+    // Where something was loaded since then, the answer is discarded, and the server is asked.
+    if (loaded.outcome !== "loaded" || !isWhole(part)) continue;
+    for (const { scopeId } of scopes) if (!loaded.unverified.includes(scopeId)) whole.add(scopeId);
+  }
+  return whole;
+}
+
+/**
+ * The scopes whose stored figures would stay as they are until the next sync: they add up to the counts by workspace, are not too old, and
+ * nothing of them can become final. A change that leaves the sums alone is found when its time is over.
+ */
+async function unchanged(
+  source: OpenSource,
+  { meter, window }: Others,
+  known: Known,
+): Promise<Iterable<number>> {
+  const { refreshAfterMs, syncEveryMs } = source.settings;
+  const keptForMs = refreshAfterMs - syncEveryMs;
+  if (keptForMs <= 0) return [];
+  const now = Math.max(...[...known.values()].map((one) => one.now));
+  return addUp(source.store.db, new Map([...known].map(([scopeId, one]) => [scopeId, one.scopeId])), {
+    window,
+    fetchedAfter: now - keptForMs,
+    finalUntil: finalUntil(now, await settleAfterIn(source, meter)),
+  });
+}
+
+/** The other dimensions of a task by workspace whose window has to be asked for, now that its own request was answered or has failed. */
+export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Promise<UsageRequest[]> {
+  const { db } = source.store;
+  const { meter, window, enteredAt: since } = task;
+  const others = await otherScopes(db, { scopeIds: scopeIdsOf(task), window });
+  const settled = await settleByWorkspace(source, { meter, window, others, since, isRoutine: true });
+  return others
+    .filter(({ scopeId }) => !settled.has(scopeId))
+    .map(({ scopeId, groupBy, workspaceId }) => ({
+      ...{ meter, groupBy, window },
+      members: [{ scopeId, workspaceId }],
+    }));
+}
+
+/** Whether the other dimensions of a window are left to its task by workspace: those of traces, in a sync. */
+export function leadsOthers({
+  meter,
+  groupBy,
+  backfillId,
+}: Pick<StoredTask, "meter" | "groupBy" | "backfillId">): boolean {
+  return backfillId === undefined && groupBy === "workspace" && METER[meter].kind === "traces";
+}

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { DAY_MS, floorToGrid, HOUR_MS } from "../../../../src/domain/time/stride.ts";
+import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
+import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
+import { planSync } from "../../../../src/pipeline/sync/sync.ts";
+import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
+import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
+import { syncByQueue } from "../../../support/by-queue.ts";
+import { beginProject, senderOn, setup } from "../../../support/source.ts";
+
+/** A sync enters tasks by workspace; when one of them ends, it enters the other dimensions of its window that need an answer. */
+
+const MINUTE_MS = 60_000;
+const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS, settleAfterMs: 30 * DAY_MS };
+
+/** Of the stand-in's workspaces: one with usage, and the one that has none. */
+const [BUSY, QUIET] = [0, 4];
+
+async function setupLoaded(workspace = BUSY) {
+  const bench = await setup({ workspaces: [workspace], days: 3, hourlyForMs: DAY_MS });
+  const hour = floorToGrid(bench.now, HOUR_MS);
+  const quiet = { workspace: QUIET, at: hour - HOUR_MS, traces: 7 };
+  const project = workspace === QUIET ? beginProject(bench.standin, quiet) : null;
+  const entered = () =>
+    bench.sql<{ by: string; stride: string; at: Date }>(
+      `SELECT group_by AS by, stride, created_at AS at FROM usage.fetch_task WHERE group_by <> 'workspace' ORDER BY stride, group_by`,
+    );
+  const requests = async () =>
+    bench.sql<{ by: string; stride: string; requests: number }>(
+      `SELECT group_by AS by, stride, count(*)::integer AS requests FROM usage.fetch
+       WHERE purpose = 'load' AND group_by <> 'workspace' GROUP BY 1, 2 ORDER BY 2, 1`,
+    );
+  /** Works what a sync has entered by then. */
+  const workEntered = async (source: OpenSource) => {
+    const messages = await bench.store.transaction(({ db }) =>
+      takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
+    );
+    const work = messages.map(
+      (one) => () => workMessage({ ...source, attempts: 1 }, { ...one, isLastAttempt: true }),
+    );
+    for (const one of work) await one();
+  };
+  await syncByQueue(bench, undefined, SETTINGS);
+  return {
+    ...bench,
+    bench,
+    hour,
+    project,
+    entered,
+    requests,
+    workEntered,
+    source: await bench.open({ settings: SETTINGS }),
+  };
+}
+
+const OTHERS = ["api_key", "project", "user"];
+
+test("what changed by workspace is entered with its answer, as if the sync had entered it", async () => {
+  const { standin, today, store, source, entered, workEntered } = await setupLoaded();
+  await planSync(source);
+  expect(await entered()).toEqual([]);
+  await workEntered(source);
+  expect(await entered()).toEqual([]);
+
+  standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
+  await planSync(source);
+  const before = await storeNow(store.db);
+  // Nothing is planned twice while the answer by workspace is awaited.
+  expect(await planSync(source)).toMatchObject({ planned: 0, entered: 0 });
+  await workEntered(source);
+  const tasks = await entered();
+  expect(tasks.filter(({ stride }) => stride === "day").map(({ by }) => by)).toEqual(OTHERS);
+  for (const { at } of tasks) expect(at.getTime()).toBeLessThanOrEqual(before);
+});
+
+test("where the answer by workspace fails, the others are entered; one whose own failure is not due is not", async () => {
+  const { bench, standin, today, source, entered, workEntered } = await setupLoaded();
+  await bench.sql(
+    `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
+     SELECT scope_id, $1, $2, nextval('usage.fetch_number'), 'failed', 'x', 'x', 1, now(), now() + interval '1 hour' FROM usage.trace_scope
+     WHERE group_by = 'user' AND stride = 'day'`,
+    [new Date(today), new Date(today + DAY_MS)],
+  );
+  await planSync(source);
+  await bench.sql("DELETE FROM usage.fetch_task WHERE group_by <> 'workspace'");
+  const match = { path: "granular-usage", query: { group_by: "workspace" } };
+  standin.faults.script({ fault: { kind: "status", status: 500 }, times: 100, match });
+  await workEntered(source);
+  const days = (await entered()).filter(({ stride }) => stride === "day");
+  expect(days.map(({ by }) => by)).toEqual(["api_key", "project"]);
+});
+
+test("a bucket that has begun without traces takes no request beside that by workspace", async () => {
+  const { bench, standin, hour, project, requests } = await setupLoaded(QUIET);
+  if (project === null) throw new Error("no project");
+  const before = await requests();
+  // As if the hour had begun just now: no figure of it is loaded, and no trace has come.
+  const begin = async () => {
+    await bench.sql(
+      `UPDATE usage.coverage SET period_end = $1, traced = traced * tstzmultirange(tstzrange(null, $1)), digest = null
+       WHERE period_end > $1 AND period_start < $1 AND scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'hour')`,
+      [new Date(hour)],
+    );
+    await bench.sql(
+      "DELETE FROM usage.coverage USING usage.trace_scope c WHERE c.scope_id = coverage.scope_id AND c.stride = 'hour' AND period_start >= $1",
+      [new Date(hour)],
+    );
+  };
+  await begin();
+  await syncByQueue(bench, undefined, SETTINGS);
+  expect(await requests()).toEqual(before);
+  const [loaded] = await bench.sql<{ loaded: boolean }>(
+    `SELECT bool_and(loaded) AS loaded FROM (
+       SELECT max(period_end) > $1 AS loaded FROM usage.coverage JOIN usage.trace_scope c USING (scope_id) WHERE c.stride = 'hour' GROUP BY scope_id
+     ) s`,
+    [new Date(hour)],
+  );
+  expect(loaded).toEqual({ loaded: true });
+  // With traces in it, it takes one of each.
+  await begin();
+  standin.ledger.change({ project, user: null, key: null, at: hour }, 3);
+  await syncByQueue(bench, undefined, SETTINGS);
+  const added = (await requests()).filter(({ stride }) => stride === "hour");
+  for (const [n, { by, requests: sent }] of added.entries())
+    expect([by, sent]).toEqual([
+      OTHERS[n],
+      (before.find((one) => one.stride === "hour" && one.by === by)?.requests ?? 0) + 1,
+    ]);
+});
