@@ -2877,7 +2877,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   status text,
 --   reconciled_at timestamp with time zone,
 --   matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   entity_id integer
 -- )
 
 -- VIEW usage.day_cell (
@@ -2973,47 +2974,14 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   tags text
 -- )
 
--- VIEW usage.divided_cost_api_key (
+-- VIEW usage.divided_cost (
 --   slug text,
+--   group_by text,
 --   usage_date date,
+--   workspace_entity_id integer,
 --   workspace_id text,
 --   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   sku text,
---   meter text,
---   measure text,
---   currency text,
---   quantity numeric,
---   cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text
--- )
-
--- VIEW usage.divided_cost_project (
---   slug text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
---   dimension_id text,
---   dimension_name text,
---   sku text,
---   meter text,
---   measure text,
---   currency text,
---   quantity numeric,
---   cost numeric(38,10),
---   is_closed boolean,
---   is_final boolean,
---   coverage_status text
--- )
-
--- VIEW usage.divided_cost_user (
---   slug text,
---   usage_date date,
---   workspace_id text,
---   workspace_name text,
+--   entity_id integer,
 --   dimension_id text,
 --   dimension_name text,
 --   sku text,
@@ -3042,7 +3010,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   hour_series integer[],
 --   reconciled_at timestamp with time zone,
 --   matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   workspace_entity_id integer
 -- )
 
 -- VIEW usage.expected_hour (
@@ -3370,7 +3339,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   cost numeric,
 --   is_closed boolean,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   entity_id integer
 -- )
 
 -- VIEW usage.owned_days (
@@ -3382,7 +3352,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   rule_number integer,
 --   owner text,
 --   cost_center text,
---   share numeric(5,4)
+--   share numeric(5,4),
+--   workspace_entity_id integer,
+--   entity_id integer
 -- )
 
 -- VIEW usage.owned_dimension (
@@ -3423,8 +3395,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   meter text,
 --   measure text,
 --   usage_date date,
+--   entity_id integer,
 --   dimension_id text,
---   dimension_name text,
 --   quantity numeric,
 --   status text
 -- )
@@ -3452,7 +3424,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   external_id text,
 --   rule_number integer,
 --   tag_value text,
---   days datemultirange
+--   days datemultirange,
+--   entity_id integer
 -- )
 
 -- VIEW usage.run_rule_day (
@@ -3495,7 +3468,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   entity_id integer,
 --   slug text,
 --   workspace_id text,
---   workspace_name text
+--   workspace_name text,
+--   source_id smallint
 -- )
 
 -- VIEW usage.trace_cell (
@@ -3562,6 +3536,22 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   group_by text,
 --   usage_date date,
 --   withdrawn_at timestamp with time zone
+-- )
+
+-- VIEW usage.workspace_day (
+--   slug text,
+--   usage_date date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text,
+--   fetched_at timestamp with time zone,
+--   is_reconciled boolean,
+--   reconciled_at timestamp with time zone,
+--   totals_matched_at timestamp with time zone,
+--   proved_at timestamp with time zone
 -- )
 
 -- VIEW usage.workspace_name (

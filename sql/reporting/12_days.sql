@@ -71,7 +71,7 @@ SELECT x.slug, x.group_by, x.workspace_id, x.workspace_name, d.usage_date, t.loa
        x.traced @> d.usage_date AS has_traces, t.by_hours, x.day_series, x.hour_series,
        nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
-       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
+       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at, x.workspace_entity_id
 FROM (
   SELECT usage_date
   FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date
@@ -93,7 +93,7 @@ SELECT x.slug, x.group_by, r.bucket_start AS usage_date, x.workspace_entity_id, 
             ELSE usage.day_status(r.bucket_start, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status,
        nullif(p.reconciled_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS matched_at,
-       nullif(p.proved_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS proved_at
+       nullif(p.proved_at[width_bucket(r.bucket_start, p.starts)], '-infinity') AS proved_at, s.entity_id
 FROM usage.trace_cell x
 JOIN usage.series s ON s.scope_id = x.day_scope_id
 JOIN usage.dated_record r USING (series_id)
@@ -104,12 +104,12 @@ UNION ALL
 SELECT f.slug, f.group_by, f.usage_date, f.workspace_entity_id, f.workspace_id, f.workspace_name, e.dimension_id, e.dimension_name, f.traces,
        f.fetched_at, CASE WHEN f.traces = 0 AND f.status = 'ok' THEN 'empty' ELSE f.status END,
        -- Only a day's own record is ever compared.
-       NULL, NULL, NULL
+       NULL, NULL, NULL, f.entity_id
 FROM usage.figure_of_hours f
 JOIN usage.labelled_entity e USING (entity_id)
 UNION ALL
 -- Expected days that are not loaded. Read from the sets, not day by day: mostly there are none.
 SELECT x.slug, x.group_by, day, x.workspace_entity_id, x.workspace_id, x.workspace_name, NULL, NULL, NULL, NULL,
-       usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL
+       usage.day_status(day, x.final, x.not_available, x.failed, x.missing, x.unverified), NULL, NULL, NULL, NULL
 FROM usage.trace_cell x
 CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day;

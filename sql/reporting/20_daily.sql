@@ -1,5 +1,5 @@
-CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
-SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name,
+CREATE OR REPLACE VIEW usage.workspace_day AS
+SELECT d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name,
        CASE WHEN d.loaded THEN coalesce(f.traces, 0) END AS traces, usage.is_final(d.status) AS is_final,
        CASE WHEN d.status = 'ok' AND coalesce(f.traces, 0) = 0 THEN 'empty' ELSE d.status END AS coverage_status,
        d.fetched_at, d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at,
@@ -13,6 +13,11 @@ LEFT JOIN LATERAL (
   WHERE r.series_id = ANY (d.day_series) AND r.bucket_start = d.usage_date
 ) f ON true
 WHERE d.group_by = 'workspace';
+
+CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
+SELECT slug AS source_id, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status, fetched_at, is_reconciled, reconciled_at,
+       totals_matched_at, proved_at
+FROM usage.workspace_day;
 COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 
 -- each dimension but workspace

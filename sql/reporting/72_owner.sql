@@ -65,7 +65,7 @@ matched AS (
   JOIN id i ON coalesce(r.source_id = i.source_id, true)
   WHERE num_nonnulls(r.external_id, r.tag_key, r.name_pattern, r.workspace) = 0
 )
-SELECT m.source_id, m.workspace_id, m.dimension, m.external_id, m.rule_number, m.tag_value, d.days
+SELECT m.source_id, m.workspace_id, m.dimension, m.external_id, m.rule_number, m.tag_value, d.days, m.entity_id
 FROM (
   SELECT m.*, range_agg(days) OVER (
            PARTITION BY workspace_id, dimension, external_id ORDER BY rule_number, days
@@ -84,7 +84,8 @@ WHERE NOT isempty(d.days);
 -- Who has which share of which days of each id.
 CREATE OR REPLACE VIEW usage.owned_days AS
 SELECT s.slug, usage.shown_id(w.external_id) AS workspace_id, coalesce(r.dimension, '') AS dimension,
-       usage.shown_id(r.external_id) AS dimension_id, r.days, r.rule_number, coalesce(o.owner, r.tag_value) AS owner, o.cost_center, o.share
+       usage.shown_id(r.external_id) AS dimension_id, r.days, r.rule_number, coalesce(o.owner, r.tag_value) AS owner, o.cost_center, o.share,
+       r.workspace_id AS workspace_entity_id, coalesce(r.entity_id, 0) AS entity_id
 FROM usage.ruled_days r
 JOIN usage.owner_share o USING (rule_number)
 JOIN usage.source s USING (source_id)

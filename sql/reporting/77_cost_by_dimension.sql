@@ -1,13 +1,14 @@
 -- Costs by workspace, project, user and key, from the stored charges (usage.charge): estimates from imported prices. Building blocks
 -- first; readers cannot see them.
 
--- Workspaces as readers see them. OFFSET 0: each name is looked up once, not for each charge.
+-- Workspaces as readers see them. OFFSET 0: each name is looked up once, not for each charge. Behind it the planner takes a filter on the
+-- slug for one that leaves a single workspace, so the views of costs take the slug from usage.source.
 CREATE OR REPLACE VIEW usage.shown_workspace AS
 SELECT w.entity_id, s.slug, usage.shown_id(e.external_id) AS workspace_id,
        (
          SELECT n.name FROM usage.entity_name n WHERE n.entity_id = w.entity_id
          ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
-       ) AS workspace_name
+       ) AS workspace_name, e.source_id
 FROM usage.workspace w
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source s USING (source_id)
@@ -22,12 +23,13 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN unit_price IS NOT NULL THEN unit_price * quantity ELSE round(whole_cost * quantity / whole, 10) END;
 
 CREATE OR REPLACE VIEW reporting.fct_cost_workspace_daily AS
-SELECT w.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
+SELECT s.slug AS source_id, c.usage_date, w.workspace_id, w.workspace_name, c.sku, c.price_id, c.tier AS volume_tier, c.unit_price,
        c.currency, CASE WHEN c.measure IN ('traces', 'longlived', 'shortlived') THEN c.traces::bigint END AS traces, c.cost AS estimated_cost,
        c.is_closed, c.is_final, c.coverage_status, c.measure, c.traces::numeric(26, 6) AS quantity,
        NOT usage.is_on_no_invoice(c.measure, c.usage_date) AS is_invoiced
 FROM usage.charge c
 JOIN usage.shown_workspace w ON w.entity_id = c.workspace_id
+JOIN usage.source s ON s.source_id = c.source_id
 WHERE c.is_booked;
 COMMENT ON VIEW reporting.fct_cost_workspace_daily IS 'Grain: UTC day x workspace x SKU x volume tier, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sku, volume_tier). An ESTIMATE from the imported prices, not an invoice. A closed month keeps the costs that it was closed with. Costs add up over all of these within one currency; traces and quantity add up within one sku. Never add them to those of another dimension. Empty without prices.';
 
@@ -65,12 +67,7 @@ two_tiers AS MATERIALIZED (
   WHERE a.stride = 'day' AND 'shortlived' IN (SELECT p.meter FROM usage.priced_meter p)
 )
 -- What is not asked for is computed in the outer list alone: of a union all columns are computed, and these take longer than the records.
-SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, usage.shown_id(u.external_id) AS dimension_id,
-       (
-         -- Looked up: a join with labelled_entity would sort the names of everybody.
-         SELECT n.name FROM usage.entity_name n WHERE n.entity_id = u.entity_id
-         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
-       ) AS dimension_name, u.quantity,
+SELECT u.group_by, u.workspace_entity_id, u.meter, u.measure, u.usage_date, u.entity_id, usage.shown_id(u.external_id) AS dimension_id, u.quantity,
        CASE WHEN u.known_status IS NOT NULL THEN u.known_status
             WHEN u.loaded @> u.usage_date THEN usage.day_status(u.usage_date, u.final, '{}', u.failed, '{}', u.unverified)
             ELSE 'missing' END AS status
@@ -130,80 +127,70 @@ AS $$
   WHERE x.group_by = dimension AND x.meter = ANY (ARRAY(SELECT p.meter FROM usage.priced_meter p))
 $$;
 
--- each dimension but workspace
--- What a workspace, day and SKU cost, divided by {dimension}: the parts of the line (usage.cost_up_to). So every dimension has the
--- same sum, to the last digit. Each part of the list is joined by the day and the workspace alone: so a filter on the day reaches the
--- records.
-CREATE OR REPLACE VIEW usage.divided_cost_{dimension} AS
-SELECT w.slug, d.usage_date, w.workspace_id, w.workspace_name, d.dimension_id, d.dimension_name, d.sku, d.meter, d.measure, d.currency,
-       d.quantity, d.cost::numeric(38, 10) AS cost, d.is_closed, d.is_certain AND usage.is_final(d.status) AS is_final,
+-- What a workspace, day and SKU cost, divided by each dimension: the parts of the line (usage.cost_up_to). So every dimension has the
+-- same sum, to the last digit. A part goes from `starts` to `ends`: first the ids, one after the other, then what has no id (null where
+-- this dimension is not loaded), and in a closed month what changed since, since what is divided is what the workspace has now. Costs and
+-- ids are a union in a window, not joined: so a filter on the day reaches the records of both, and these are read once.
+CREATE OR REPLACE VIEW usage.divided_cost AS
+SELECT s.slug, d.group_by, d.usage_date, d.workspace_entity_id, w.workspace_id, w.workspace_name, d.entity_id, d.dimension_id,
+       (
+         -- Looked up here alone: so it is not where nobody asks for it.
+         SELECT n.name FROM usage.entity_name n WHERE n.entity_id = d.entity_id
+         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
+       ) AS dimension_name, d.sku, d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
+       (
+         usage.cost_up_to(d.ends, d.unit_price, d.whole, d.whole_cost) - usage.cost_up_to(d.starts, d.unit_price, d.whole, d.whole_cost)
+       )::numeric(38, 10) AS cost,
+       d.is_closed, d.is_certain AND usage.is_final(d.status) AS is_final,
        CASE WHEN usage.is_final(d.status) THEN d.coverage_status ELSE d.status END AS coverage_status
 FROM (
-  -- At one price.
-  SELECT u.workspace_entity_id, u.usage_date, u.dimension_id, u.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
-         c.day_unit_price * u.quantity AS cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
-  FROM usage.priced_usage u
-  JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-  WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_unit_price IS NOT NULL
-  UNION ALL
-  -- At the average of the day. There are few such days: only these are read.
-  SELECT workspace_entity_id, usage_date, dimension_id, dimension_name, sku, meter, measure, currency, quantity,
-         usage.cost_up_to(counted, NULL, whole, whole_cost) - usage.cost_up_to(counted - quantity, NULL, whole, whole_cost), is_closed,
-         is_certain, coverage_status, status
+  SELECT l.group_by, l.workspace_entity_id, l.usage_date, l.entity_id, l.sku, l.meter, l.measure, l.currency, l.unit_price, l.whole, l.whole_cost,
+         l.is_closed, l.is_certain, l.coverage_status,
+         CASE l.part WHEN 'id' THEN l.dimension_id WHEN 'adjustment' THEN '(adjustment)' ELSE CASE WHEN x.loaded @> l.usage_date THEN '(none)' END END
+           AS dimension_id,
+         CASE l.part WHEN 'id' THEN l.counted - l.of_id WHEN 'rest' THEN l.counted ELSE l.now END AS starts,
+         CASE l.part WHEN 'id' THEN l.counted WHEN 'rest' THEN l.now ELSE l.whole END AS ends,
+         CASE WHEN l.part = 'id' THEN l.status
+              WHEN x.meter IS NULL THEN 'missing'
+              ELSE usage.day_status(l.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status
   FROM (
-    SELECT u.workspace_entity_id, u.usage_date, u.dimension_id, u.dimension_name, c.sku, u.meter, u.measure, c.currency, u.quantity,
-           sum(u.quantity) OVER (
-             PARTITION BY u.workspace_entity_id, u.usage_date, c.sku ORDER BY u.dimension_id COLLATE "C"
-           ) AS counted,
-           c.day_traces AS whole, c.day_cost AS whole_cost, c.is_closed, c.is_final AS is_certain, c.coverage_status, u.status
-    FROM usage.priced_usage u
-    JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-    WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_traces IS NOT NULL AND c.day_unit_price IS NULL
-      AND u.usage_date = ANY (ARRAY(
-        SELECT DISTINCT a.usage_date FROM usage.charge a WHERE a.day_traces IS NOT NULL AND a.day_unit_price IS NULL
-      ))
-  ) average
-  UNION ALL
-  -- What has no id (null where this dimension is not loaded), and what changed since a close: what is divided is what the workspace has
-  -- now. Costs and ids are a union and grouped, not joined: then a filter on the day reaches both.
-  SELECT c.workspace_entity_id, c.usage_date,
-         CASE WHEN part.is_adjustment THEN '(adjustment)' WHEN x.loaded @> c.usage_date THEN '(none)' END, NULL, c.sku, c.meter, c.measure,
-         c.currency, part.ends - part.starts,
-         usage.cost_up_to(part.ends, c.unit_price, c.whole, c.whole_cost)
-           - usage.cost_up_to(part.starts, c.unit_price, c.whole, c.whole_cost),
-         c.is_closed, c.is_certain, c.coverage_status,
-         CASE WHEN x.meter IS NULL THEN 'missing'
-              ELSE usage.day_status(c.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END
-  FROM (
-    SELECT workspace_entity_id, usage_date, sku, measure, usage.meter_of_measure(measure) AS meter, max(currency) AS currency,
-           max(now) AS now, max(whole) AS whole, max(whole_cost) AS whole_cost, max(unit_price) AS unit_price,
-           coalesce(sum(of_id), 0) AS of_ids, bool_or(is_closed) AS is_closed, bool_and(is_certain) AS is_certain,
-           max(coverage_status) AS coverage_status
+    SELECT *, coalesce(sum(of_id) OVER (
+             PARTITION BY group_by, workspace_entity_id, usage_date, sku, meter, measure
+             -- At one price it does not matter which id comes first, and sorting them takes long. Where volume tiers begin within the day
+             -- each id has its place. What has no id comes last.
+             ORDER BY CASE WHEN unit_price IS NULL THEN dimension_id END COLLATE "C"
+           ), 0) AS counted
     FROM (
-      SELECT workspace_id AS workspace_entity_id, usage_date, sku, measure, currency, day_traces_now AS now, day_traces AS whole,
-             day_cost AS whole_cost, day_unit_price AS unit_price, NULL::numeric AS of_id, is_closed, is_final AS is_certain,
-             coverage_status
-      FROM usage.charge
-      WHERE is_booked AND day_traces IS NOT NULL
+      SELECT g.group_by, c.workspace_id AS workspace_entity_id, c.usage_date, p.part, NULL::integer AS entity_id, NULL::text AS dimension_id,
+             c.sku, usage.meter_of_measure(c.measure) AS meter, c.measure, c.currency, NULL::numeric AS of_id, c.day_traces_now AS now,
+             c.day_traces AS whole, c.day_cost AS whole_cost, c.day_unit_price AS unit_price, c.is_closed, c.is_final AS is_certain,
+             c.coverage_status, NULL::text AS status
+      FROM usage.charge c
+      JOIN usage.meter_dimension g ON g.meter = 'traces' AND g.group_by <> 'workspace'
+      JOIN (VALUES ('rest'), ('adjustment')) p (part) ON p.part = 'rest' OR c.is_closed
+      WHERE c.is_booked AND c.day_traces IS NOT NULL
       UNION ALL
-      SELECT u.workspace_entity_id, u.usage_date, c.sku, u.measure, NULL, NULL, NULL, NULL, NULL, u.quantity, NULL, NULL, NULL
+      SELECT u.group_by, u.workspace_entity_id, u.usage_date, 'id', u.entity_id, u.dimension_id, c.sku, u.meter, u.measure, c.currency,
+             u.quantity, NULL, c.day_traces, c.day_cost, c.day_unit_price, c.is_closed, c.is_final, c.coverage_status, u.status
       FROM usage.priced_usage u
       JOIN usage.charge c ON c.workspace_id = u.workspace_entity_id AND c.usage_date = u.usage_date AND c.measure = u.measure
-      WHERE u.group_by = '{dimension}' AND c.is_booked AND c.day_traces IS NOT NULL
+      WHERE c.is_booked AND c.day_traces IS NOT NULL
     ) listed
-    GROUP BY workspace_entity_id, usage_date, sku, measure
-  ) c
-  LEFT JOIN usage.priced_days('{dimension}') x ON x.workspace_entity_id = c.workspace_entity_id AND x.meter = c.meter
-  CROSS JOIN LATERAL (
-    SELECT false AS is_adjustment, c.of_ids AS starts, c.now AS ends
-    UNION ALL
-    SELECT true, c.now, c.whole WHERE c.is_closed
-  ) part
-  -- A part of nothing is no row.
-  WHERE part.ends <> part.starts
+  ) l
+  -- DISTINCT: one row for each cell, so that the planner leaves it out where nobody asks for what it says.
+  LEFT JOIN (
+    SELECT DISTINCT ON (g.group_by, x.workspace_entity_id, x.meter) g.group_by, x.*
+    FROM usage.meter_dimension g
+    CROSS JOIN LATERAL usage.priced_days(g.group_by) x
+    WHERE g.meter = 'traces' AND g.group_by <> 'workspace'
+  ) x ON x.group_by = l.group_by AND x.workspace_entity_id = l.workspace_entity_id AND x.meter = l.meter AND l.part <> 'id'
 ) d
-JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id;
+JOIN usage.shown_workspace w ON w.entity_id = d.workspace_entity_id
+JOIN usage.source s ON s.source_id = w.source_id
+-- A part of nothing is no row.
+WHERE d.ends <> d.starts;
 
+-- each dimension but workspace
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_{dimension}_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {columns}, d.sku, d.currency,
        CASE WHEN d.meter NOT IN ('deployments', 'sandboxes') THEN d.quantity::bigint END AS traces, d.cost AS estimated_cost, d.is_closed,
@@ -212,8 +199,8 @@ SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.workspace_name, {col
 FROM (
   SELECT slug, usage_date, workspace_id, workspace_name, dimension_id, dimension_name, sku, meter, measure, currency, quantity, cost,
          is_closed, is_final, coverage_status
-  FROM usage.divided_cost_{dimension}
-  WHERE CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' = '{deployment_dimension}' ELSE true END
+  FROM usage.divided_cost
+  WHERE group_by = '{dimension}' AND CASE meter WHEN 'sandboxes' THEN false WHEN 'deployments' THEN '{dimension}' = '{deployment_dimension}' ELSE true END
   UNION ALL
   -- A sandbox is no {dimension}, and belongs to none. Nor is a deployment a project.
   SELECT w.slug, c.usage_date, w.workspace_id, w.workspace_name, '(none)', NULL, c.sku, usage.meter_of_measure(c.measure), c.measure, c.currency,
@@ -231,13 +218,13 @@ CREATE OR REPLACE VIEW reporting_detail.fct_cost_deployment_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS deployment_id, dimension_name AS deployment_name, sku,
        measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status,
        NOT usage.is_on_no_invoice(measure, usage_date) AS is_invoiced
-FROM usage.divided_cost_project
-WHERE meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
+FROM usage.divided_cost
+WHERE group_by = 'project' AND meter = 'deployments' AND EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_deployment_daily IS 'Grain: UTC day x workspace x deployment x SKU of deployment usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, deployment_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where deployments are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_cost_sandbox_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, dimension_id AS sandbox_id, sku,
        measure, currency, quantity::numeric(26, 6) AS quantity, cost AS estimated_cost, is_closed, is_final, coverage_status
-FROM usage.divided_cost_project
-WHERE meter = 'sandboxes' AND EXISTS (SELECT FROM usage.priced_meter);
+FROM usage.divided_cost
+WHERE group_by = 'project' AND meter = 'sandboxes' AND EXISTS (SELECT FROM usage.priced_meter);
 COMMENT ON VIEW reporting_detail.fct_cost_sandbox_daily IS 'Grain: UTC day x workspace x sandbox x SKU of sandbox usage, days with usage on which a price is valid (key: source_id, usage_date, workspace_id, sandbox_id, sku). An ESTIMATE: the quantity times the average unit price of its workspace, day and SKU. What no id has is the row (none), or a row with null id where sandboxes are not loaded. In a closed month the row (adjustment) is what was closed less what is charged to these now. So the sum is that of fct_cost_workspace_daily for these SKUs. Costs add up over all of these within one currency; quantity adds up within one sku. Never add them to those of another dimension: those have them too.';

@@ -1,6 +1,5 @@
 -- Usage and costs by owner. Each count goes to its id, and the same count is taken from the rest of its workspace, which begins with the
--- count of the workspace. So all owners together have what the workspaces have, whatever is loaded by the dimension that divides. Ids
--- are compared as lists: of single columns the planner expects, with a filter on the source, one row, and looks at each owner for each id.
+-- count of the workspace. So all owners together have what the workspaces have, whatever is loaded by the dimension that divides.
 
 -- One row, of which the planner expects a thousand. Of the records of many ids it expects a few, and would look at each owner for each of
 -- them. It is planned apart because of its SET.
@@ -11,30 +10,31 @@ AS 'SELECT true';
 
 CREATE OR REPLACE VIEW usage.owned_usage AS
 WITH owned AS MATERIALIZED (
-  SELECT ARRAY[slug, workspace_id, dimension, dimension_id] AS id, days, rule_number, owner, cost_center, share FROM usage.owned_days
+  SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
 ),
 workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
 SELECT p.slug, p.usage_date, p.workspace_id, p.workspace_name, p.dimension, p.dimension_id, p.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, p.traces * coalesce(o.share, 1) AS traces, p.is_final,
        p.coverage_status
 FROM (
-  SELECT u.source_id AS slug, u.usage_date, u.workspace_id, u.workspace_name, '' AS dimension, '(none)' AS dimension_id,
-         NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
-  FROM reporting.fct_usage_workspace_daily u
+  SELECT u.slug, u.usage_date, u.workspace_entity_id, u.workspace_id, u.workspace_name, 0 AS entity_id, '' AS dimension,
+         '(none)' AS dimension_id, NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
+  FROM usage.workspace_day u
   UNION ALL
-  SELECT d.slug, d.usage_date, d.workspace_id, d.workspace_name, part.dimension, part.id, part.name, part.traces, usage.is_final(d.status), d.status
+  SELECT d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id, part.dimension, part.id, part.name,
+         part.traces, usage.is_final(d.status), d.status
   FROM usage.daily_row d
   -- Where the workspace itself is not loaded, nothing is divided.
   JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
   CROSS JOIN LATERAL (
-    SELECT d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
+    SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
     UNION ALL
-    SELECT '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
+    SELECT 0, '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
   ) part
   WHERE d.group_by = (SELECT o.dimension FROM usage.owned_dimension o)
 ) p
 CROSS JOIN usage.expect_many() many
-LEFT JOIN owned o ON o.id = ARRAY[p.slug, p.workspace_id, p.dimension, p.dimension_id] AND o.days @> p.usage_date AND many;
+LEFT JOIN owned o ON o.workspace_entity_id = p.workspace_entity_id AND o.entity_id = p.entity_id AND o.days @> p.usage_date AND many;
 
 CREATE OR REPLACE VIEW reporting.fct_usage_owner_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sum(traces)::numeric(26, 4) AS traces,
@@ -48,39 +48,22 @@ COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Grain: UTC day x workspace x
 -- The same of costs, from their division by id.
 CREATE OR REPLACE VIEW usage.owned_cost AS
 WITH owned AS MATERIALIZED (
-  SELECT ARRAY[slug, workspace_id, dimension, dimension_id] AS id, days, rule_number, owner, cost_center, share FROM usage.owned_days
+  SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
 )
-SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name, CASE WHEN t.is_rest THEN '' ELSE c.dimension END AS dimension,
-       CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
+SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name,
+       -- Of deployments and sandboxes each id is known, whatever divides traces.
+       CASE WHEN c.entity_id IS NULL THEN '' WHEN c.meter = 'deployments' THEN 'deployment' WHEN c.meter = 'sandboxes' THEN 'sandbox'
+            ELSE c.group_by END AS dimension,
+       CASE WHEN c.entity_id IS NULL THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, c.sku, c.measure, c.currency,
-       coalesce(o.share, 1) AS share, c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status
-FROM (
-  -- Of deployments and sandboxes each id is known, whatever divides traces.
-  SELECT slug, usage_date, workspace_id, workspace_name,
-         CASE meter WHEN 'deployments' THEN 'deployment' WHEN 'sandboxes' THEN 'sandbox' ELSE 'project' END AS dimension, dimension_id,
-         dimension_name, sku, measure, currency, quantity, cost, is_closed, is_final, coverage_status
-  FROM usage.divided_cost_project
-  WHERE meter IN ('deployments', 'sandboxes') OR (SELECT o.dimension FROM usage.owned_dimension o) = 'project'
-  UNION ALL
-  SELECT slug, usage_date, workspace_id, workspace_name, 'user', dimension_id, dimension_name, sku, measure, currency, quantity,
-         cost, is_closed, is_final, coverage_status
-  FROM usage.divided_cost_user
-  WHERE meter NOT IN ('deployments', 'sandboxes') AND (SELECT o.dimension FROM usage.owned_dimension o) = 'user'
-  UNION ALL
-  SELECT slug, usage_date, workspace_id, workspace_name, 'api_key', dimension_id, dimension_name, sku, measure, currency, quantity,
-         cost, is_closed, is_final, coverage_status
-  FROM usage.divided_cost_api_key
-  WHERE meter NOT IN ('deployments', 'sandboxes') AND (SELECT o.dimension FROM usage.owned_dimension o) = 'api_key'
-) c
-CROSS JOIN LATERAL (
-  SELECT c.dimension_id IS NULL OR c.dimension_id IN ('(none)', '(adjustment)') AS is_rest
-) t
+       coalesce(o.share, 1) AS share, c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status,
+       c.entity_id
+FROM usage.divided_cost c
 CROSS JOIN usage.expect_many() many
 LEFT JOIN owned o
-  ON o.id = ARRAY[
-       c.slug, c.workspace_id, CASE WHEN t.is_rest THEN '' ELSE c.dimension END, CASE WHEN t.is_rest THEN '(none)' ELSE c.dimension_id END
-     ] AND o.days @> c.usage_date AND many
-WHERE EXISTS (SELECT FROM usage.priced_meter);
+  ON o.workspace_entity_id = c.workspace_entity_id AND o.entity_id = coalesce(c.entity_id, 0) AND o.days @> c.usage_date AND many
+WHERE c.group_by = CASE WHEN c.meter IN ('deployments', 'sandboxes') THEN 'project' ELSE (SELECT d.dimension FROM usage.owned_dimension d) END
+  AND EXISTS (SELECT FROM usage.priced_meter);
 
 CREATE OR REPLACE VIEW reporting.fct_cost_owner_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sku, measure, currency,
