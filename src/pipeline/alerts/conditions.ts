@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import type { Config } from "../../config/config.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import type { AlertKind, Severity } from "../../domain/bill/route.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
 import { counted, printableLine } from "../../printable.ts";
+import { type Acknowledgement, listAcknowledgements } from "../../store/activity/acknowledgements.ts";
 import { type AlertFacts, alertFacts } from "../../store/activity/alerts.ts";
 import type { Database } from "../../store/db/database.ts";
 import {
@@ -37,7 +39,24 @@ export function conditionSettingsOf({
   };
 }
 
-export type FiringAlert = Pick<Condition, "kind" | "owner" | "severity" | "message">;
+export interface FiringAlert
+  extends Pick<Condition, "kind" | "owner" | "severity" | "count" | "newest" | "message"> {
+  /** Its id: the same from the beginning of an incident to its end. */
+  readonly incident: string;
+  /** Who looks after it, and since when; null: nobody has said so, or it has grown since. */
+  readonly acknowledged: Pick<Acknowledgement, "by" | "at"> | null;
+}
+
+export function idOf(...parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+}
+
+/** `Acknowledged by ada, 2026-11-28 15:30 UTC.` Empty where nobody has. */
+export function describeAcknowledged({ acknowledged }: Pick<FiringAlert, "acknowledged">): string {
+  if (acknowledged === null) return "";
+  const { by, at } = acknowledged;
+  return `Acknowledged${by === null ? "" : ` by ${printableLine(by)}`}, ${at.slice(0, 16).replace("T", " ")} UTC.`;
+}
 
 /** Its message without the view or command at the end, which is for those who have no page. */
 export function factOf({ message }: Pick<FiringAlert, "message">): string {
@@ -68,12 +87,22 @@ export async function firingAlerts(
   settings: ConditionSettings,
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
   const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
+  const acknowledged = await listAcknowledgements(db);
   return new Map(
     (await alertFacts(db)).map((facts) => [
       facts.source,
       conditions(facts, { ...settings, budgets, unusual })
         .filter(({ isFiring }) => isFiring)
-        .map(({ kind, owner, severity, message }) => ({ kind, owner, severity, message })),
+        .map(({ kind, owner, severity, count, newest, message }) => {
+          const of = acknowledged.find(
+            (one) => one.source === facts.source && one.kind === kind && one.owner === owner,
+          );
+          const isWhole = of !== undefined && count <= of.count && newest <= of.newest;
+          return {
+            ...{ kind, owner, severity, count, newest, message, incident: idOf(facts.source, kind, owner) },
+            acknowledged: isWhole ? { by: of.by, at: of.at } : null,
+          };
+        }),
     ]),
   );
 }

@@ -10,8 +10,8 @@ import type { Database } from "../../store/db/database.ts";
 import { inSnapshot } from "../../store/db/snapshot.ts";
 import { usageSources } from "../../store/figures/sources.ts";
 import { describeBudget, monthBudgets } from "../bill/budgets.ts";
-import { type ConditionSettings, factOf, firingAlerts } from "./conditions.ts";
-import { idOf, type Line, linkTo, type Message } from "./message.ts";
+import { type ConditionSettings, factOf, firingAlerts, idOf } from "./conditions.ts";
+import { type Line, linkTo, type Message } from "./message.ts";
 
 /** What somebody reads once a week or month: what was used, by whom, and how far it can be trusted. */
 
@@ -168,11 +168,13 @@ async function linesOfTrust(db: Database, asked: DigestAsked): Promise<Line[]> {
     const until = (is: string, day: string) =>
       day <= dataStart ? `no day is ${is} yet` : `${is} until ${addDays(day, -1)}`;
     const open = openDays === 0 ? "" : ` ${openDays.toLocaleString("en-US")} daily figures are not loaded.`;
+    const alerts = (firing.get(source) ?? []).filter(({ kind }) => kind !== "budget" && kind !== "unusual");
+    const news = alerts.filter(({ acknowledged }) => acknowledged === null);
+    const others = alerts.length - news.length;
     return [
       lineOf(`${source}: ${until("final", finalUntil)}, ${until("proved", provedUntil)}.${open}`),
-      ...(firing.get(source) ?? [])
-        .filter(({ kind }) => kind !== "budget" && kind !== "unusual")
-        .map((one) => lineOf(`${source}: ${factOf(one)}`)),
+      ...news.map((one) => lineOf(`${source}: ${factOf(one)}`)),
+      ...(others === 0 ? [] : [lineOf(`${source}: ${counted(others, "acknowledged incident")} not listed.`)]),
     ];
   });
 }

@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import type { AlertKind, Severity } from "../../domain/bill/route.ts";
 import { counted } from "../../printable.ts";
-import { type Condition, factOf, pageOf } from "./conditions.ts";
+import { type Condition, factOf, idOf, pageOf } from "./conditions.ts";
 
 /** One line of a message. It holds counts, names and commands, no address of a person and no whole key. */
 export interface Alert {
@@ -52,10 +51,6 @@ export function alertOf(
 /** Null without an address of the pages. */
 export function linkTo(webUrl: string | undefined, path: string): string | null {
   return webUrl === undefined ? null : `${webUrl.replace(/\/+$/, "")}${path}`;
-}
-
-export function idOf(...parts: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
 export function messageOf(source: string, alerts: readonly Alert[]): Message {

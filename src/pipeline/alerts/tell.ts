@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
 import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/route.ts";
 import { EtlError } from "../../errors.ts";
+import { listAcknowledgements, removeAcknowledgements } from "../../store/activity/acknowledgements.ts";
 import {
   type Claim,
   noteRefused,
@@ -66,10 +67,16 @@ export async function raiseAlerts(
   if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
   const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
+  const acknowledged = await listAcknowledgements(store.db, sourceId);
   const read = await currentConditions(store.db, {
-    ...{ sourceId, told: told.filter(isOpen) },
+    ...{ sourceId, told: [...told.filter(isOpen), ...acknowledged] },
     ...{ firstSource: settings.firstSource, staleAfterMs: settings.staleAfterMs },
   });
+  const ended = acknowledged.filter((one) => {
+    const now = read.conditions.find(({ kind, owner }) => kind === one.kind && owner === one.owner);
+    return now !== undefined && !now.isFiring && (!now.isHeld || now.newest > one.newest);
+  });
+  if (ended.length > 0) await removeAcknowledgements(store.db, sourceId, ended);
   return tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
 }
 

@@ -5,9 +5,12 @@ import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { openReceivers } from "../../../src/local/demo/receivers.ts";
+import { acknowledge } from "../../../src/pipeline/alerts/acknowledge.ts";
 import { budgetCondition, firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
+import { digestOf } from "../../../src/pipeline/alerts/digest.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
+import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
@@ -107,6 +110,55 @@ test("differences send an alert again when one is new, not when there are fewer"
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   await differ("unattributed", ["b", "c"]);
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
+});
+
+test("an incident is acknowledged until it grows or is over, and digests leave it out meanwhile", async () => {
+  const differ = (state: string, ids: readonly string[]) =>
+    bench.sql(
+      `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, state, fetch_number, closed_at)
+       SELECT min(scope_id), unnest($2::text[]), '2026-03-01Z', 'traces_differ', $1, 1, CASE $1 WHEN 'closed' THEN now() END
+       FROM usage.trace_scope
+       ON CONFLICT ON CONSTRAINT reconciliation_difference_pkey
+       DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
+      [state, ids],
+    );
+  const config = { sources: [(await bench.open()).config], syncEveryMs: HOUR_MS };
+  const found = async () => {
+    const firing = await firingAlerts(bench.store.db, settings);
+    return firing.get("default")?.find(({ kind }) => kind === "difference");
+  };
+  const digest = async () => {
+    const asked = {
+      ...settings,
+      period: "weekly" as const,
+      owners: null,
+      now: await storeNow(bench.store.db),
+    };
+    return (await digestOf(bench.store.db, asked)).lines.map(({ text }) => text).join("\n");
+  };
+  const mark = async () => {
+    const { incident = "" } = (await found()) ?? {};
+    const by = { name: "ada", role: "operator", via: "command" } as const;
+    return acknowledge(bench.store, config, { incident: incident.slice(0, 8), by });
+  };
+  await expect(mark()).rejects.toMatchObject({ code: "incident_unknown" });
+  await differ("platform_disagrees", ["a"]);
+  await raise();
+  expect(await digest()).toContain("1 count differs");
+  await mark();
+  expect((await found())?.acknowledged).toMatchObject({ by: "ada" });
+  expect(await digest()).toMatch(/default: 1 acknowledged incident not listed\./);
+  expect(await digest()).not.toContain("1 count differs");
+  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(
+    await bench.sql("SELECT actor, action FROM usage.operator_action WHERE source_id IS NOT NULL"),
+  ).toEqual([{ actor: "ada", action: "alerts.acknowledge" }]);
+  await differ("platform_disagrees", ["b"]);
+  expect((await found())?.acknowledged).toBeNull();
+  await mark();
+  await differ("closed", ["a", "b"]);
+  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toEqual([]);
 });
 
 test("a limit that is used sends an alert with each mark, and another where the platform rejects traces", async () => {

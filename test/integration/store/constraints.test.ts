@@ -62,6 +62,7 @@ const WHOLE = `
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
   INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500', now());
   INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
+  INSERT INTO usage.acknowledgement VALUES (1, 'stale', '', 1, 0, now(), 'ada');
   INSERT INTO usage.heartbeat VALUES ('one', now());
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
@@ -327,6 +328,8 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
   ended_session_pkey: copyOf("ended_session", { until: "now()" }),
   heartbeat_pkey: copyOf("heartbeat", { beat_at: "now()" }),
+  acknowledgement_pkey: copyOf("acknowledgement", { told: "6" }),
+  acknowledgement_source_id_fkey: copyOf("acknowledgement", { source_id: "9" }),
   alert_pkey: copyOf("alert", { told: "6" }),
   alert_route_fkey: copyOf("alert", { route: "'other'" }),
   alert_kind_known: copyOf("alert", { kind: "'other'" }),

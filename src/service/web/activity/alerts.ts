@@ -1,4 +1,7 @@
+import { z } from "zod";
 import type { DigestPeriod } from "../../../domain/bill/route.ts";
+import { UsageError } from "../../../errors.ts";
+import { acknowledge } from "../../../pipeline/alerts/acknowledge.ts";
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import {
   type AlertsReport,
@@ -9,18 +12,46 @@ import {
 } from "../../../pipeline/alerts/report.ts";
 import { counted } from "../../../printable.ts";
 import type { Told } from "../../../store/activity/alerts.ts";
-import { capital, card, type Html, html, instant, name, notice, prose, table, twin } from "../parts.ts";
+import {
+  capital,
+  card,
+  type Html,
+  html,
+  instant,
+  name,
+  notice,
+  postForm,
+  prose,
+  table,
+  twin,
+} from "../parts.ts";
 import type { Web } from "../routes.ts";
 
 /** Who is told: the routes, what is wrong now, and what was sent. */
 export function addAlerts(web: Web): void {
-  web.page("/alerts", { mayBeOld: true, oneInstant: true }, async ({ db, config }) => {
-    return { title: "Alerts", body: shown(await reportAlerts(db, config)) };
+  web.page("/alerts", { oneInstant: true }, async ({ db, config, who, csrf }) => {
+    const report = await reportAlerts(db, config);
+    return { title: "Alerts", body: shown(report, who.role === "operator" ? csrf : undefined) };
   });
+  web.action(
+    "/alerts",
+    { body: z.object({ incident: z.string().regex(/^[0-9a-f]{32}$/) }) },
+    async (context) => {
+      const { store, config, actor, body } = context;
+      try {
+        await acknowledge(store, config, { incident: body.incident, by: actor });
+      } catch (error) {
+        // It is over meanwhile: the page shows what is wrong now.
+        if (!(error instanceof UsageError)) throw error;
+      }
+      return { redirect: "/alerts" };
+    },
+  );
 }
 
-function shown({ routes, incidents, sent }: AlertsReport): Html {
-  return html`${incidentTable(incidents)}
+/** `csrf`: of who may acknowledge. */
+function shown({ routes, incidents, sent }: AlertsReport, csrf: (() => string) | undefined): Html {
+  return html`${incidentTable(incidents, csrf)}
     <h2>Routes</h2>
     ${
       routes.length === 0
@@ -34,19 +65,20 @@ function shown({ routes, incidents, sent }: AlertsReport): Html {
     ${twin(`usage-etl alerts`, ...routes.slice(0, 1).map((one) => `usage-etl alerts test ${one.name}`))}`;
 }
 
-function incidentTable(incidents: readonly Incident[]): Html {
+function incidentTable(incidents: readonly Incident[], csrf: (() => string) | undefined): Html {
   if (incidents.length === 0) return html`<p>Nothing is wrong now.</p>`;
   return table({
     label: "Incidents",
     kind: "cards",
     caption: "What is wrong now, and who was told of it.",
-    heads: ["Kind", "Source", "Severity", "What", "Told"],
+    heads: ["Kind", "Source", "Severity", "What", "Told", "Acknowledged"],
     rows: incidents.map((one) =>
       card(kindOf(one), [
         ["Source", one.source],
         ["Severity", one.severity === "warning" ? "warning" : severe("critical")],
         ["What", html`${prose(factOf(one))}${pageLink(one)}`],
         ["Told", toldOf(one)],
+        ["Acknowledged", acknowledgedOf(one, csrf)],
       ]),
     ),
   });
@@ -73,6 +105,14 @@ function toldOf({ told, waits }: Incident): Html {
     ...waits.map((route) => html`${route} after its quiet hours`),
   ];
   return html`${all.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
+}
+
+function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {
+  if (acknowledged !== null)
+    return html`${acknowledged.by === null ? "" : html`by ${name(acknowledged.by)}, `}${instant(acknowledged.at)}`;
+  return csrf === undefined
+    ? html`no`
+    : postForm("/alerts", { csrf: csrf(), label: "Acknowledge", fields: { incident } });
 }
 
 function routeTable(routes: readonly RouteReport[]): Html {
