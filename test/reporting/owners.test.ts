@@ -258,7 +258,7 @@ budgets:
   - { traces: 5 }
 `);
   expect(await printed(["owners", "plan", file])).toContain(
-    "These budgets count nothing now, since nothing is known that they are about: lines 8, 10, 12.\n",
+    "These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: lines 8, 10, 12.\n",
   );
   expect(JSON.parse(await printed(["owners", "apply", file, "--json"]))).toMatchObject({
     ...{ idle: [], idleBudgets: [8, 10, 12] },
@@ -275,7 +275,7 @@ test("a budget of a billing period is shown with its days, from a CSV file too",
     "source,per,traces,amount,currency\n,,1000,,\ndefault,billing_period,,40,USD\ndefault,billing_period,,40,EUR\n";
   const file = await fileOf(content, "budgets.csv");
   expect(await printed(["owners", "apply", file])).toContain(
-    "These budgets count nothing now, since nothing is known that they are about: line 4.",
+    "These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: line 4.",
   );
   expect(await printed(["owners", "export"])).toBe(content);
   // No period is known in which the last day of April lies; the one of March ends in April.
@@ -329,6 +329,11 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
   }
   expect(await stored()).toEqual(before);
   expect(await printed(["owners", "export"])).toBe(FILE);
+  // As a table it says the same.
+  const { stdout, stderr } = await usageEtl(["owners", "export", "--format", "csv"]);
+  expect(stderr).toBe("Comments are left out.\n");
+  const table = await fileOf(stdout, "table.csv");
+  expect(await printed(["owners", "plan", table])).toContain("No figure of an owner would change.");
 });
 
 test("an exported file is the one that was applied, byte for byte", async () => {

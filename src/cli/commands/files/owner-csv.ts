@@ -1,6 +1,8 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { nearest } from "../../../config/spelling.ts";
+import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "../../../domain/bill/owner.ts";
 import { refuseGiven } from "../../../given-file.ts";
+import { counted } from "../../../printable.ts";
 
 /** What an owner file says, before it is checked, and where each part of it stands. */
 export interface OwnerForm {
@@ -69,7 +71,7 @@ function addRule(rules: Entry[], row: Row): void {
     ...(owner === undefined ? {} : { owner }),
     ...(cost_center === undefined ? {} : { cost_center }),
   };
-  const [, key, value] = /^([^=]+)=(.+)$/.exec(tag ?? "") ?? [];
+  const [, key, value] = /^([^=]+)=(.+)$/s.exec(tag ?? "") ?? [];
   const matched = {
     ...about,
     ...(tag === undefined ? {} : { tag: key === undefined ? tag : { [key]: value } }),
@@ -119,4 +121,71 @@ function rowsOf(file: string, content: string, keys: readonly string[]): Row[] {
     if (error instanceof CsvError) refuseGiven(file, [`line ${Number(error.lines ?? 1)}: ${error.message}`]);
     throw error;
   }
+}
+
+type Cells = Readonly<Record<string, string | null>>;
+
+/** The same rules and budgets as CSV, and a sentence for each part of the file that it leaves out. `keys`: as above. */
+export function ownersCsv(
+  { divideBy, rules, budgets, routes, content }: OwnerFile,
+  keys: readonly string[],
+): { readonly csv: string; readonly left: readonly string[] } {
+  const left: string[] = [];
+  const rows: Cells[] = [];
+  let above: string | undefined;
+  for (const rule of rules) {
+    const about = aboutOf(rule);
+    // As rows that follow each other they would be one rule. The first of them decides.
+    const divided = rule.shares.length > 1 ? JSON.stringify(about) : undefined;
+    if (rule.tag?.key.includes("="))
+      left.push(
+        `Line ${rule.line}: a tag is written KEY=VALUE, so a key with = cannot be: the rule is left out.`,
+      );
+    else if (divided !== undefined && divided === above)
+      left.push(
+        `Line ${rule.line}: the rule above is about the same, so this one decides nothing: it is left out.`,
+      );
+    else {
+      rows.push(...rule.shares.map((share) => ({ ...about, ...payeeOf(share, rule) })));
+      above = divided;
+    }
+  }
+  rows.push(...budgets.map(cellsOfBudget));
+  if (divideBy !== "project") rows.splice(0, 1, { ...rows[0], divide_by: divideBy });
+  if (routes.length > 0)
+    left.push(
+      `${counted(routes.length, "route")} left out: ${routes.map(({ name }) => name).join(", ")}. Only a YAML file has routes, so a CSV file that is applied ends them.`,
+    );
+  if (/(^|\s)#/m.test(content)) left.push("Comments are left out.");
+  const header = keys.filter((key) => rows.some((row) => row[key] != null));
+  const lines = rows.map((row) => header.map((key) => quoted(row[key] ?? "")).join(","));
+  return { csv: `${[header.join(",") || "owner", ...lines].join("\n")}\n`, left };
+}
+
+function aboutOf({ source, workspace, of, name, tag, from, to }: OwnerRule): Cells {
+  return {
+    ...{ source, workspace, name, from, to },
+    ...(of === null ? {} : { [of.dimension]: of.id }),
+    ...(tag === null
+      ? {}
+      : tag.value === null
+        ? { owner_from_tag: tag.key }
+        : { tag: `${tag.key}=${tag.value}` }),
+  };
+}
+
+function payeeOf({ owner, costCenter, share }: OwnerRule["shares"][number], { shares }: OwnerRule): Cells {
+  return { owner, cost_center: costCenter, share: shares.length === 1 ? null : String(share / WHOLE_SHARE) };
+}
+
+function cellsOfBudget({ source, per, of, currency, amount, warnAt }: Budget): Cells {
+  return {
+    ...{ source, currency, per: per === "month" ? null : per, warn_at: warnAt.join(";") },
+    ...(of === null ? {} : { [of.kind]: of.id }),
+    [currency === null ? "traces" : "amount"]: amount,
+  };
+}
+
+function quoted(cell: string): string {
+  return /[",]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }

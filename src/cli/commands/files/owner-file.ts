@@ -18,7 +18,7 @@ import {
 } from "../../../domain/bill/owner.ts";
 import { isDay } from "../../../domain/time/days.ts";
 import { type Problem, readGiven, refuseGiven } from "../../../given-file.ts";
-import { csvForm, type OwnerForm } from "./owner-csv.ts";
+import { csvForm, type OwnerForm, ownersCsv } from "./owner-csv.ts";
 import { problemsOfRoutes, routeOf, routeSchema } from "./owner-file-routes.ts";
 
 /** Blanks at its ends stay: a tag or a name may have them. */
@@ -134,6 +134,12 @@ export function parseOwners(file: string, content: string): OwnerFile {
     rules: rules.map((rule, at) => ruleOf(rule, form.lineOf("rules", at))),
     routes: routes.map((route, at) => routeOf(route, form.lineOf("routes", at))),
   };
+}
+
+/** What was applied, as CSV: as it was, where it is CSV already. No table is a mapping in YAML. */
+export function ownerFileAsCsv(content: string): ReturnType<typeof ownersCsv> {
+  if (!isMap(parseDocument(content, { schema: "failsafe" }).contents)) return { csv: content, left: [] };
+  return ownersCsv(parseOwners("the owner file", content), CSV_COLUMNS);
 }
 
 function yamlForm(file: string, content: string): OwnerForm {

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Config } from "../../../config/config.ts";
 import { ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
 import { daysText, monthAt, monthTitle } from "../../../domain/months/month.ts";
@@ -15,7 +15,7 @@ import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withRange } from "../../session/options.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
-import { readOwnerFile } from "./owner-file.ts";
+import { ownerFileAsCsv, readOwnerFile } from "./owner-file.ts";
 
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
 /** What a person reads. `--json` has all. */
@@ -53,6 +53,7 @@ export function define(owners: Command): void {
   owners
     .command("export")
     .description("print the owner file that was applied last, as it was")
+    .addOption(new Option("--format <format>", "as a table instead, without routes").choices(["csv"]))
     .action(inSession(exportFile));
   owners
     .command("budgets")
@@ -123,7 +124,7 @@ function describeOutcome(
     idle.length > 0 &&
       `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
     idleBudgets.length > 0 &&
-      `These budgets count nothing now, since nothing is known that they are about: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
+      `These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
     routesOfNobody.map(
       ({ line, route, owners }) =>
         `Line ${line}: route ${route} takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
@@ -169,7 +170,10 @@ export function shownDecimal(text: string, currency: string | null, isSigned = f
   }).format(text as `${number}`);
 }
 
-async function exportFile({ output, ...session }: Session): Promise<undefined> {
+async function exportFile(
+  { output, ...session }: Session,
+  { format }: { format?: "csv" },
+): Promise<undefined> {
   const { db } = await session.migratedStore();
   const applied = await appliedOwners(db);
   if (applied === undefined) {
@@ -181,7 +185,9 @@ async function exportFile({ output, ...session }: Session): Promise<undefined> {
   }
   if (output.json) return output.data(applied, () => "");
   // A file is exact; what a terminal shows of it must not control it.
-  const { content } = applied;
+  const { csv: content, left } =
+    format === undefined ? { csv: applied.content, left: [] } : ownerFileAsCsv(applied.content);
+  for (const one of left) output.note(one);
   process.stdout.write(process.stdout.isTTY ? printable(content) : content);
 }
 
