@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { OwnerFile } from "../../domain/bill/owner.ts";
+import { counted } from "../../printable.ts";
 import { type RouteOfNobody, routesOfNobody } from "../../store/activity/routes.ts";
 import {
   idleBudgets,
@@ -56,7 +57,7 @@ export async function applyOwners(
         await recordAction(db, by, {
           sourceId: null,
           action: "owners.apply",
-          detail: `${name}: ${rules} rules`,
+          detail: `${name}: ${counted(rules, "rule")}`,
         });
       }
       return { rules, changes, idle, idleBudgets: budgets, routesOfNobody: nobody, namesForIds: names };

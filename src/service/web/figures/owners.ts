@@ -11,6 +11,7 @@ import {
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { counted } from "../../../printable.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import {
   type AppliedOwners,
@@ -33,7 +34,6 @@ import { withoutCost } from "../months/bill.ts";
 import {
   address,
   choice,
-  count,
   type Html,
   html,
   money,
@@ -228,7 +228,7 @@ async function allOwners(
     })}
     ${budgetTable(await monthBudgets(db, { month, now: at }), month)}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
-    <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${count(applied.rules)} rules.</p>
+    <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${counted(applied.rules, "rule")}.</p>
     ${twin(`usage-etl owners export`, `usage-etl owners suggest`, `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
 }
 
