@@ -6,7 +6,8 @@ import { end, type ServiceBench, setupService } from "../../support/service.ts";
 
 /** A service each of whose four places waits for an answer that does not come. */
 async function serveHanging() {
-  const bench = await setupService({ days: 5, workspaces: 1 });
+  // Four windows by workspace: what they lead to waits for their answers.
+  const bench = await setupService({ days: 5, workspaces: 1, environment: { USAGE_HOURLY_FOR: "P5D" } });
   // All of them: a process that ends may still take a task, and give it back.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { stride: "hour" } });
   const service = await bench.serve();
