@@ -2517,7 +2517,9 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   is_reconciled boolean,
 --   reconciled_at timestamp with time zone,
 --   totals_matched_at timestamp with time zone,
---   proved_at timestamp with time zone
+--   proved_at timestamp with time zone,
+--   fetched_at timestamp with time zone,
+--   sum_confirmed_at timestamp with time zone
 -- )
 
 -- VIEW reporting_detail.usage_late_change (
@@ -3023,7 +3025,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   reconciled_at timestamp with time zone,
 --   matched_at timestamp with time zone,
 --   proved_at timestamp with time zone,
---   workspace_entity_id integer
+--   workspace_entity_id integer,
+--   day_scope_id integer
 -- )
 
 -- VIEW usage.expected_hour (
@@ -3712,6 +3715,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 -- FUNCTION usage.state_by_rules(scopes integer[]) RETURNS TABLE(scope_id integer, bucket_start timestamp with time zone, state text)
 
 -- FUNCTION usage.state_follows() RETURNS trigger
+
+-- FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamp with time zone
 
 -- FUNCTION usage.time_of(parts datemultirange) RETURNS tstzmultirange
 
@@ -4994,6 +4999,8 @@ COMMENT ON COLUMN reporting_detail.usage_coverage_daily.is_reconciled IS 'Whethe
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.reconciled_at IS 'When that export was requested, by the clock of this database; of hours the oldest of those needed. Null: not reconciled.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.totals_matched_at IS 'When a total of the platform was requested that holds the day and equals the sum of the stored days, none of which has changed since. Null: no such total, or a difference is left on the day. A total proves its sum, an export each row.';
 COMMENT ON COLUMN reporting_detail.usage_coverage_daily.proved_at IS 'The later of reconciled_at and totals_matched_at; null: neither proves the day.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.fetched_at IS 'When the day was requested from the platform in this dimension and stride, by the clock of this database; of hours the oldest of them. Null: nothing of it is loaded.';
+COMMENT ON COLUMN reporting_detail.usage_coverage_daily.sum_confirmed_at IS 'When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which project, user or key had them. Null: of hours, and where nothing is loaded.';
 COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.usage_late_change.observed_on IS 'UTC day on which the change was found.';

@@ -71,7 +71,7 @@ SELECT x.slug, x.group_by, x.workspace_id, x.workspace_name, d.usage_date, t.loa
        x.traced @> d.usage_date AS has_traces, t.by_hours, x.day_series, x.hour_series,
        nullif(p.reconciled_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS reconciled_at,
        nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
-       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at, x.workspace_entity_id
+       nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at, x.workspace_entity_id, x.day_scope_id
 FROM (
   SELECT usage_date
   FROM usage.days_between((SELECT min(data_start) FROM usage.source), (now() AT TIME ZONE 'UTC')::date) usage_date

@@ -93,16 +93,43 @@ CROSS JOIN LATERAL (
 ) s (status, days)
 WHERE NOT isempty(s.days);
 
+-- When an answer by workspace last had as many traces on a day as a dimension's stored figures add up to. Null where it has others.
+-- A function, since readers may not read the tables, so it runs as its owner.
+CREATE OR REPLACE FUNCTION usage.sum_confirmed_at(day_scope integer, usage_date date) RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT v.fetched_at
+  FROM usage.scope s
+  JOIN usage.scope w USING (source_id, kind, trace_tier, workspace_id, stride)
+  JOIN usage.coverage v ON v.scope_id = w.scope_id
+    AND v.period_start <= usage_date::timestamp AT TIME ZONE 'UTC' AND v.period_end > usage_date::timestamp AT TIME ZONE 'UTC'
+  WHERE s.scope_id = day_scope AND w.group_by = 'workspace' AND NOT EXISTS (
+    SELECT FROM usage.series e JOIN usage.dated_record r USING (series_id)
+    WHERE e.scope_id IN (s.scope_id, w.scope_id) AND r.bucket_start = usage_date
+    HAVING sum(CASE WHEN e.scope_id = s.scope_id THEN r.traces ELSE -r.traces END) <> 0
+  )
+$$;
+
 CREATE OR REPLACE VIEW reporting_detail.usage_coverage_daily AS
 SELECT d.slug AS source_id, d.usage_date, d.workspace_id, d.group_by, 'day'::text AS stride,
        CASE WHEN d.status = 'ok' AND NOT d.has_traces THEN 'empty' ELSE d.status END AS status,
-       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at
+       d.reconciled_at IS NOT NULL AS is_reconciled, d.reconciled_at, d.matched_at AS totals_matched_at, d.proved_at, d.fetched_at,
+       -- What is final is not asked for again.
+       CASE WHEN d.status = 'provisional' AND d.group_by <> 'workspace'
+            THEN greatest(d.fetched_at, usage.sum_confirmed_at(d.day_scope_id, d.usage_date)) ELSE d.fetched_at END AS sum_confirmed_at
 FROM usage.expected_day d
 UNION ALL
 SELECT x.slug, d.usage_date, x.workspace_id, x.group_by, 'hour',
        CASE WHEN x.final @> d.usage_date AND NOT x.traced @> d.usage_date THEN 'empty'
             ELSE usage.day_status(d.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END,
-       x.reconciled @> d.usage_date, q.reconciled_at, NULL, q.reconciled_at
+       x.reconciled @> d.usage_date, q.reconciled_at, NULL, q.reconciled_at,
+       (
+         SELECT min(v.fetched_at) FROM usage.coverage v
+         WHERE v.scope_id = x.hour_scope_id AND v.period_start < (d.usage_date + 1)::timestamp AT TIME ZONE 'UTC'
+           AND v.period_end > d.usage_date::timestamp AT TIME ZONE 'UTC'
+       ),
+       NULL
 FROM (
   SELECT usage_date
   FROM usage.days_between(

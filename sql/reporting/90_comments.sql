@@ -126,6 +126,8 @@ BEGIN
         ('proved_at', $$The oldest of what proves the days of the month, in both tiers; null: nothing proves one of them.$$, 'usage_upgrade_project_monthly'),
         ('is_final', $$Whether it is final: it was fetched at least USAGE_SETTLE_AFTER after the UTC day of its bucket ended, or it was final before.$$, 'usage_record'),
         ('fetched_at', $$When it was requested from the platform, by the clock of this database.$$, ''),
+        ('fetched_at', $$When the day was requested from the platform in this dimension and stride, by the clock of this database; of hours the oldest of them. Null: nothing of it is loaded.$$, 'usage_coverage_daily'),
+        ('sum_confirmed_at', $$When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which project, user or key had them. Null: of hours, and where nothing is loaded.$$, 'usage_coverage_daily'),
         ('loaded_until', $$End of the latest loaded bucket.$$, ''),
         ('final_until', $$End of the latest final bucket.$$, ''),
         ('lag_seconds', $$Seconds since the last request to the platform. Does not add up.$$, ''),

@@ -127,3 +127,24 @@ test("a bucket that has begun without traces takes no request beside that by wor
       (before.find((one) => one.stride === "hour" && one.by === by)?.requests ?? 0) + 1,
     ]);
 });
+
+test("coverage says when a day was asked for, and until when it was unchanged in sum", async () => {
+  const { bench, today } = await setupLoaded();
+  await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '20 minutes'");
+  await syncByQueue(bench, undefined, SETTINGS);
+  const ages = () =>
+    bench.sql<{ by: string; asked: boolean; confirmed: boolean }>(
+      `SELECT group_by AS by, fetched_at > now() - interval '19 minutes' AS asked, sum_confirmed_at > now() - interval '19 minutes' AS confirmed
+       FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = $1::timestamptz::date ORDER BY 1`,
+      [new Date(today - DAY_MS)],
+    );
+  const kept = OTHERS.map((by) => ({ by, asked: false, confirmed: true }));
+  expect(await ages()).toEqual([...kept, { by: "workspace", asked: true, confirmed: true }]);
+  // Where the workspace has others by now, nothing confirms them.
+  await bench.sql(
+    `UPDATE usage.dated_record SET traces = traces + 1 FROM usage.series e JOIN usage.trace_scope c USING (scope_id)
+     WHERE e.series_id = dated_record.series_id AND c.group_by = 'user' AND bucket_start = $1::timestamptz::date`,
+    [new Date(today - DAY_MS)],
+  );
+  expect((await ages()).map(({ confirmed }) => confirmed)).toEqual([true, true, false, true]);
+});
