@@ -30,40 +30,65 @@ interface TaskDemand {
  * that does not fit the wanted stride's tier is planned in the finer strides, where it may be loaded already.
  */
 export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): UsageRequest[] {
-  const byKey = new Map(
-    scopes.map((scope) => [`${scope.groupBy} ${scope.workspaceId} ${scope.stride}`, scope]),
-  );
-  const demands = new Map<string, { groupBy: GroupBy; window: Window; members: Set<PlannedScope> }>();
+  const cells = Map.groupBy(scopes, (scope) => `${scope.groupBy} ${scope.workspaceId}`);
+  const demands = new Map<string, Demand>();
+  const demandOf = (groupBy: GroupBy, window: Window): Demand => {
+    const key = `${groupBy} ${window.stride} ${window.start} ${window.end}`;
+    const demand = demands.get(key) ?? { groupBy, window, members: new Set() };
+    demands.set(key, demand);
+    return demand;
+  };
+  const numberOf = numbering();
   for (const { stride, range } of wanted) {
-    for (const scope of scopes) {
-      if (scope.stride !== stride) continue;
-      const { groupBy, workspaceId } = scope;
-      const inStride = (finer: Stride) => byKey.get(`${groupBy} ${workspaceId} ${finer}`);
-      for (const window of missingWindows(range, stride, dataStart, inStride)) {
-        const key = `${groupBy} ${window.stride} ${window.start} ${window.end}`;
-        const demand = demands.get(key) ?? { groupBy, window, members: new Set() };
-        demands.set(key, demand);
-        demand.members.add(inStride(window.stride) as PlannedScope);
-      }
+    // Thousands of workspaces lack the same time, and then share the list of it: they are cut into windows once.
+    const planned = new Map<string, readonly Demand[]>();
+    for (const cell of cells.values()) {
+      const inStride = (finer: Stride) => cell.findLast((scope) => scope.stride === finer);
+      const groupBy = inStride(stride)?.groupBy;
+      if (groupBy === undefined) continue;
+      const alike = `${groupBy} ${cell.map((scope) => `${scope.stride} ${numberOf(scope.missing)}`).join()}`;
+      const found =
+        planned.get(alike) ??
+        missingWindows(range, stride, dataStart, inStride).map((window) => demandOf(groupBy, window));
+      planned.set(alike, found);
+      for (const { window, members } of found) members.add(inStride(window.stride) as PlannedScope);
     }
   }
-  const tasks = [...demands.values()].flatMap(({ groupBy, window, members }) =>
-    requestsFor({
-      meter,
-      groupBy,
-      window,
-      members: [...members].map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
-    }),
-  );
-  const isOther = ({ groupBy }: UsageRequest) => Number(groupBy !== "workspace");
-  const isHours = ({ window }: UsageRequest) => Number(window.stride === "hour");
-  return tasks.sort(
-    (a, b) =>
-      isOther(a) - isOther(b) ||
-      isHours(a) - isHours(b) ||
-      GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
-      b.window.start - a.window.start,
-  );
+  const isOther = ({ groupBy }: Demand) => Number(groupBy !== "workspace");
+  const isHours = ({ window }: Demand) => Number(window.stride === "hour");
+  return [...demands.values()]
+    .sort(
+      (a, b) =>
+        isOther(a) - isOther(b) ||
+        isHours(a) - isHours(b) ||
+        GROUPINGS.indexOf(a.groupBy) - GROUPINGS.indexOf(b.groupBy) ||
+        b.window.start - a.window.start,
+    )
+    .flatMap(({ groupBy, window, members }) =>
+      requestsFor({
+        meter,
+        groupBy,
+        window,
+        members: [...members].map(({ workspaceId, scopeId }) => ({ workspaceId, scopeId })),
+      }),
+    );
+}
+
+/** A window of a dimension, and the scopes that lack it. */
+interface Demand {
+  readonly groupBy: GroupBy;
+  readonly window: Window;
+  readonly members: Set<PlannedScope>;
+}
+
+/** Numbers for objects: the same for the same one. */
+function numbering(): (one: object) => number {
+  const numbers = new Map<object, number>();
+  return (one) => {
+    const number = numbers.get(one) ?? numbers.size;
+    numbers.set(one, number);
+    return number;
+  };
 }
 
 /** Windows over the parts of a range that are missing in their own stride. */
