@@ -77,7 +77,7 @@ function sum(values: readonly number[]): number {
 }
 
 /**
- * What the loads of all planned tasks would leave, without their records: an interval of coverage for each task and scope,
+ * What the loads of all planned tasks would leave, without their records: an interval of coverage for each window and scope,
  * final up to three days ago. Loading it for real would take hours. Indexes are built afterwards, since row by row they take
  * minutes; foreign keys are not checked.
  */
@@ -91,9 +91,14 @@ export async function fillCoverage(store: Store): Promise<void> {
     await client.query("ALTER TABLE usage.coverage DROP CONSTRAINT coverage_no_overlap");
     await client.query(`
       INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
-      SELECT u.scope_id, part.start, part.stop, part.stop <= c.cut, s.task_id, now(), tstzmultirange(tstzrange(part.start, part.stop))
+      SELECT DISTINCT ON (o.scope_id, part.start)
+        o.scope_id, part.start, part.stop, part.stop <= c.cut, s.task_id, now(), tstzmultirange(tstzrange(part.start, part.stop))
       FROM usage.fetch_task s
-      CROSS JOIN unnest(s.scope_ids) u (scope_id)
+      -- A task by workspace leads to those of the other dimensions.
+      CROSS JOIN LATERAL (
+        SELECT o.scope_id FROM usage.scope w JOIN usage.scope o USING (source_id, kind, trace_tier, workspace_id, stride)
+        WHERE w.scope_id = ANY (s.scope_ids) AND (s.group_by = 'workspace' OR o.scope_id = w.scope_id)
+      ) o
       CROSS JOIN (SELECT date_trunc('day', now(), 'UTC') - interval '3 days' AS cut) c
       CROSS JOIN LATERAL (VALUES
         (s.period_start, least(s.period_end, greatest(c.cut, s.period_start))),
