@@ -16,6 +16,14 @@ cell AS MATERIALIZED (
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
   WHERE c.meter IN (SELECT unnest(usage.meters_of_measure(meter)) FROM usage.priced_meter)
 ),
+-- Projects of budgets. What no project has is in the costs by project alone.
+project AS MATERIALIZED (
+  SELECT b.budget_number, array_agg(e.entity_id) AS ids
+  FROM budget b
+  JOIN usage.entity e ON e.dimension = 'project' AND e.external_id = usage.platform_id(b.project) AND e.external_id <> ''
+  WHERE (SELECT o.dimension FROM usage.owned_dimension o) = 'project'
+  GROUP BY b.budget_number
+),
 -- What must be loaded of a source: by workspace, by what divides traces between owners, and all that is priced.
 state AS MATERIALIZED (
   SELECT b.budget_number, c.slug, range_agg(c.missing) AS missing, range_agg(c.open) AS open, min(c.data_start) AS since
@@ -38,15 +46,22 @@ SELECT b.budget_number, b.line, d.source_id, b.owner, b.workspace AS workspace_i
 FROM (
   SELECT budget_number, source_id, usage_date, sum(spent) AS spent, bool_or(is_unpriced) AS is_unpriced
   FROM (
-    SELECT b.budget_number, u.source_id, u.usage_date, u.traces AS spent, false AS is_unpriced
+    -- Summed up first: there are few owners and days, and many ids.
+    SELECT b.budget_number, u.slug AS source_id, u.usage_date, u.amount AS spent, false AS is_unpriced
     FROM budget b
-    JOIN reporting.fct_usage_owner_daily u ON u.owner = b.owner AND coalesce(u.source_id = b.source, true)
+    JOIN (SELECT slug, usage_date, owner, sum(traces) AS amount FROM usage.owned_usage GROUP BY slug, usage_date, owner) u
+      ON u.owner = b.owner AND coalesce(u.slug = b.source, true)
     WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NULL)
     UNION ALL
-    SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
-    FROM budget b
-    JOIN reporting.fct_cost_owner_daily u ON u.owner = b.owner AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
-    WHERE EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NOT NULL)
+    -- Shares of an id add up to all of it. So where traces are divided by project, one reading has the costs of owners and of projects.
+    SELECT b.budget_number, u.slug, u.usage_date, u.amount, false
+    FROM (SELECT b.*, p.ids FROM budget b LEFT JOIN project p USING (budget_number)) b
+    JOIN (
+      SELECT slug, usage_date, owner, currency, project, sum(cost) AS amount
+      FROM (SELECT *, CASE WHEN entity_id = ANY (ARRAY(SELECT unnest(ids) FROM project)) THEN entity_id END AS project FROM usage.owned_cost) c
+      GROUP BY slug, usage_date, owner, currency, project
+    ) u ON (u.owner = b.owner OR u.project = ANY (b.ids)) AND u.currency = b.currency AND coalesce(u.slug = b.source, true)
+    WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL AND (owner IS NOT NULL OR project IS NOT NULL))
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
     FROM budget b
@@ -64,13 +79,14 @@ FROM (
     SELECT b.budget_number, u.source_id, u.usage_date, u.traces, false
     FROM budget b
     JOIN reporting.fct_usage_project_daily u ON u.project_id = b.project AND coalesce(u.source_id = b.source, true)
-    WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NULL)
+    WHERE u.project_id = ANY (ARRAY(SELECT project FROM budget)) AND b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NULL)
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, u.estimated_cost, false
     FROM budget b
     JOIN reporting_detail.fct_cost_project_daily u
       ON u.project_id = b.project AND u.currency = b.currency AND coalesce(u.source_id = b.source, true)
-    WHERE EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL)
+    WHERE b.budget_number NOT IN (SELECT budget_number FROM project)
+      AND EXISTS (SELECT FROM budget WHERE project IS NOT NULL AND currency IS NOT NULL AND budget_number NOT IN (SELECT budget_number FROM project))
     UNION ALL
     SELECT b.budget_number, u.source_id, u.usage_date, 0, true
     FROM budget b

@@ -24,6 +24,8 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
     select (select count(*)::integer from usage.charge where not is_closed) as charges,
            coalesce(nullif(current_setting('usage.charges_changed', true), ''), '0')::integer as "chargesChanged"
   `.execute(db);
+  // There may have been none: then the planner would take them for a few.
+  await sql`analyze usage.charge`.execute(db);
   return rows[0] as StoredCharges;
 }
 

@@ -172,12 +172,16 @@ export interface OwnerAmount {
   readonly amount: string;
 }
 
+/** Of what the views by owner are made of: their days and workspaces are more groups than there are months. */
 const AMOUNTS = sql`
-  select source_id as source, to_char(usage_date, 'YYYY-MM') as month, owner, cost_center, null as currency, sum(traces) as amount
-  from reporting.fct_usage_owner_daily where traces is not null group by 1, 2, 3, 4
-  union all
-  select source_id, to_char(usage_date, 'YYYY-MM'), owner, cost_center, currency, sum(estimated_cost)
-  from reporting.fct_cost_owner_daily group by 1, 2, 3, 4, 5`;
+  select source, to_char(month, 'YYYY-MM') as month, owner, cost_center, currency, amount
+  from (
+    select slug as source, usage.month_of(usage_date) as month, owner, cost_center, null as currency, sum(traces) as amount
+    from usage.owned_usage where traces is not null group by 1, 2, 3, 4
+    union all
+    select slug, usage.month_of(usage_date), owner, cost_center, currency, sum(cost) from usage.owned_cost group by 1, 2, 3, 4, 5
+  ) o
+  where amount <> 0`;
 
 /** Of all months. */
 export async function ownerAmounts(db: Database): Promise<OwnerAmount[]> {
@@ -341,13 +345,14 @@ export async function ownersOf(
 ): Promise<OwnersOfRange> {
   // A range for each part: of a list of ranges no condition reaches the records.
   const parts = joined([before, range]).map(({ from, to }) => {
-    const isIn = sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
+    const isIn = sql`slug = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date`;
+    // As the views by owner: nothing is no row, unless something is not loaded.
     return sql`
-      select owner, cost_center, usage_date, null as currency, sum(traces) as amount
-      from reporting.fct_usage_owner_daily where ${isIn} group by 1, 2, 3
+      select owner, cost_center, usage_date, null as currency, nullif(sum(traces), 0) as amount
+      from usage.owned_usage where ${isIn} group by 1, 2, 3 having sum(traces) <> 0 or bool_or(traces is null)
       union all
-      select owner, cost_center, usage_date, currency, sum(estimated_cost)
-      from reporting.fct_cost_owner_daily where ${isIn} group by 1, 2, 3, 4`;
+      select owner, cost_center, usage_date, currency, sum(cost)
+      from usage.owned_cost where ${isIn} group by 1, 2, 3, 4`;
   });
   const costs = (column: string) =>
     sql`coalesce(jsonb_object_agg(currency, trim_scale(${sql.ref(column)})::text) filter (where currency is not null and ${sql.ref(column)} is not null), '{}')`;
