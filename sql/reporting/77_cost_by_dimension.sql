@@ -155,7 +155,8 @@ FROM (
               ELSE usage.day_status(l.usage_date, x.final, x.not_available, x.failed, x.missing, x.unverified) END AS status
   FROM (
     SELECT *, coalesce(sum(of_id) OVER (
-             PARTITION BY group_by, workspace_entity_id, usage_date, sku, meter, measure
+             -- Text comes last: it takes longest to sort.
+             PARTITION BY workspace_entity_id, usage_date, sku, measure, meter, group_by
              -- At one price it does not matter which id comes first, and sorting them takes long. Where volume tiers begin within the day
              -- each id has its place. What has no id comes last.
              ORDER BY CASE WHEN unit_price IS NULL THEN dimension_id END COLLATE "C"

@@ -49,7 +49,7 @@ FROM (
     -- Summed up first: there are few owners and days, and many ids.
     SELECT b.budget_number, u.slug AS source_id, u.usage_date, u.amount AS spent, false AS is_unpriced
     FROM budget b
-    JOIN (SELECT slug, usage_date, owner, sum(traces) AS amount FROM usage.owned_usage GROUP BY slug, usage_date, owner) u
+    JOIN (SELECT slug, usage_date, owner, sum(traces) AS amount FROM usage.owned_usage GROUP BY usage_date, owner, slug) u
       ON u.owner = b.owner AND coalesce(u.slug = b.source, true)
     WHERE b.currency IS NULL AND EXISTS (SELECT FROM budget WHERE owner IS NOT NULL AND currency IS NULL)
     UNION ALL
@@ -59,7 +59,7 @@ FROM (
     JOIN (
       SELECT slug, usage_date, owner, currency, project, sum(cost) AS amount
       FROM (SELECT *, CASE WHEN entity_id = ANY (ARRAY(SELECT unnest(ids) FROM project)) THEN entity_id END AS project FROM usage.owned_cost) c
-      GROUP BY slug, usage_date, owner, currency, project
+      GROUP BY usage_date, project, owner, currency, slug
     ) u ON (u.owner = b.owner OR u.project = ANY (b.ids)) AND u.currency = b.currency AND coalesce(u.slug = b.source, true)
     WHERE EXISTS (SELECT FROM budget WHERE currency IS NOT NULL AND (owner IS NOT NULL OR project IS NOT NULL))
     UNION ALL

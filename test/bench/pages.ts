@@ -141,6 +141,8 @@ async function pages(): Promise<string[]> {
     `/usage?${of}&by=user&per=day&measure=cost&from=${day(30)}&to=${day(0)}`,
     `/usage?${of}&by=user&per=day&measure=cost&from=${day(365)}&to=${day(0)}`,
     `/usage.csv?${of}&by=user&per=day&from=${day(90)}&to=${day(0)}`,
+    `/owners?${of}`,
+    `/owners?${of}&month=${month}`,
     `/differences?${of}`,
     `/months?${of}`,
     `/months/${month}?${of}`,

@@ -177,9 +177,9 @@ const AMOUNTS = sql`
   select source, to_char(month, 'YYYY-MM') as month, owner, cost_center, currency, amount
   from (
     select slug as source, usage.month_of(usage_date) as month, owner, cost_center, null as currency, sum(traces) as amount
-    from usage.owned_usage where traces is not null group by 1, 2, 3, 4
+    from usage.owned_usage where traces is not null group by 2, 3, 4, 1
     union all
-    select slug, usage.month_of(usage_date), owner, cost_center, currency, sum(cost) from usage.owned_cost group by 1, 2, 3, 4, 5
+    select slug, usage.month_of(usage_date), owner, cost_center, currency, sum(cost) from usage.owned_cost group by 2, 3, 4, 5, 1
   ) o
   where amount <> 0`;
 
@@ -349,10 +349,10 @@ export async function ownersOf(
     // As the views by owner: nothing is no row, unless something is not loaded.
     return sql`
       select owner, cost_center, usage_date, null as currency, nullif(sum(traces), 0) as amount
-      from usage.owned_usage where ${isIn} group by 1, 2, 3 having sum(traces) <> 0 or bool_or(traces is null)
+      from usage.owned_usage where ${isIn} group by usage_date, owner, cost_center having sum(traces) <> 0 or bool_or(traces is null)
       union all
       select owner, cost_center, usage_date, currency, sum(cost)
-      from usage.owned_cost where ${isIn} group by 1, 2, 3, 4`;
+      from usage.owned_cost where ${isIn} group by usage_date, owner, cost_center, currency`;
   });
   const costs = (column: string) =>
     sql`coalesce(jsonb_object_agg(currency, trim_scale(${sql.ref(column)})::text) filter (where currency is not null and ${sql.ref(column)} is not null), '{}')`;

@@ -10,7 +10,7 @@ import {
 } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
-import { monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { currentBudgets, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { counted } from "../../../printable.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import {
@@ -183,6 +183,8 @@ async function allOwners(
   const { source, month, range, ended, before } = asked;
   const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
+  const isUnderWay = month.start === monthAt(at).start;
+  const budgets = isUnderWay ? (await currentBudgets(db)).budgets : await monthBudgets(db, { month, now: at });
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
   const [currency] = currencies;
   // Days that are not loaded would look like a change.
@@ -226,7 +228,7 @@ async function allOwners(
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
     })}
-    ${budgetTable(await monthBudgets(db, { month, now: at }), month)}
+    ${budgetTable(budgets, month)}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
     <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${counted(applied.rules, "rule")}.</p>
     ${twin(`usage-etl owners export`, `usage-etl owners suggest`, `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
