@@ -184,7 +184,9 @@ async function allOwners(
   const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
   const currencies = await currenciesIn(db, source.sourceId, figures);
   const isUnderWay = month.start === monthAt(at).start;
-  const budgets = isUnderWay ? (await currentBudgets(db)).budgets : await monthBudgets(db, { month, now: at });
+  const budgets = isUnderWay
+    ? (await currentBudgets(db)).budgets
+    : await monthBudgets(db, { month, now: at });
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
   const [currency] = currencies;
   // Days that are not loaded would look like a change.
