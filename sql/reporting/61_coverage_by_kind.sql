@@ -28,4 +28,4 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). As usage_coverage_daily, and of long-lived and short-lived traces and of deployment usage too. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';
+COMMENT ON VIEW reporting_detail.usage_coverage_by_kind_daily IS 'Grain: UTC day x workspace x dimension x kind of usage x tier (key: source_id, usage_date, workspace_id, group_by, kind, trace_tier). Each kind and tier by its own answers, long-lived and short-lived traces, deployments, sandboxes and evaluators too; for days of traces take usage_coverage_daily, where hours fill days. Never count days over kinds and tiers. Expected are all days from the data start on, of deployments from their own beginning if that is earlier.';

@@ -45,4 +45,4 @@ CROSS JOIN LATERAL (
   WHERE c.source_id = m.source_id AND c.group_by = 'workspace' AND c.stride = 'day' AND c.workspace_id = x.workspace_id
     AND r.bucket_start >= m.month_start AND r.bucket_start < (m.month_start + interval '1 month')::date
 ) now;
-COMMENT ON VIEW reporting_detail.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension.';
+COMMENT ON VIEW reporting_detail.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';
