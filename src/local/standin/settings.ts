@@ -31,7 +31,6 @@ export const settingsSchema = z.strictObject({
   compress: z.boolean(),
   /** How the end of a body is marked. The CSV export streams, so `length` sends it in chunks. */
   framing: z.enum(["length", "chunked", "close"]),
-  csvNewline: z.enum(["crlf", "lf"]),
   /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
   http: z.strictObject({ disable_a2a: z.boolean() }),
   /** `specified`: A2A as the specification has it. `live`: as newer servers speak it (docs/platform-agents.md, Agent server). */
@@ -64,7 +63,6 @@ export const DEFAULT_SETTINGS: Settings = {
   omitZero: true,
   compress: true,
   framing: "length",
-  csvNewline: "crlf",
   http: { disable_a2a: false },
   a2a: "specified",
   sandboxes: "off",

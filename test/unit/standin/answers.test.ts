@@ -1,4 +1,3 @@
-import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { GRANULAR_USAGE, NOW, rawGet, setup } from "./setup.ts";
@@ -130,14 +129,6 @@ describe("CSV", () => {
     expect([...guarded].sort()).toEqual(["\t", "+", "-", "=", "@"]);
     const keys = (await csv({ ...week, by: "api_key" })).map((line) => line["API Key Short Key"]);
     expect(keys).toContainEqual(expect.stringMatching(/^\t-sk/));
-  });
-
-  test("lines end as the setting says", async () => {
-    const { standin, get, target } = await setup({ csvNewline: "lf" });
-    const text = async () => (await get(target({ ...DAY, by: "workspace" }, "/export"))).text();
-    expect(await text()).not.toContain("\r\n");
-    standin.settings.csvNewline = "crlf";
-    expect(parse(await text(), { record_delimiter: "\r\n" })).toHaveLength(5);
   });
 });
 

@@ -22,15 +22,12 @@ export function billing(world: World): Route[] {
   });
   return [
     route("json", (usage, query) => json(toWireUsage(usage, query, world.settings))),
-    route("csv", (usage, query) => {
-      const { csvNewline } = world.settings;
-      return {
-        status: 200,
-        type: "text/csv; charset=utf-8",
-        headers: { "content-disposition": 'attachment; filename="granular-usage.csv"' },
-        body: toCsv(usage, query, csvNewline),
-      };
-    }),
+    route("csv", (usage, query) => ({
+      status: 200,
+      type: "text/csv; charset=utf-8",
+      headers: { "content-disposition": 'attachment; filename="granular-usage.csv"' },
+      body: toCsv(usage, query),
+    })),
   ];
 }
 
@@ -56,25 +53,21 @@ const MEASURES = {
 } as const;
 
 const PIECE = 16_384;
+const LINE_END = "\r\n";
 
 /** Yields the export in pieces of about 16 KB, so that it streams. */
-function* toCsv(
-  { rows, missing }: Usage,
-  { groupBy, kind }: UsageQuery,
-  newline: Settings["csvNewline"],
-): Generator<string> {
+function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Generator<string> {
   // No column is documented for this dimension; our guess is one more.
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
   const measures = Object.entries<Measure>(MEASURES[kind]).filter(([, measure]) => measure !== missing);
-  const end = newline === "crlf" ? "\r\n" : "\n";
   const header = [
     "Time Bucket Start",
     "Time Bucket End",
     ...Object.keys(dimensions),
     ...measures.map(([name]) => name),
   ];
-  let piece = header.map(cell).join(",") + end;
+  let piece = header.map(cell).join(",") + LINE_END;
   for (const row of rows) {
     const cells = [
       toWireTime(row.bucket.start),
@@ -82,7 +75,7 @@ function* toCsv(
       ...Object.values(dimensions).map((key) => row.dimensions[key] ?? ""),
       ...measures.map(([, measure]) => String(row.measured[measure] ?? 0)),
     ];
-    piece += cells.map(cell).join(",") + end;
+    piece += cells.map(cell).join(",") + LINE_END;
     if (piece.length >= PIECE) {
       yield piece;
       piece = "";
