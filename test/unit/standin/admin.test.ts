@@ -1,24 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { busyCell, BUSY_HOUR as HOUR, setup, sum } from "./setup.ts";
+import { busyCell, setup, sum } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 
 describe("usage that changes afterwards", () => {
-  test("a late arrival shows in every dimension and in its hour", async () => {
-    const { usage, admin, cell } = await busyCell();
-    const before = sum(await usage(DAY));
-    const change = await admin<{ before: number; after: number }>("POST", "/arrivals", {
-      ...cell,
-      traces: 40,
-    });
-    expect(change.after).toBe(change.before + 40);
-    for (const by of ["workspace", "project", "user", "api_key"])
-      expect(sum(await usage({ ...DAY, by }))).toBe(before + 40);
-    const hour = { start: HOUR, end: "2026-06-02T11:00:00Z", by: "user" };
-    const records = (await usage(hour)).usage.filter((r) => r.dimensions.user_id === cell.user_id);
-    expect(records[0]?.traces).toBeGreaterThanOrEqual(change.after);
-  });
-
   test("a restatement lowers a count, but never below 0", async () => {
     const { usage, admin, cell } = await busyCell();
     const before = sum(await usage(DAY));
@@ -41,33 +26,6 @@ describe("usage that changes afterwards", () => {
     expect(await inCsv()).toBe(before);
     await admin("POST", "/discrepancies", { ...cell, stride: "day", format: "csv", delta: 7 });
     expect([sum(await usage(ask)), await inCsv()]).toEqual([before, before + 7]);
-  });
-
-  test("the export of one tier or of one measure of deployments may differ too", async () => {
-    const { standin, usage, csv, admin, cell } = await busyCell();
-    standin.settings.contract = "day-granular";
-    const [ran] = standin.organisation.deploymentStreams;
-    const ofRun = {
-      project_id: ran?.project.id,
-      user_id: ran?.user?.id ?? null,
-      api_key_short_key: ran?.key?.shortKey ?? null,
-      hour: HOUR,
-    };
-    const wrong = { stride: "day", format: "csv", delta: 7 };
-    await admin("POST", "/discrepancies", { ...cell, ...wrong, trace_tier: "longlived" });
-    await admin("POST", "/discrepancies", { ...ofRun, ...wrong, measure: "nodes_executed" });
-    const differs = async (more: Record<string, string>, measure: string, column: string) => {
-      const answer = await usage({ ...DAY, by: "project", more });
-      const lines = await csv({ ...DAY, by: "project", more });
-      const right = answer.usage.reduce((all, record) => all + Number(record[measure]), 0);
-      return lines.reduce((all, line) => all + Number(line[column]), 0) - right;
-    };
-    expect(await differs({}, "traces", "Traces")).toBe(0);
-    expect(await differs({ trace_tier: "longlived" }, "traces", "Traces")).toBe(7);
-    expect(await differs({ trace_tier: "shortlived" }, "traces", "Traces")).toBe(0);
-    const deployments = { kind: "langsmith_deployments" };
-    expect(await differs(deployments, "nodes_executed", "Nodes Executed")).toBe(7);
-    expect(await differs(deployments, "agent_runs", "Agent Runs")).toBe(0);
   });
 
   test("an arrival in the future shows when the clock reaches its hour", async () => {
@@ -103,33 +61,6 @@ describe("usage that changes afterwards", () => {
       'stand-in: no user "x"',
     ]);
     expect(await refused("/clock", { now: "x" })).toEqual([422, expect.anything()]);
-  });
-
-  test("a dropped project is removed from every answer, its past too", async () => {
-    const { usage, admin, project } = await busyCell();
-    const answer = await usage({ ...DAY, by: "project" });
-    const own = answer.usage.filter((r) => r.dimensions.project_id === project.id);
-    await admin("PATCH", `/projects/${project.id}`, { dropped: true });
-    expect(sum(await usage({ ...DAY, by: "user" }))).toBe(sum(answer) - sum({ ...answer, usage: own }));
-    await admin("PATCH", `/projects/${project.id}`, { dropped: false });
-    expect(await usage({ ...DAY, by: "project" })).toEqual(answer);
-  });
-
-  test("names change, ids do not", async () => {
-    const { usage, admin, project, workspace, cell } = await busyCell();
-    await admin("PATCH", `/projects/${project.id}`, { name: "new, project" });
-    await admin("PATCH", `/workspaces/${workspace.id}`, { name: "new workspace" });
-    await admin("PATCH", `/users/${cell.user_id}`, { email: null });
-    const dimensions = async (by: string) => (await usage({ ...DAY, by })).usage.map((r) => r.dimensions);
-    expect(await dimensions("project")).toContainEqual({
-      project_id: project.id,
-      project_name: "new, project",
-    });
-    expect(await dimensions("workspace")).toContainEqual({
-      workspace_id: workspace.id,
-      workspace_name: "new workspace",
-    });
-    expect(await dimensions("user")).toContainEqual({ user_id: cell.user_id, user_email: null });
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deploymentMeasures } from "../../../src/local/standin/engine/ledger.ts";
-import { GRANULAR_USAGE, NOW, setup, sum, type UsageAnswer } from "./setup.ts";
+import { GRANULAR_USAGE, NOW, setup, type UsageAnswer } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 const more = { kind: "langsmith_deployments" };
@@ -32,34 +32,6 @@ describe("deployment usage", () => {
     expect((await usage({ start: before, end: begins, more })).usage).toEqual([]);
     const first = await usage({ start: begins, end: Date.parse(begins) + 86_400_000, more });
     expect(of(first, "agent_runs")).toBeGreaterThan(0);
-  });
-
-  test("it is empty where it was not switched on, and may be refused", async () => {
-    const { standin, usage, get, target } = await setup({ contract: "day-granular" });
-    standin.settings.deploymentUsage = "off";
-    expect((await usage({ ...DAY, more })).usage).toEqual([]);
-    standin.settings.deploymentUsage = "refused";
-    expect((await get(target({ ...DAY, more }))).status).toBe(400);
-    expect(sum(await usage(DAY))).toBeGreaterThan(0);
-  });
-
-  test("a cell of one measure can be changed, and nothing else changes", async () => {
-    const { standin, usage, admin } = await setup({ contract: "day-granular" });
-    const [stream] = standin.organisation.deploymentStreams;
-    const before = await usage({ ...DAY, more });
-    const traces = await usage(DAY);
-    const cell = {
-      project_id: stream?.project.id,
-      user_id: stream?.user?.id ?? null,
-      api_key_short_key: stream?.key?.shortKey ?? null,
-      hour: "2026-06-02T10:00:00Z",
-    };
-    await admin("POST", "/deployment-usage", { ...cell, measure: "agent_uptime_seconds", delta: 77 });
-    const after = await usage({ ...DAY, more });
-    expect(deploymentMeasures.map((one) => of(after, one) - of(before, one))).toEqual([0, 0, 77]);
-    expect(await usage(DAY)).toEqual(traces);
-    const changed = await admin("POST", "/deployment-usage", { ...cell, measure: "agent_runs", delta: -1e9 });
-    expect(changed).toMatchObject({ after: 0 });
   });
 });
 

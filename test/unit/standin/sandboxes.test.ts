@@ -1,8 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
-import { NOW, SEED, setup } from "./setup.ts";
+import { NOW, setup } from "./setup.ts";
 
 const PATH = "/api/v2/sandboxes/usage/costs";
 const HOUR = 3_600_000;
@@ -70,15 +69,6 @@ function millionths(text: string): number {
   return Number(whole) * 1_000_000 + Number(digits.padEnd(6, "0"));
 }
 
-function sumsOf(items: readonly Item[]): Record<string, [number, number]> {
-  const sums: Record<string, [number, number]> = {};
-  for (const { resource_id: id, lcu, lsu } of items) {
-    const [ofLcu, ofLsu] = sums[id] ?? [0, 0];
-    sums[id] = [ofLcu + millionths(lcu), ofLsu + millionths(lsu)];
-  }
-  return sums;
-}
-
 const asRows = (items: readonly Item[]) =>
   items.map((item) => [
     item.resource_id,
@@ -119,17 +109,6 @@ describe("sandbox costs", () => {
     expect(organisation.sandboxes.map(({ id }) => id)).toContain(sum?.resource_id);
   });
 
-  test("snapshots compute nothing, and every hour with an item has an amount", async () => {
-    const { items } = await bench();
-    const snapshots = await items({ ...WEEK, resource_type: "SNAPSHOT" });
-    const others = await items({ ...WEEK, resource_type: "SANDBOX" });
-    expect(new Set(snapshots.map(({ lcu }) => lcu))).toEqual(new Set(["0"]));
-    expect(new Set(others.map((one) => one.resource_type))).toEqual(new Set(["SANDBOX"]));
-    expect(snapshots.length + others.length).toBe((await items()).length);
-    for (const { lcu, lsu } of [...snapshots, ...others])
-      expect(millionths(lcu) + millionths(lsu)).toBeGreaterThan(0);
-  });
-
   test("up to 100 resources can be named; one of another workspace is left out", async () => {
     const { items, organisation, workspaceId, refused } = await bench();
     const own = organisation.sandboxes.filter(({ workspace }) => workspace.id === workspaceId);
@@ -141,39 +120,6 @@ describe("sandbox costs", () => {
     const many = Array.from({ length: 101 }, () => own[0]?.id ?? "");
     await items({ ...WEEK, resource_ids: many.slice(1) });
     expect(await refused({ ...WEEK, resource_ids: many })).toEqual([422, ["query", "resource_ids"]]);
-  });
-
-  test("each workspace has its own, without the header the first one, and the empty one none", async () => {
-    const { page, organisation, ask, refused } = await bench();
-    const ids = organisation.workspaces.map(({ id }) => id);
-    for (const { id } of organisation.workspaces.slice(0, 5)) {
-      const { items } = await page({ ...WEEK, ...BY_RESOURCE }, { "x-tenant-id": id });
-      const own = organisation.sandboxes.filter(({ workspace }) => workspace.id === id);
-      for (const item of items) expect(own.map((one) => one.id)).toContain(item.resource_id);
-      expect(items.length > 0).toBe(id !== ids[4]);
-    }
-    const unreadable = await ask(WEEK, { "x-tenant-id": `${ids[5]}` });
-    expect([unreadable.status, await unreadable.json()]).toEqual([403, { error: "Forbidden" }]);
-    expect(await refused(WEEK, { "x-api-key": "wrong" })).toEqual([401, "Invalid token"]);
-    const { get, standin } = await setup({ sandboxes: "on" });
-    const target = `${PATH}?${new URLSearchParams(WEEK)}`;
-    expect(await (await get(target)).json()).toEqual(await page());
-    standin.access.organizationScoped = true;
-    expect((await get(target)).status).toBe(403);
-  });
-
-  test("a server that has no such route answers 404", async () => {
-    const { standin, ask, page } = await bench({ sandboxes: "off" });
-    expect((await ask(WEEK)).status).toBe(404);
-    standin.settings.sandboxes = "on";
-    expect((await page()).items).toHaveLength(100);
-    expect((await setup()).standin.settings.sandboxes).toBe("off");
-  });
-
-  test("the other history is the same with sandboxes and without", async () => {
-    const [on, off] = [await setup({ sandboxes: "on" }), await setup()];
-    const month = { start: "2026-06-01", end: "2026-07-01", by: "project" };
-    expect(await on.usage(month)).toEqual(await off.usage(month));
   });
 });
 
@@ -272,122 +218,5 @@ describe("usage that changes afterwards", () => {
     standin.setClock({ advance: HOUR });
     const shown = await items(query(NOW, NOW + DAY, { resource_ids: resourceId }));
     expect(Number(shown[0]?.lcu)).toBeGreaterThanOrEqual(9000);
-  });
-
-  test("a dropped resource leaves every answer, its past too", async () => {
-    const { items, admin, ledger, organisation } = await bench();
-    const all = await items();
-    const id = all[0]?.resource_id ?? "";
-    const shown = await admin<{ sandboxes: { id: string; workspace_id: string }[] }>("GET", "/organisation");
-    expect(shown.sandboxes).toHaveLength(organisation.sandboxes.length);
-    expect(shown.sandboxes.find((one) => one.id === id)).toMatchObject({ dropped: false });
-    await admin("PATCH", `/sandboxes/${id}`, { dropped: true });
-    expect(await items()).toEqual(all.filter((one) => one.resource_id !== id));
-    expect(Object.keys(sumsOf(await items({ ...WEEK, ...BY_RESOURCE })))).not.toContain(id);
-    expect(ledger.hours({ start: 0, end: NOW }).some(({ resourceId }) => resourceId === id)).toBe(false);
-    await admin("PATCH", `/sandboxes/${id}`, { dropped: false });
-    expect(await items()).toEqual(all);
-  });
-
-  test("a deleted workspace keeps its past and gets nothing new", async () => {
-    const { items, admin, workspaceId } = await bench();
-    await admin("POST", "/clock", { now: "2026-06-04T12:00:00Z" });
-    const past = await items();
-    await admin("PATCH", `/workspaces/${workspaceId}`, { deleted: true });
-    await admin("POST", "/clock", { advance_seconds: 5 * 86_400 });
-    expect(past.length).toBeGreaterThan(0);
-    expect(await items()).toEqual(past);
-  });
-
-  test("sums can contradict the hours, until a reset", async () => {
-    const { items, standin, ledger, workspaceId } = await bench();
-    const byResource = { ...WEEK, ...BY_RESOURCE };
-    const [sums, hours] = [await items(byResource), await items()];
-    const resourceId = sums[0]?.resource_id ?? "";
-    ledger.contradictions.push({ resourceId, at, measure: "lsu", delta: 70 });
-    const [lcu = 0, lsu = 0] = sumsOf(sums)[resourceId] ?? [];
-    const changed = { ...sumsOf(sums), [resourceId]: [lcu, lsu + 70] };
-    expect(sumsOf(await items(byResource))).toEqual(changed);
-    expect(await items()).toEqual(hours);
-    const before = query(Date.parse(WEEK.start_time), at, BY_RESOURCE);
-    const range = { start: Date.parse(WEEK.start_time), end: at };
-    const expected = ledger.hours({ workspaceId, ...range }).filter((one) => one.resourceId === resourceId);
-    expect(sumsOf(await items(before))[resourceId]?.[1]).toBe(
-      expected.reduce((all, one) => all + one.lsu, 0),
-    );
-    standin.reset();
-    expect(await items(byResource)).toEqual(sums);
-  });
-});
-
-describe(`sandbox costs are conserved (SEED=${SEED})`, () => {
-  const runs = { numRuns: 40, seed: SEED };
-  /** Up to 31 days, on any second: off the hour, before the data, in the future. */
-  const range = fc
-    .record({
-      start: fc.integer({ min: Date.parse("2025-11-15") / 1000, max: NOW / 1000 }),
-      length: fc.oneof(
-        fc.integer({ min: 1, max: (2 * DAY) / 1000 }),
-        fc.integer({ min: 1, max: (31 * DAY) / 1000 }),
-      ),
-    })
-    .map(({ start, length }) => ({ start: start * 1000, end: (start + length) * 1000 }));
-
-  test("the hours of a range are those of the ledger, and its sums are sums of them", async () => {
-    const { items, ledger, workspaceId } = await bench({ seed: SEED });
-    await fc.assert(
-      fc.asyncProperty(range, async ({ start, end }) => {
-        const hours = await items(query(start, end));
-        const sums = await items(query(start, end, BY_RESOURCE));
-        expect(asRows(hours)).toEqual(ofLedger(ledger.hours({ workspaceId, start, end })));
-        expect(sumsOf(sums)).toEqual(sumsOf(hours));
-        expect(sums.every((one) => Date.parse(one.period_start) === start)).toBe(true);
-        expect(new Set(sums.map((one) => one.resource_id)).size).toBe(sums.length);
-      }),
-      runs,
-    );
-  });
-
-  test("ranges that adjoin hold everything once, by hour and by resource", async () => {
-    const { items } = await bench({ seed: SEED });
-    const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 });
-    await fc.assert(
-      fc.asyncProperty(range, cuts, async ({ start, end }, shares) => {
-        const inner = shares.map((share) => start + Math.floor(((end - start) * share) / 1000) * 1000);
-        const edges = [...new Set([start, ...inner, end])].sort((a, b) => a - b);
-        const parts = async (more: Query) => {
-          const answers = [];
-          for (const [i, to] of edges.slice(1).entries())
-            answers.push(...(await items(query(edges[i] ?? 0, to, more))));
-          return answers;
-        };
-        const hours = await items(query(start, end));
-        expect(await parts({})).toEqual(hours);
-        expect(sumsOf(await parts(BY_RESOURCE))).toEqual(sumsOf(hours));
-      }),
-      runs,
-    );
-  });
-
-  test("each seed and scale gives resources of its own, some of which begin or end in the year", async () => {
-    const { organisation, ledger } = await bench({ seed: SEED });
-    const hours = ledger.hours({ start: 0, end: NOW });
-    expect(await bench({ seed: SEED }).then((same) => same.ledger.hours({ start: 0, end: NOW }))).toEqual(
-      hours,
-    );
-    const other = await bench({ seed: SEED + 1, scale: 3 });
-    const ids = organisation.sandboxes.map(({ id }) => id);
-    expect(other.organisation.sandboxes.some(({ id }) => ids.includes(id))).toBe(false);
-    expect(other.organisation.sandboxes.length).toBeGreaterThan(ids.length);
-    for (const { id } of organisation.workspaces) {
-      const own = organisation.sandboxes.filter(({ workspace }) => workspace.id === id);
-      const isEmpty = !organisation.projects.some(({ workspace }) => workspace.id === id);
-      expect(own.filter(({ type }) => type === "SNAPSHOT")).toHaveLength(isEmpty ? 0 : 1);
-      expect(own.length).toBeGreaterThanOrEqual(isEmpty ? 0 : 3);
-      expect(own.length).toBeLessThanOrEqual(isEmpty ? 0 : 6);
-    }
-    const { sandboxes } = other.organisation;
-    expect(sandboxes.some(({ begins }) => begins > 0)).toBe(true);
-    expect(sandboxes.some(({ ends }) => ends < Number.POSITIVE_INFINITY)).toBe(true);
   });
 });

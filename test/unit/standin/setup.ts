@@ -8,7 +8,7 @@ export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */
 export const NOW = Date.parse("2026-09-16T13:25:00Z");
 /** A Tuesday morning with traffic. */
-export const BUSY_HOUR = "2026-06-02T10:00:00Z";
+const BUSY_HOUR = "2026-06-02T10:00:00Z";
 /** Printed in the titles of the property tests; SEED=n repeats a run. */
 export const SEED = seed();
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import type { FaultStep } from "../../../src/local/standin/faults.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
-import { SEED, setup } from "./setup.ts";
+import { setup } from "./setup.ts";
 
 const PATH = "/api/v1/workspaces/current/taggings";
 
@@ -23,40 +22,13 @@ async function bench(options: StandinOptions = {}) {
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
     return (await response.json()) as Value[];
   };
-  const wrong = (kind: Extract<FaultStep["fault"], { kind: "tags" }>["wrong"]) =>
-    standin.faults.script({ fault: { kind: "tags", wrong: kind } });
-  return { standin, organisation, workspaceId, admin, ask, values, wrong };
+  return { standin, organisation, workspaceId, admin, ask, values };
 }
 
 const ofProject = (values: readonly Value[], id: string): string[] =>
   values
     .filter(({ resources }) => resources.projects?.some((one) => one.resource_id === id))
     .map((one) => `${one.tag_key}: ${one.tag_value}`);
-
-test("most projects of a workspace have a value of each key, and some none", async () => {
-  const { values, organisation } = await bench();
-  const tags: number[] = [];
-  for (const { id } of organisation.workspaces.slice(0, 5)) {
-    const given = await values("", id);
-    const types = ["projects", "deployments", "sandboxes", "datasets"];
-    for (const { resources } of given)
-      expect(Object.keys(resources)).toEqual([...types, "dashboards", "experiments", "prompts", "queues"]);
-    const own = organisation.projects.filter(({ workspace }) => workspace.id === id);
-    for (const project of own) {
-      const ofOne = ofProject(given, project.id);
-      expect(ofOne.map((tag) => tag.split(":")[0]).sort()).toEqual(
-        ofOne.length === 0 ? [] : ["Application", "Environment"],
-      );
-      tags.push(ofOne.length);
-    }
-    const tagged = given.flatMap(({ resources }) => resources.projects ?? []);
-    for (const one of tagged)
-      expect(own.find((project) => project.id === one.resource_id)?.name).toBe(one.resource_name);
-    if (own.length === 0) expect(given).toEqual([]);
-  }
-  expect(tags).toContain(0);
-  expect(tags.filter((count) => count === 2).length).toBeGreaterThan(tags.length / 2);
-});
 
 test("one value can be asked for, and other parameters are refused", async () => {
   const { values, ask, organisation } = await bench();
@@ -66,21 +38,6 @@ test("one value can be asked for, and other parameters are refused", async () =>
   expect(await values("?tag_value_id=00000000-0000-4000-8000-000000000000")).toEqual([]);
   for (const query of ["?tag_value_id=x", "?tag_key_id=1"]) expect((await ask(query)).status).toBe(422);
   expect((await ask("", organisation.workspaces[5]?.id)).status).toBe(403);
-});
-
-test("a smaller plan is refused with 403, and each seed has tags of its own", async () => {
-  const off = await bench({ tags: "off" });
-  const response = await off.ask();
-  expect([response.status, await response.json()]).toEqual([403, { detail: expect.any(String) }]);
-  expect((await setup()).standin.settings.tags).toBe("off");
-  const [one, same, other] = [
-    await bench({ seed: SEED }),
-    await bench({ seed: SEED }),
-    await bench({ seed: SEED + 1 }),
-  ];
-  expect(await one.values()).toEqual(await same.values());
-  const ids = (given: typeof one) => given.standin.tags.all.map(({ id }) => id);
-  expect(ids(one).filter((id) => ids(other).includes(id))).toEqual([]);
 });
 
 test("a resource is tagged again, with two values of a key, and loses a tag", async () => {
@@ -111,17 +68,4 @@ test("a resource is tagged again, with two values of a key, and loses a tag", as
   expect(ofProject(await values(), id)).toEqual([]);
   const shown = await admin<{ tags: { value: string }[] }>("GET", "/organisation");
   expect(shown.tags.map(({ value }) => value)).toContain("blue");
-});
-
-test("a value lacks its key, or has a project that no workspace has", async () => {
-  const { values, wrong, organisation } = await bench();
-  const [first, ...others] = await values();
-  wrong("no-key");
-  const [withoutKey, ...rest] = await values();
-  expect(withoutKey).not.toHaveProperty("tag_key");
-  expect(rest).toEqual(others);
-  wrong("unknown-resource");
-  const [unknown] = (await values())[0]?.resources.projects ?? [];
-  expect(organisation.projects.some(({ id }) => id === unknown?.resource_id)).toBe(false);
-  expect(await values()).toEqual([first, ...others]);
 });
