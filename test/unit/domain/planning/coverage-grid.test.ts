@@ -2,16 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cellsIn, gapsOf, hasGapIn } from "../../../../src/domain/coverage/coverage-gaps.ts";
 import {
-  columnStates,
   countsOf,
-  isUnproved,
   type Kind,
-  kindOf,
   type Parts,
-  statusOf,
   sum,
   unitsOf,
-  withoutRunning,
 } from "../../../../src/domain/coverage/coverage-grid.ts";
 import { normalize } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/domain/time/stride.ts";
@@ -47,20 +42,6 @@ const NONE: Parts = {
   ...{ not_available: [], failed: [], missing: [], unverified: [], provisional: [], final: [] },
   ...{ reconciled: [], matched: [], loaded: [], traced: [] },
 };
-
-describe("the parts of a cell", () => {
-  test("leave out the day or hour under way where it is missing, and nothing else", () => {
-    const now = FIRST + 2 * DAY_MS + 90 * 60_000;
-    const whole = [{ start: FIRST, end: FIRST + 3 * DAY_MS }];
-    const parts: Parts = {
-      ...{ not_available: whole, failed: whole, missing: whole, unverified: whole, provisional: whole },
-      ...{ final: whole, reconciled: whole, matched: whole, loaded: whole, traced: whole },
-    };
-    const until = (end: number) => ({ ...parts, missing: [{ start: FIRST, end }] });
-    expect(withoutRunning(parts, "day", now)).toEqual(until(FIRST + 2 * DAY_MS));
-    expect(withoutRunning(parts, "hour", now)).toEqual(until(FIRST + 2 * DAY_MS + HOUR_MS));
-  });
-});
 
 describe("counts", () => {
   /** Days of a cell by kind; the rest of its time is missing. */
@@ -127,40 +108,6 @@ describe("counts", () => {
     expect(sum([first, first])).toMatchObject({ final: 8, failed: 4, reconciled: 8, matched: 0 });
     expect(unitsOf(sum([]))).toBe(0);
   });
-
-  test("have the status of the first kind that any unit has", () => {
-    const count = (...kinds: Kind[]) => ({
-      ...sum([]),
-      ...Object.fromEntries(kinds.map((kind) => [kind, 1])),
-    });
-    expect(KINDS.map((_, nth) => kindOf(count(...KINDS.slice(nth))))).toEqual(KINDS);
-    expect(kindOf({ ...count(), reconciled: 1 })).toBeUndefined();
-    expect(KINDS.map((kind) => statusOf(kind, true))).toEqual([...KINDS.slice(0, 5), "ok"]);
-    expect(KINDS.map((kind) => statusOf(kind, false))).toEqual([...KINDS.slice(0, 5), "empty"]);
-  });
-});
-
-test("final days of a column are empty where none of them has traces", () => {
-  const day = (from: number, to = from + 1) => ({ start: FIRST + from * DAY_MS, end: FIRST + to * DAY_MS });
-  const parts = { ...NONE, final: [day(0, 4)], provisional: [day(4)], traced: [day(1), day(4)] };
-  const statuses = columnStates([parts], [day(0), day(1), day(2, 4), day(3, 5), day(5)], DAY_MS).map(
-    (one) => one.status,
-  );
-  expect(statuses).toEqual(["empty", "ok", "empty", "provisional", undefined]);
-});
-
-test("a column is proved once all of it is final and equal to the export or part of an equal total", () => {
-  const day = (from: number, to = from + 1) => ({ start: FIRST + from * DAY_MS, end: FIRST + to * DAY_MS });
-  const parts = {
-    ...{ ...NONE, final: [day(0, 5)], provisional: [day(5)], traced: [day(0)] },
-    // Day 1 is proved in both ways; what a total says of a provisional day proves nothing.
-    ...{ reconciled: [day(0, 2)], matched: [day(1, 3), day(5)] },
-  };
-  const columns = [day(0), day(1, 3), day(3), day(4, 6), day(6)];
-  const states = columnStates([parts], columns, DAY_MS);
-  expect(states.map(({ proved }) => proved)).toEqual([1, 2, 0, 0, 0]);
-  expect(states.map(isUnproved)).toEqual([false, false, true, false, false]);
-  expect(columnStates([parts, parts], [day(0, 4)], DAY_MS)[0]).toMatchObject({ proved: 6 });
 });
 
 describe("gaps", () => {
