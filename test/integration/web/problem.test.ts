@@ -31,7 +31,7 @@ function navigationOf(html: string) {
 
 const linksTo = (query: string) => [
   "/",
-  ...["coverage", "usage", "owners", "differences", "months", "backfills", "timeline"].map(
+  ...["coverage", "usage", "owners", "differences", "months", "alerts", "backfills", "timeline"].map(
     (path) => `/${path}${query}`,
   ),
 ];

@@ -152,18 +152,20 @@ function stateOf({ missing, states }: RouteReport): Html {
   return html`<span class="status ok"><span aria-hidden="true">●</span> arrived</span>`;
 }
 
+/** What is wrong now stands above with who was told. */
 function sentTable(sent: readonly Told[]): Html {
-  if (sent.length === 0) return html``;
-  return html`<h2>Sent</h2>${table({
-    label: "Sent",
+  const before = sent.filter(({ kind, clearedAt }) => clearedAt !== null || kind in DIGEST);
+  if (before.length === 0) return html``;
+  return html`<h2>Sent before</h2>${table({
+    label: "Sent before",
     kind: "cards",
-    caption: "What each route was last told of each kind, the newest first.",
+    caption: "What was last sent of each kind and is over, and digests, the newest first.",
     heads: ["What", "Source", "Route", "State", "At"],
-    rows: sent.map((one) =>
+    rows: before.map((one) =>
       card(kindOf(one), [
         ["Source", one.source],
         ["Route", one.route],
-        ["State", DIGEST[one.kind] ?? (one.clearedAt === null ? "open" : "over")],
+        ["State", DIGEST[one.kind] ?? "over"],
         ["At", instant(one.toldAt ?? "")],
       ]),
     ),
