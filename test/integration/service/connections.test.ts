@@ -61,7 +61,8 @@ test("the service goes on after a Redis was demoted (READONLY), and floods neith
 });
 
 test("a job whose lock is lost is cancelled, and its place is free for others", async () => {
-  const bench = await setupService({ days: 2, workspaces: 2 });
+  // Four windows by workspace: what they lead to waits for their answers.
+  const bench = await setupService({ days: 5, workspaces: 1, environment: { USAGE_HOURLY_FOR: "P5D" } });
   // Each place of the worker waits two minutes for an answer.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 4, match: { stride: "hour" } });
   const service = await bench.serve();
