@@ -205,11 +205,15 @@ export interface OtherScope {
   readonly workspaceId: string;
 }
 
-/** The scopes of the other dimensions beside some scopes by workspace. One with a failure in the window that is not due yet is left out. */
+/**
+ * The scopes of the other dimensions beside some scopes by workspace. Left out is one with a failure in the window that is not due yet, and one of which
+ * all of the window is final.
+ */
 export async function otherScopes(
   db: Database,
   { scopeIds, window }: { scopeIds: readonly number[]; window: Window },
 ): Promise<OtherScope[]> {
+  const asked = rangeOf(window);
   const { rows } = await sql<OtherScope>`
     select o.scope_id as "scopeId", o.group_by as "groupBy", e.external_id as "workspaceId"
     from usage.scope w
@@ -218,8 +222,12 @@ export async function otherScopes(
     where w.scope_id = any (${[...scopeIds]}::integer[]) and o.group_by <> 'workspace'
       and not exists (
         select from usage.failure f
-        where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(rangeOf(window), "f")}
+        where f.scope_id = o.scope_id and f.retry_at > now() and ${overlaps(asked, "f")}
       )
+      and not coalesce((
+        select range_agg(tstzrange(v.period_start, v.period_end)) @> ${asked} from usage.coverage v
+        where v.scope_id = o.scope_id and v.final and ${overlaps(asked, "v")}
+      ), false)
     order by 1
   `.execute(db);
   return rows;

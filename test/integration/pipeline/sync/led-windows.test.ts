@@ -90,6 +90,22 @@ test("where the answer by workspace fails, the others are entered; one whose own
   expect(days.map(({ by }) => by)).toEqual(["api_key", "project"]);
 });
 
+test("what is final is not asked for again where only its workspace is", async () => {
+  const { bench, source, entered, workEntered } = await setupLoaded();
+  await bench.sql("DELETE FROM usage.fetch_task");
+  const isOf = "scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by";
+  await bench.sql(
+    `UPDATE usage.coverage SET final = true, fetched_at = fetched_at - interval '2 hours' WHERE ${isOf} <> 'workspace')`,
+  );
+  await bench.sql(
+    `DELETE FROM usage.dated_record WHERE series_id IN (SELECT series_id FROM usage.series WHERE ${isOf} = 'workspace'))`,
+  );
+  await bench.sql(`DELETE FROM usage.coverage WHERE ${isOf} = 'workspace')`);
+  expect((await planSync(source)).entered).toBeGreaterThan(0);
+  await workEntered(source);
+  expect((await entered()).filter(({ stride }) => stride === "day")).toEqual([]);
+});
+
 test("a bucket that has begun without traces takes no request beside that by workspace", async () => {
   const { bench, standin, hour, project, requests } = await setupLoaded(QUIET);
   if (project === null) throw new Error("no project");
