@@ -22,12 +22,14 @@ export async function acknowledge(
       alerts.map((alert) => ({ ...alert, source })),
     );
     const [found, second] = firing.filter((one) => one.incident.startsWith(incident));
-    if (found === undefined || second !== undefined || incident.length < LEAST_ID)
+    if (incident.length < LEAST_ID || found === undefined || second !== undefined) {
+      const open = `${found === undefined ? "No" : "More than one"} open incident has an id that begins with ${JSON.stringify(incident)}.`;
       throw new UsageError({
         code: "incident_unknown",
-        message: `${found === undefined ? "No incident" : "More than one incident"} that is open has the id ${JSON.stringify(incident)}.`,
+        message: incident.length < LEAST_ID ? `An id takes ${LEAST_ID} characters or more.` : open,
         next: "`usage-etl alerts` lists those that are open, with their ids.",
       });
+    }
     const sourceId = await storeAcknowledgement(db, { ...found, by: by.name });
     const detail = `incident ${found.incident}: ${found.message}`;
     await recordAction(db, by, { sourceId, action: "alerts.acknowledge", detail });

@@ -136,16 +136,17 @@ test("an incident is acknowledged until it grows or is over, and digests leave i
     };
     return (await digestOf(bench.store.db, asked)).lines.map(({ text }) => text).join("\n");
   };
-  const mark = async () => {
+  const mark = async (characters = 8) => {
     const { incident = "" } = (await found()) ?? {};
     const by = { name: "ada", role: "operator", via: "command" } as const;
-    return acknowledge(bench.store, config, { incident: incident.slice(0, 8), by });
+    return acknowledge(bench.store, config, { incident: incident.slice(0, characters), by });
   };
   await expect(mark()).rejects.toMatchObject({ code: "incident_unknown" });
   await differ("platform_disagrees", ["a"]);
   await raise();
   expect(await digest()).toContain("1 count differs");
-  await mark();
+  await expect(mark(3)).rejects.toMatchObject({ message: "An id takes 4 characters or more." });
+  await mark(4);
   expect((await found())?.acknowledged).toMatchObject({ by: "ada" });
   expect(await digest()).toMatch(/default: 1 acknowledged incident not listed\./);
   expect(await digest()).not.toContain("1 count differs");

@@ -73,6 +73,21 @@ test("what changed by workspace is entered with its answer, as if the sync had e
   for (const { at } of tasks) expect(at.getTime()).toBeLessThanOrEqual(before);
 });
 
+test("a worker that dies after its load by workspace leaves a task that enters the others all the same", async () => {
+  const { bench, standin, today, source, entered, workEntered } = await setupLoaded();
+  standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
+  await planSync(source);
+  await bench.sql("CREATE TABLE usage.task_before AS SELECT * FROM usage.fetch_task");
+  await workEntered(source);
+  const tasks = await entered();
+  expect(tasks.map(({ stride }) => stride)).toContain("day");
+  // As if it had died between the two: what it loaded is here, and its task is as it was.
+  await bench.sql("DELETE FROM usage.fetch_task");
+  await bench.sql("INSERT INTO usage.fetch_task OVERRIDING SYSTEM VALUE SELECT * FROM usage.task_before");
+  await workEntered(source);
+  expect(await entered()).toEqual(tasks);
+});
+
 test("where the answer by workspace fails, the others are entered; one whose own failure is not due is not", async () => {
   const { bench, standin, today, source, entered, workEntered } = await setupLoaded();
   await bench.sql(
