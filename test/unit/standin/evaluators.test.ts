@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { EvaluatorRule } from "../../../src/local/standin/engine/organisation.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { NOW, SEED, setup } from "./setup.ts";
 
@@ -130,18 +131,18 @@ describe("evaluator spend", () => {
   });
 
   test("a limit is used by the spend since Monday, whatever the period", async () => {
-    const { answer, admin, evaluators } = await bench();
-    const rule = evaluators[0]?.rules[0];
+    const { answer, evaluators } = await bench();
+    const rule = evaluators[0]?.rules[0] as EvaluatorRule;
     const ofRule = async (period_start: string) =>
       (await answer({ period_start, group_by: "run_rule" })).groups.find(
-        (one) => one.run_rule_id === rule?.id,
+        (one) => one.run_rule_id === rule.id,
       );
-    await admin("PATCH", `/evaluator-rules/${rule?.id}`, { limit_usd: 50 });
+    rule.limitUsd = 50;
     const week = await ofRule("2026-09-14");
     const percent = (100 * (week?.total_spend_usd ?? 0)) / 50;
     expect(week?.spend_limit).toEqual({ limit_usd: 50, utilization_pct: percent, window: "weekly" });
     expect((await ofRule(START))?.spend_limit).toEqual(week?.spend_limit);
-    await admin("PATCH", `/evaluator-rules/${rule?.id}`, { limit_usd: null });
+    rule.limitUsd = null;
     expect((await ofRule(START))?.spend_limit).toBeNull();
   });
 

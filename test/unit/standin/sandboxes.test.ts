@@ -178,7 +178,7 @@ describe("usage that changes afterwards", () => {
   const at = Date.parse("2026-06-02T10:00:00Z");
 
   test("a row changes late, never below 0, and a snapshot computes nothing still", async () => {
-    const { ledger, organisation, workspaceId, items, admin } = await bench();
+    const { ledger, organisation, workspaceId, items } = await bench();
     const own = organisation.sandboxes.filter(({ workspace }) => workspace.id === workspaceId);
     const { id = "" } = own.find(({ type }) => type === "SANDBOX") ?? {};
     const inHour = async () => {
@@ -186,11 +186,8 @@ describe("usage that changes afterwards", () => {
       return [millionths(item?.lcu ?? "0"), millionths(item?.lsu ?? "0")];
     };
     const [lcu = 0, lsu = 0] = await inHour();
-    const change = { resource_id: id, hour: "2026-06-02T10:59:00Z", measure: "lcu" };
-    expect(await admin("POST", "/sandbox-usage", { ...change, delta: 1_000_001 })).toEqual({
-      before: lcu,
-      after: lcu + 1_000_001,
-    });
+    const change = { resourceId: id, at: at + HOUR - 60_000, measure: "lcu", delta: 1_000_001 } as const;
+    expect(ledger.change(change)).toEqual({ before: lcu, after: lcu + 1_000_001 });
     expect(await inHour()).toEqual([lcu + 1_000_001, lsu]);
     expect(ledger.change({ resourceId: id, at, measure: "lsu", delta: -1e9 }).after).toBe(0);
     expect(ledger.change({ resourceId: id, at, measure: "lcu", delta: -1e9 }).after).toBe(0);

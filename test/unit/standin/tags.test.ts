@@ -64,7 +64,7 @@ test("a resource is tagged again, with two values of a key, and loses a tag", as
   await expect(admin("DELETE", `/taggings/${first}`)).rejects.toThrow("no tagging");
   const unknown = { resource_id: "x", key: "Team", value: "blue" };
   await expect(admin("POST", "/taggings", unknown)).rejects.toThrow("no resource");
-  await admin("PATCH", `/projects/${id}`, { dropped: true });
+  for (const project of own) project.dropped = project.id === id;
   expect(ofProject(await values(), id)).toEqual([]);
   const shown = await admin<{ tags: { value: string }[] }>("GET", "/organisation");
   expect(shown.tags.map(({ value }) => value)).toContain("blue");

@@ -9,8 +9,7 @@ export const EVALUATOR_SPEND = [
   "/api/v1/platform/evaluators/spend",
 ] as const;
 
-export const evaluatorMeasures = ["spend_usd", "trace_count"] as const;
-type EvaluatorMeasure = (typeof evaluatorMeasures)[number];
+type EvaluatorMeasure = "spend_usd" | "trace_count";
 
 /** Spend in whole billionths of a dollar, which add up exactly. */
 export type EvaluatorAmounts = Record<EvaluatorMeasure, number>;
@@ -81,7 +80,7 @@ export class EvaluatorLedger extends LedgerBase<"evaluators"> {
 
   #shown(evaluator: Evaluator, rule: EvaluatorRule, day: number): Readonly<EvaluatorAmounts> {
     const until = Math.min(this.now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
-    if (rule.dropped || rule.project?.dropped || day >= until) return NONE;
+    if (rule.project?.dropped || day >= until) return NONE;
     const whole = seeded(this.seed, evaluator, rule, day);
     const added = this.#added.get(rowId(rule, day)) ?? NONE;
     const passed = Math.min(1, (until - day) / DAY);

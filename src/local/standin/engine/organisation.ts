@@ -75,8 +75,6 @@ export interface Sandbox {
   /** Epoch ms, starts of hours: the first one with seeded usage, and the first one without again. */
   readonly begins: number;
   readonly ends: number;
-  /** Removed from every answer, its past too. */
-  dropped: boolean;
 }
 
 interface Dataset {
@@ -92,8 +90,6 @@ export interface EvaluatorRule {
   readonly dataset: Dataset | null;
   /** The most that it may spend in a week, in USD. Null: no limit. */
   limitUsd: number | null;
-  /** Removed from every answer, its past too. */
-  dropped: boolean;
 }
 
 /** Judges traces by a model or by code (docs/platform-units.md, Evaluator spend). */
@@ -122,8 +118,6 @@ export interface Organisation {
 }
 
 /** These find a thing by its id (a key by its short key) or refuse with 404. */
-export const workspaceOf = ({ workspaces }: Organisation, id: string): Workspace =>
-  workspaces.find((one) => one.id === id) ?? missing("workspace", id);
 export const projectOf = ({ projects }: Organisation, id: string): Project =>
   projects.find((one) => one.id === id) ?? missing("project", id);
 export const deploymentOf = ({ deployments }: Organisation, id: string): Project =>

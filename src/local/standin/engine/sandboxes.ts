@@ -5,8 +5,7 @@ import { unit } from "./random.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
 
-export const sandboxMeasures = ["lcu", "lsu"] as const;
-type SandboxMeasure = (typeof sandboxMeasures)[number];
+type SandboxMeasure = "lcu" | "lsu";
 
 /** Whole millionths of a unit: six digits after the point are documented, and whole numbers add up exactly. */
 type Units = Record<SandboxMeasure, number>;
@@ -96,13 +95,13 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
 
   #asked(workspaceId: string | undefined): Sandbox[] {
     return this.organisation.sandboxes.filter(
-      ({ workspace, dropped }) => !dropped && (workspaceId === undefined || workspace.id === workspaceId),
+      ({ workspace }) => workspaceId === undefined || workspace.id === workspaceId,
     );
   }
 
   #shown(sandbox: Sandbox, hour: number, now = this.now()): Readonly<Units> {
     const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
-    return sandbox.dropped || hour >= until ? NONE : this.#of(sandbox, hour);
+    return hour >= until ? NONE : this.#of(sandbox, hour);
   }
 
   #of(sandbox: Sandbox, hour: number): Readonly<Units> {

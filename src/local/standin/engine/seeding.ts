@@ -222,7 +222,6 @@ function seedSandboxes(
         workspace,
         begins: moves < 0.25 ? turn : 0,
         ends: moves > 0.75 ? turn : FOREVER,
-        dropped: false,
       });
     }
   }
@@ -247,7 +246,7 @@ function seedEvaluators(organisation: Organisation, seed: number): void {
       const rules = attached.map((project, r): EvaluatorRule => {
         const dataset = project === null ? { id: roll.uuid(), name: `golden set, ${workspace.name}` } : null;
         const limitUsd = type === "llm" && r % 2 === 0 ? roll.pick([5, 10, 25]) : null;
-        return { id: roll.uuid(), name: `${name} ${r + 1}`, project, dataset, limitUsd, dropped: false };
+        return { id: roll.uuid(), name: `${name} ${r + 1}`, project, dataset, limitUsd };
       });
       organisation.evaluators.push({ id, name, type, workspace, rules });
     });

@@ -133,7 +133,7 @@ function resourcesOf({ projects, deployments, sandboxes, evaluators }: Organisat
     ...projects.filter(isThere).map(of("projects")),
     ...deployments.filter(isThere).map(of("deployments")),
     ...sandboxes
-      .filter((one) => isThere(one) && one.type === "SANDBOX")
+      .filter(({ type }) => type === "SANDBOX")
       .map((one) => of("sandboxes")({ ...one, name: `sandbox-${one.id.slice(0, 8)}` })),
     ...datasets.map(of("datasets")),
   ];
