@@ -14,7 +14,7 @@ import { listViews } from "../../src/store/export/views.ts";
 import { openPlace } from "../../src/warehouse/place.ts";
 import { median, whole } from "../bench/harness.ts";
 import { QUESTIONS } from "../bench/views-questions.ts";
-import { startClickHouse } from "./warehouse.ts";
+import { fillClickHouse, startClickHouse } from "./warehouse.ts";
 
 /**
  * `npm run bench:engines -- --folder FILES`: the questions of `bench:views` that files can answer, put to Postgres, to DuckDB, and to
@@ -41,7 +41,7 @@ try {
   const duckDb = await (await DuckDBInstance.create(":memory:")).connect();
   await duckDb.run(scriptFor("duckdb"));
   const clickHouse = startClickHouse();
-  for (const statement of scriptFor("clickhouse").split(/;\n/)) await clickHouse?.queryAsync(statement);
+  if (clickHouse !== undefined) await fillClickHouse(clickHouse, scriptFor("clickhouse"));
   const read = (text: string) =>
     [...text.matchAll(/reporting(?:_detail)?\.(\w+)/g)].map(([, view]) => view ?? "");
   const sets = manifests[0]?.datasets ?? {};

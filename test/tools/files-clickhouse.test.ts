@@ -3,12 +3,12 @@ import { openPlace } from "../../src/warehouse/place.ts";
 import { usageEtl } from "../support/cli.ts";
 import { connectPlain } from "../support/reporting.ts";
 import { FIRST, PROJECTS, SECOND, setupFiles, signal, startBucketServer } from "./files.ts";
-import { startClickHouse } from "./warehouse.ts";
+import { fillClickHouse, startClickHouse } from "./warehouse.ts";
 
 const clickHouse = startClickHouse();
 
 test.skipIf(clickHouse === undefined)(
-  "ClickHouse reads a set in a bucket by the views that the command makes",
+  "ClickHouse fills its views from a set in a bucket, and again from the newest one",
   async () => {
     const { url: databaseUrl, write, load } = await setupFiles();
     const { url } = await startBucketServer();
@@ -33,21 +33,37 @@ test.skipIf(clickHouse === undefined)(
       .replaceAll("s3://usage/warehouse", `${url}/usage/warehouse`)
       .replace(/', '(Parquet|JSONAsString)'/g, "', 'S3RVER', 'S3RVER', '$1'");
     onTestFinished(() => clickHouse?.cleanup());
-    for (const statement of here.split(/;\n/).filter((text) => text.trim() !== "")) {
-      await clickHouse?.queryAsync(statement);
-    }
-    const asked = await clickHouse?.queryAsync(
-      "SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
-      { format: "TSV" },
-    );
-    const answer = asked?.text();
-
+    await fillClickHouse(clickHouse as NonNullable<typeof clickHouse>, here);
     const client = await connectPlain(databaseUrl);
-    const { rows } = await client.query<string[]>({
-      text: "SELECT usage_date::text, coalesce(sum(traces)::text, '\\N') FROM reporting.fct_usage_project_daily GROUP BY 1 ORDER BY 1",
-      rowMode: "array",
-    });
-    expect(answer?.trimEnd().split("\n")).toEqual(rows.map((row) => row.join("\t")));
-    expect(answer).toContain(`${FIRST}\t9\n${SECOND}\t11\n`);
+    const days = async () => {
+      const query = "SELECT usage_date::text, sum(traces) FROM reporting.fct_usage_project_daily";
+      const asked = await clickHouse?.queryAsync(`${query} GROUP BY 1 ORDER BY 1`, { format: "JSONCompact" });
+      const { rows } = await client.query<string[]>({
+        text: `${query} GROUP BY 1 ORDER BY 1`,
+        rowMode: "array",
+      });
+      const found: unknown[][] = JSON.parse(asked?.text() ?? "").data;
+      return { found: found.map(([day, sum]) => [day, sum === null ? null : String(sum)]), expected: rows };
+    };
+    const first = await days();
+    expect(first.found).toEqual(first.expected);
+    expect(first.found.slice(0, 2)).toEqual([
+      [FIRST, "9"],
+      [SECOND, "11"],
+    ]);
+
+    await load("project", SECOND, [[one, 20]]);
+    await write({ place });
+    expect(await days()).toMatchObject({ found: first.found });
+    for (const view of ["reporting_detail.usage_etl_file", "reporting.fct_usage_project_daily"]) {
+      await clickHouse?.queryAsync(`SYSTEM REFRESH VIEW ${view}`);
+      await clickHouse?.queryAsync(`SYSTEM WAIT VIEW ${view}`);
+    }
+    const second = await days();
+    expect(second.found).toEqual(second.expected);
+    expect(second.found.slice(0, 2)).toEqual([
+      [FIRST, "9"],
+      [SECOND, "20"],
+    ]);
   },
 );

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { QUESTIONS } from "../bench/views-questions.ts";
 import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { FIRST, manifestOf, PROJECTS, SECOND, setupFiles } from "./files.ts";
-import { withDuckDb } from "./warehouse.ts";
+import { startClickHouse, withClickHouse, withDuckDb } from "./warehouse.ts";
 
 /** Days of docs/bi.md, and those that have usage here. */
 const DAYS: Readonly<Record<string, string>> = {
@@ -15,51 +15,64 @@ const DAYS: Readonly<Record<string, string>> = {
 /** Files leave out when something was proved. */
 const NOT_IN_FILES = /proved_at/;
 
-test("what people ask of the views has the same answer in DuckDB, row by row", async () => {
-  const { url, folder, place, write, load } = await setupFiles();
-  await load("workspace", FIRST, [[WORKSPACES[0], 12]]);
-  await load("workspace", SECOND, [[WORKSPACES[1] as string, 30]], 1);
-  await load("project", FIRST, [
-    [PROJECTS[0] as string, 7],
-    [PROJECTS[1] as string, 5],
-  ]);
-  await load("project", SECOND, [[PROJECTS[2] as string, 29]], 1);
-  await write({ views: [] });
-  const manifest = await manifestOf(place);
-  const page = (await readFile("docs/bi.md", "utf8")).matchAll(/```sql\n(.*?)```/gs);
-  const asked = [...QUESTIONS.map(({ view }) => view), ...[...page].map(([, query]) => query ?? "")]
-    .map((query) =>
-      query
-        .trim()
-        .replace(/\d{4}-\d\d-\d\d/g, (day) => DAYS[day] ?? day)
-        .replace(/;$/, ""),
-    )
-    .filter((query) => {
-      const read = [...query.matchAll(/reporting(?:_detail)?\.(\w+)/g)].map(([, view]) => view ?? "");
-      return read.length > 0 && read.every((view) => view in manifest.datasets) && !NOT_IN_FILES.test(query);
-    });
-  const client = await connectPlain(url);
-  const answers: number[] = [];
-  await withDuckDb(url, { folder, manifest }, async (run) => {
-    for (const query of asked) {
-      const { columns, rows } = await run(query);
-      const { fields, rows: expected } = await client.query<(string | null)[]>({
-        ...{ text: query, rowMode: "array" },
-        types: { getTypeParser: () => (text: string) => text },
+const clickHouse = startClickHouse();
+const ENGINES = [
+  { engine: "DuckDB", withEngine: withDuckDb },
+  ...(clickHouse === undefined
+    ? []
+    : [{ engine: "ClickHouse", withEngine: withClickHouse.bind(undefined, clickHouse) }]),
+];
+
+test.each(ENGINES)(
+  "what people ask of the views has the same answer in $engine, row by row",
+  async ({ withEngine }) => {
+    const { url, folder, place, write, load } = await setupFiles();
+    await load("workspace", FIRST, [[WORKSPACES[0], 12]]);
+    await load("workspace", SECOND, [[WORKSPACES[1] as string, 30]], 1);
+    await load("project", FIRST, [
+      [PROJECTS[0] as string, 7],
+      [PROJECTS[1] as string, 5],
+    ]);
+    await load("project", SECOND, [[PROJECTS[2] as string, 29]], 1);
+    await write({ views: [] });
+    const manifest = await manifestOf(place);
+    const page = (await readFile("docs/bi.md", "utf8")).matchAll(/```sql\n(.*?)```/gs);
+    const asked = [...QUESTIONS.map(({ view }) => view), ...[...page].map(([, query]) => query ?? "")]
+      .map((query) =>
+        query
+          .trim()
+          .replace(/\d{4}-\d\d-\d\d/g, (day) => DAYS[day] ?? day)
+          .replace(/;$/, ""),
+      )
+      .filter((query) => {
+        const read = [...query.matchAll(/reporting(?:_detail)?\.(\w+)/g)].map(([, view]) => view ?? "");
+        return (
+          read.length > 0 && read.every((view) => view in manifest.datasets) && !NOT_IN_FILES.test(query)
+        );
       });
-      // Of SELECT *, the columns that files have.
-      const kept = fields.flatMap(({ name }, at) =>
-        /SELECT \*/.test(query) && !columns.includes(name) ? [] : at,
-      );
-      expect(rows.map(plain).sort(), query).toEqual(
-        expected.map((row) => plain(kept.map((at) => row[at] ?? null))).sort(),
-      );
-      answers.push(rows.length);
-    }
-  });
-  expect(answers.length).toBeGreaterThan(20);
-  expect(answers.filter((rows) => rows > 0).length).toBeGreaterThan(15);
-});
+    const client = await connectPlain(url);
+    const answers: number[] = [];
+    await withEngine(url, { folder, manifest }, async (run) => {
+      for (const query of asked) {
+        const { columns, rows } = await run(query);
+        const { fields, rows: expected } = await client.query<(string | null)[]>({
+          ...{ text: query, rowMode: "array" },
+          types: { getTypeParser: () => (text: string) => text },
+        });
+        // Of SELECT *, the columns that files have.
+        const kept = fields.flatMap(({ name }, at) =>
+          /SELECT \*/.test(query) && !columns.includes(name) ? [] : at,
+        );
+        expect(rows.map(plain).sort(), query).toEqual(
+          expected.map((row) => plain(kept.map((at) => row[at] ?? null))).sort(),
+        );
+        answers.push(rows.length);
+      }
+    });
+    expect(answers.length).toBeGreaterThan(20);
+    expect(answers.filter((rows) => rows > 0).length).toBeGreaterThan(15);
+  },
+);
 
 /** A row as a text, whatever digits, instants and truth are written as. */
 function plain(row: readonly (string | null)[]): string {

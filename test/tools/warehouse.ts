@@ -2,7 +2,7 @@ import { readdir, readlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { viewsFor } from "../../src/pipeline/export/engine-views.ts";
+import { type Engine, viewsFor } from "../../src/pipeline/export/engine-views.ts";
 import type { Manifest } from "../../src/pipeline/export/manifest.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { listViews } from "../../src/store/export/views.ts";
@@ -13,18 +13,19 @@ import { inSchema } from "../support/views.ts";
 /** Rows as texts, null as null, in an order of their own. */
 type Rows = (string | null)[][];
 
+interface Files {
+  readonly folder: string;
+  readonly manifest: Manifest;
+}
+
+type Run = (query: string) => Promise<{ columns: string[]; rows: Rows }>;
+
 /** Asks DuckDB what the files in a folder hold, through the views that `files views duckdb` makes. */
-export async function withDuckDb<T>(
-  url: string,
-  { folder, manifest }: { folder: string; manifest: Manifest },
-  ask: (run: (query: string) => Promise<{ columns: string[]; rows: Rows }>) => Promise<T>,
-): Promise<T> {
-  const store = openStore({ url });
+export async function withDuckDb<T>(url: string, files: Files, ask: (run: Run) => Promise<T>): Promise<T> {
   const instance = await DuckDBInstance.create(":memory:");
   const connection = await instance.connect();
   try {
-    const views = await listViews(store.db);
-    await connection.run(viewsFor("duckdb", { address: folder, manifests: [manifest], views }));
+    await connection.run(await scriptFor("duckdb", url, files));
     return await ask(async (query) => {
       const result = await connection.runAndReadAll(query);
       const rows = result.getRows().map((row) => row.map((value) => (value === null ? null : String(value))));
@@ -33,17 +34,49 @@ export async function withDuckDb<T>(
   } finally {
     connection.closeSync();
     instance.closeSync();
+  }
+}
+
+async function scriptFor(engine: Engine, url: string, { folder, manifest }: Files): Promise<string> {
+  const store = openStore({ url });
+  try {
+    return viewsFor(engine, { address: folder, manifests: [manifest], views: await listViews(store.db) });
+  } finally {
     await store.close();
   }
 }
 
+/** The same of ClickHouse. */
+export async function withClickHouse<T>(
+  clickHouse: ClickHouse,
+  url: string,
+  files: Files,
+  ask: (run: Run) => Promise<T>,
+): Promise<T> {
+  await fillClickHouse(clickHouse, await scriptFor("clickhouse", url, files));
+  return ask(async (query) => {
+    const answer = await clickHouse.queryAsync(query, { format: "JSONCompact" });
+    const { meta, data } = JSON.parse(answer.text()) as { meta: { name: string }[]; data: unknown[][] };
+    const rows = data.map((row) => row.map((value) => (value === null ? null : String(value))));
+    return { columns: meta.map(({ name }) => name), rows };
+  });
+}
+
+/** Runs what `files views clickhouse` makes, and waits until all views have their rows. */
+export async function fillClickHouse(clickHouse: ClickHouse, script: string): Promise<void> {
+  for (const statement of script.split(/;\n/).filter((text) => text.trim() !== ""))
+    await clickHouse.queryAsync(statement);
+  for (const [, view] of script.matchAll(/MATERIALIZED VIEW (\S+)/g))
+    await clickHouse.queryAsync(`SYSTEM WAIT VIEW ${view}`);
+}
+
+interface ClickHouse {
+  queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
+  cleanup(): void;
+}
+
 /** ClickHouse in this process; undefined where CHDB_MODULE does not name npm's `chdb`, which has half a gigabyte. */
-export function startClickHouse():
-  | {
-      queryAsync(sql: string, options?: { format: string }): Promise<{ text(): string }>;
-      cleanup(): void;
-    }
-  | undefined {
+export function startClickHouse(): ClickHouse | undefined {
   const module = process.env.CHDB_MODULE;
   return module === undefined ? undefined : new (createRequire(import.meta.url)(module).Session)();
 }

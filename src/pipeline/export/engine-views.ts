@@ -100,47 +100,71 @@ function duckDbView(address: string, { view, columns, partitions, hasFiles }: En
   ];
 }
 
-/** ClickHouse looks the manifests up in each query, before it lists files: those of a set are there. */
+/**
+ * ClickHouse keeps a copy of its own, since it would open each file in each query. A view reads its files again once the list of files
+ * was read again, so all have one set.
+ */
 function clickHouse(address: string, sources: readonly string[], views: readonly EngineView[]): string[] {
   return [
-    "-- Credentials are those of the server. A query reads the newest set.",
+    "-- Each view is filled now, and again every day at 06:00 UTC: all of them from the set that was the newest then.",
+    "-- Credentials are those of the server.",
     "CREATE DATABASE IF NOT EXISTS reporting;",
     "CREATE DATABASE IF NOT EXISTS reporting_detail;",
-    ...views
-      .filter(({ hasFiles }) => hasFiles)
-      .flatMap((one) => ["", ...clickHouseView(address, sources, one)]),
+    "-- What Postgres understands so. The settings are of a session: give them to whoever asks.",
+    "SET join_use_nulls = 1, aggregate_functions_null_for_empty = 1;",
+    "CREATE FUNCTION IF NOT EXISTS bool_and AS (condition) -> min(condition);",
+    "",
+    `CREATE OR REPLACE MATERIALIZED VIEW ${CLICKHOUSE_FILES} ${CLICKHOUSE_DAILY}`,
+    "ENGINE = MergeTree ORDER BY view AS",
+    "SELECT dataset.1 AS view, arrayJoin(JSONExtract(dataset.2, 'files', 'Array(Tuple(path String))').path) AS path",
+    "FROM (",
+    "  SELECT arrayJoin(JSONExtractKeysAndValuesRaw(json, 'datasets')) AS dataset",
+    `  FROM ${clickHouseAt(address, `manifest/{${sources.join(",")}}.json`, "JSONAsString")}`,
+    ");",
+    ...views.flatMap((one) => ["", ...clickHouseView(address, one)]),
   ];
 }
+
+const CLICKHOUSE_FILES = "reporting_detail.usage_etl_file";
+/** Half an hour after the service begins to write. */
+const CLICKHOUSE_DAILY = "REFRESH EVERY 1 DAY OFFSET 6 HOUR";
 
 /** It reads a backslash in any text as an escape. */
 function clickHouseText(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`;
 }
 
-function clickHouseView(
-  address: string,
-  sources: readonly string[],
-  { view, columns, partitions }: EngineView,
-): string[] {
-  const at = (path: string, format: string) =>
-    address.startsWith("s3://")
-      ? `s3(${literal(`${address}/${path}`)}, ${literal(format)})`
-      : `file(${literal(`${address}/${path}`)}, ${literal(format)})`;
-  const root = address.replace(/^s3:\/\//, "");
+function clickHouseAt(address: string, path: string, format: string): string {
+  const place = address.startsWith("s3://") ? "s3" : "file";
+  return `${place}(${literal(`${address}/${path}`)}, ${literal(format)})`;
+}
+
+function clickHouseView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+  const comment = `COMMENT ${clickHouseText(view.comment)};`;
+  if (!hasFiles)
+    return [
+      "-- It had no rows yet: make these views again once it has.",
+      `CREATE OR REPLACE VIEW ${view.schema}.${view.name} AS`,
+      `SELECT ${columns.map(({ name, type }) => `CAST(NULL AS Nullable(${type === "timestamp with time zone" ? "DateTime64" : type})) AS ${quote(name)}`).join(", ")}`,
+      "WHERE false",
+      comment,
+    ];
   const folders = partitions.map(() => "*").join("/");
-  const cast = (name: string) =>
-    partitions.includes(name) && name !== "source_id"
-      ? `toDate(${quote(name)}) AS ${quote(name)}`
-      : quote(name);
   return [
-    `CREATE OR REPLACE VIEW ${view.schema}.${view.name} AS`,
-    `SELECT ${columns.map(({ name }) => cast(name)).join(", ")}`,
-    `FROM ${at(`${view.name}/${folders}/*.parquet`, "Parquet")}`,
-    // A set: of a list of a thousand files, each row would look through all.
-    "WHERE _path IN (",
-    `  SELECT ${literal(`${root}/`)} || arrayJoin(JSONExtract(json, 'datasets', ${literal(view.name)}, 'files', 'Array(Tuple(path String))').path)`,
-    `  FROM ${at(`manifest/{${sources.join(",")}}.json`, "JSONAsString")}`,
-    ")",
-    `COMMENT ${clickHouseText(view.comment)};`,
+    `CREATE OR REPLACE MATERIALIZED VIEW ${view.schema}.${view.name} ${CLICKHOUSE_DAILY} DEPENDS ON ${CLICKHOUSE_FILES}`,
+    `ENGINE = MergeTree ORDER BY (${partitions.toReversed().join(", ")}) AS`,
+    `SELECT ${columns.map(clickHouseColumn(partitions)).join(", ")}`,
+    `FROM ${clickHouseAt(address, `${view.name}/${folders}/*.parquet`, "Parquet")}`,
+    `WHERE _path IN (SELECT ${literal(`${address.replace(/^s3:\/\//, "")}/`)} || path FROM ${CLICKHOUSE_FILES} WHERE view = ${literal(view.name)})`,
+    comment,
   ];
+}
+
+/** Names of folders are texts. Names and words repeat, unlike ids: each is stored once. */
+function clickHouseColumn(partitions: readonly string[]) {
+  return ({ name, type }: EngineView["columns"][number]) => {
+    if (partitions.includes(name) && name !== "source_id") return `toDate(${quote(name)}) AS ${quote(name)}`;
+    const repeats = type === "text" && !name.endsWith("_id");
+    return repeats ? `toLowCardinality(${quote(name)}) AS ${quote(name)}` : quote(name);
+  };
 }
