@@ -161,7 +161,7 @@ END
 $$;
 
 -- end
-COMMENT ON FUNCTION reporting_detail.usage_workspace_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day that was final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
+COMMENT ON FUNCTION reporting_detail.usage_workspace_daily_as_of (timestamptz) IS 'Traces by workspace and day as they were final at an instant. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day that was final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
 -- each dimension but workspace
-COMMENT ON FUNCTION reporting_detail.usage_{dimension}_daily_as_of (timestamptz) IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage that were final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
+COMMENT ON FUNCTION reporting_detail.usage_{dimension}_daily_as_of (timestamptz) IS 'Traces by {title} and day as they were final at an instant. Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage that were final at the instant, with the traces stored then. Refuses an instant that a running load may still change, and one before the history that is kept.';
 -- end

@@ -18,7 +18,7 @@ CREATE OR REPLACE VIEW reporting.fct_usage_workspace_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, traces, is_final, coverage_status, fetched_at, is_reconciled, reconciled_at,
        totals_matched_at, proved_at
 FROM usage.workspace_day;
-COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
+COMMENT ON VIEW reporting.fct_usage_workspace_daily IS 'Traces by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today. Traces add up over days and workspaces. Null traces: not loaded, which is not zero.';
 
 -- each dimension but workspace
 CREATE OR REPLACE VIEW reporting.fct_usage_{dimension}_daily AS
@@ -27,6 +27,6 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, {columns}, t
        proved_at
 FROM usage.daily_row d
 WHERE group_by = '{dimension}';
-COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Traces by {title} and day. Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';
 
 -- end

@@ -52,7 +52,7 @@ CROSS JOIN LATERAL (
          CASE WHEN x.trace_scope_id IS NULL THEN nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity')
               WHEN f.status <> 'inconsistent' THEN usage.proved_by_both(p.proved_at[width_bucket(d.usage_date, p.starts)], q.proved_at[width_bucket(d.usage_date, q.starts)]) END AS proved_at
 ) v;
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_daily IS 'Long-lived and short-lived traces by workspace and day. Grain: UTC day x workspace x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, trace_tier), every day from the data start to today. Traces add up over all of these; both tiers together are the traces of fct_usage_workspace_daily. Null traces: not loaded, which is not zero.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_usage_workspace_by_tier_monthly AS
 WITH x AS MATERIALIZED (
@@ -79,7 +79,7 @@ CROSS JOIN LATERAL (
          CASE WHEN x.trace_scope_id IS NOT NULL THEN usage.shortlived_status(x.status, a.traces, l.traces)
               WHEN x.status = 'ok' AND l.traces = 0 THEN 'empty' ELSE x.status END AS status
 ) f;
-COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
+COMMENT ON VIEW reporting_detail.fct_usage_workspace_by_tier_monthly IS 'Long-lived and short-lived traces by workspace and month. Grain: calendar month (UTC) x workspace x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, trace_tier), every month from the data start on. Traces add up over all of these. Null traces: at least one expected day is not loaded. Expected is every day that has ended, and today once it is loaded.';
 
 -- each dimension but workspace
 CREATE OR REPLACE VIEW reporting_detail.fct_usage_{dimension}_by_tier_daily AS
@@ -157,7 +157,7 @@ FROM (
   ) u
   LEFT JOIN usage.labelled_entity e USING (entity_id)
 ) d;
-COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_by_tier_daily IS 'Grain: UTC day x workspace x {title} x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, {id_column}, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_by_tier_daily IS 'Long-lived and short-lived traces by {title} and day. Grain: UTC day x workspace x {title} x retention tier, longlived or shortlived (key: source_id, usage_date, workspace_id, {id_column}, trace_tier), days with usage. A day x workspace x tier that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_usage_{dimension}_by_tier_monthly AS
 WITH x AS MATERIALIZED (
@@ -208,6 +208,6 @@ FROM (
   ) u
   LEFT JOIN usage.labelled_entity e USING (entity_id)
 ) d;
-COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_by_tier_monthly IS 'Grain: calendar month (UTC) x workspace x {title} x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, {id_column}, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_by_tier_monthly IS 'Long-lived and short-lived traces by {title} and month. Grain: calendar month (UTC) x workspace x {title} x retention tier, longlived or shortlived (key: source_id, month_start, workspace_id, {id_column}, trace_tier), months with usage. A month x workspace x tier with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
 
 -- end

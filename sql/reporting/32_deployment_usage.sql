@@ -65,7 +65,7 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_daily IS 'Deployment usage by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start or the beginning of deployment usage, the earlier of both, to today. Its measures add up over days and workspaces, each by itself. Null: not loaded, or before the beginning, which is not zero. No part of it is a part of traces.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_workspace_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = 'workspace' AND t.meter = 'deployments')
@@ -84,7 +84,7 @@ LEFT JOIN LATERAL (
   FROM usage.deployment_month r
   WHERE r.scope_id = x.scope_id AND r.month_start = x.month_start
 ) f ON x.is_complete;
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_workspace_monthly IS 'Deployment usage by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Its measures add up over months and workspaces, each by itself. Null: at least one expected day is not loaded. Expected is every day from the beginning of deployment usage on that has ended, and today once it is loaded.';
 
 -- each dimension but workspace
 CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_daily AS
@@ -112,7 +112,7 @@ FROM (
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_daily IS 'Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_daily IS 'Deployment usage by {deployment_title} and day. Grain: UTC day x workspace x {deployment_title} (key: source_id, usage_date, workspace_id, {deployment_id_column}), days with deployment usage: nodes executed, agent runs, seconds of uptime. A day x workspace that is not loaded, or lies before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension. Filter on usage_date: without it every record is read.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = '{dimension}' AND t.meter = 'deployments')
@@ -135,7 +135,7 @@ FROM (
   FROM x
   WHERE NOT x.is_complete
 ) d;
-COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_deployment_usage_{deployment_dimension}_monthly IS 'Deployment usage by {deployment_title} and month. Grain: calendar month (UTC) x workspace x {deployment_title} (key: source_id, month_start, workspace_id, {deployment_id_column}), months with deployment usage: nodes executed, agent runs, seconds of uptime. A month x workspace with an expected day that is not loaded, or before the beginning of deployment usage, is one row with null id and null measures. Its measures add up over all of these, each by itself. Never add them to those of another dimension.';
 
 -- end
 CREATE OR REPLACE VIEW reporting_detail.dim_deployment AS
@@ -143,4 +143,4 @@ SELECT src.slug AS source_id, d.dimension_id AS deployment_id, d.dimension_name 
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 WHERE d.dimension = 'deployment';
-COMMENT ON VIEW reporting_detail.dim_deployment IS 'Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';
+COMMENT ON VIEW reporting_detail.dim_deployment IS 'Each deployment with its current name. Grain: deployment (key: source_id, deployment_id). Names are not unique: join by the key. Never join it to projects: their ids are others.';

@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
          nullif(p.matched_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS matched_at,
          nullif(p.proved_at[width_bucket(d.usage_date, p.starts)], '-infinity') AS proved_at
 ) v;
-COMMENT ON VIEW reporting_detail.fct_{views}_workspace_daily IS 'Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: {about}. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
+COMMENT ON VIEW reporting_detail.fct_{views}_workspace_daily IS '{subject} by workspace and day. Grain: UTC day x workspace (key: source_id, usage_date, workspace_id), every day from the data start to today: {about}. Both add up over days and workspaces, each by itself. Null: not loaded, which is not zero.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_{views}_workspace_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = 'workspace' AND t.meter = '{meter}')
@@ -76,7 +76,7 @@ LEFT JOIN LATERAL (
   FROM usage.{dimension}_month r
   WHERE r.scope_id = x.scope_id AND r.month_start = x.month_start
 ) f ON x.is_complete;
-COMMENT ON VIEW reporting_detail.fct_{views}_workspace_monthly IS 'Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures ({about}) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
+COMMENT ON VIEW reporting_detail.fct_{views}_workspace_monthly IS '{subject} by workspace and month. Grain: calendar month (UTC) x workspace (key: source_id, month_start, workspace_id). Both measures ({about}) add up over months and workspaces, each by itself. Null: at least one expected day is not loaded.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_{views}_{dimension}_daily AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_days t WHERE t.group_by = 'project' AND t.meter = '{meter}')
@@ -101,7 +101,7 @@ FROM (
   FROM x
   CROSS JOIN LATERAL usage.days_of(x.expected - x.loaded) day
 ) d;
-COMMENT ON VIEW reporting_detail.fct_{views}_{dimension}_daily IS 'Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage: {about}. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
+COMMENT ON VIEW reporting_detail.fct_{views}_{dimension}_daily IS '{subject} by {title} and day. Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage: {about}. A day x workspace that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace. Filter on usage_date: without it every record is read.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_{views}_{dimension}_monthly AS
 WITH x AS MATERIALIZED (SELECT * FROM usage.figure_months t WHERE t.group_by = 'project' AND t.meter = '{meter}')
@@ -123,7 +123,7 @@ FROM (
   FROM x
   WHERE NOT x.is_complete
 ) d;
-COMMENT ON VIEW reporting_detail.fct_{views}_{dimension}_monthly IS 'Grain: calendar month (UTC) x workspace x {title} (key: source_id, month_start, workspace_id, {id_column}), months with usage: {about}. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
+COMMENT ON VIEW reporting_detail.fct_{views}_{dimension}_monthly IS '{subject} by {title} and month. Grain: calendar month (UTC) x workspace x {title} (key: source_id, month_start, workspace_id, {id_column}), months with usage: {about}. A month x workspace with an expected day that is not loaded is one row with null id and null measures. Both add up over all of these, each by itself. Never add them to those of the view by workspace.';
 
 -- end
 CREATE OR REPLACE VIEW reporting_detail.dim_sandbox AS
@@ -131,7 +131,7 @@ SELECT src.slug AS source_id, d.dimension_id AS sandbox_id, d.first_seen_at, d.l
 FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 WHERE d.dimension = 'sandbox';
-COMMENT ON VIEW reporting_detail.dim_sandbox IS 'Grain: sandbox or snapshot (key: source_id, sandbox_id). The platform tells no names of them with their usage.';
+COMMENT ON VIEW reporting_detail.dim_sandbox IS 'Each sandbox and snapshot. Grain: sandbox or snapshot (key: source_id, sandbox_id). The platform tells no names of them with their usage.';
 
 CREATE OR REPLACE VIEW reporting_detail.dim_run_rule AS
 SELECT src.slug AS source_id, d.dimension_id AS run_rule_id, d.dimension_name AS run_rule_name, r.evaluator_id, r.evaluator_name, r.project_id,
@@ -140,4 +140,4 @@ FROM usage.labelled_entity d
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.run_rule r USING (entity_id)
 WHERE d.dimension = 'run_rule';
-COMMENT ON VIEW reporting_detail.dim_run_rule IS 'Grain: rule that runs an evaluator (key: source_id, run_rule_id), as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Names are not unique: join by the key.';
+COMMENT ON VIEW reporting_detail.dim_run_rule IS 'Each rule that runs an evaluator, with its current name. Grain: rule that runs an evaluator (key: source_id, run_rule_id), as the newest answer tells it: which evaluator it runs, on which project or dataset, and what it may spend a week. Names are not unique: join by the key.';

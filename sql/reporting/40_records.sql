@@ -36,11 +36,11 @@ JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
-COMMENT ON VIEW reporting_detail.usage_restatement IS 'Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final counts changed, and when. Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
 CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS
 SELECT src.slug AS source_id, l.observed_on, l.trace_tier, l.group_by, l.stride, l.was_final, l.age_hours, l.changes, l.traces_moved
 FROM usage.late_change l
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.usage_late_change IS 'Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';
+COMMENT ON VIEW reporting_detail.usage_late_change IS 'How late counts still changed. Grain: day of observation x retention tier x dimension x stride x whether the count was final x class of ages (key: source_id, observed_on, trace_tier, group_by, stride, was_final, age_hours). Counts changes that were found although the previous answer came after the end of the bucket. Never add up over tiers, dimensions or strides.';

@@ -18,7 +18,7 @@ FROM (SELECT min(data_start) AS first, date_trunc('day', now() AT TIME ZONE 'UTC
 CROSS JOIN LATERAL generate_series(
   s.first::timestamp, date_trunc('year', s.today) + interval '2 years' - interval '1 day', interval '1 day'
 ) day;
-COMMENT ON VIEW reporting.dim_date IS 'Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
+COMMENT ON VIEW reporting.dim_date IS 'Each day with its week, month and year. Grain: UTC day (key: usage_date), from the earliest data start to the end of next year.';
 
 CREATE OR REPLACE VIEW reporting.dim_workspace AS
 SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name AS workspace_name, e.first_seen_at, e.last_seen_at,
@@ -26,7 +26,7 @@ SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name A
 FROM usage.labelled_entity e
 JOIN usage.source src USING (source_id)
 JOIN usage.workspace w USING (entity_id);
-COMMENT ON VIEW reporting.dim_workspace IS 'Grain: workspace (key: source_id, workspace_id).';
+COMMENT ON VIEW reporting.dim_workspace IS 'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id).';
 
 -- each dimension but workspace
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
@@ -53,7 +53,7 @@ JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id
 JOIN usage.source src ON src.source_id = d.source_id
 WHERE EXISTS (SELECT FROM usage.dated_record r WHERE r.series_id = p.day_series)
    OR EXISTS (SELECT FROM usage.hourly_record r WHERE r.series_id = p.hour_series);
-COMMENT ON VIEW reporting_detail.bridge_{dimension}_workspace IS 'Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
+COMMENT ON VIEW reporting_detail.bridge_{dimension}_workspace IS 'In which workspaces each {title} has usage. Grain: {title} x workspace in which it has stored usage (key: source_id, {id_column}, workspace_id). For filters that depend on each other. Join facts by both ids, or their counts double.';
 
 CREATE OR REPLACE VIEW {schema_of_project}.dim_{dimension} AS
 SELECT src.slug AS source_id, {columns}, d.first_seen_at, d.last_seen_at, coalesce(b.workspaces, 0) AS workspace_count,
@@ -68,7 +68,7 @@ LEFT JOIN (
   GROUP BY source_id, {id_column}
 ) b ON b.source_id = src.slug AND b.id = d.dimension_id
 WHERE d.dimension = '{dimension}';
-COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
+COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Each {title} with its current name. Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
 
 -- end
 
@@ -80,7 +80,7 @@ FROM usage.resource_tag t
 JOIN usage.entity w ON w.entity_id = t.workspace_id
 JOIN usage.source src USING (source_id)
 WHERE t.dimension = '{dimension}';
-COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Grain: {title} x key of a tag x value in time (key: source_id, workspace_id, {id_column}, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and {id_column}, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
+COMMENT ON VIEW reporting_detail.dim_{dimension}_tag IS 'Tags of each {title}, with the days on which they held. Grain: {title} x key of a tag x value in time (key: source_id, workspace_id, {id_column}, tag_key, valid_from). Choose ONE tag_key, then join facts by source_id, workspace_id and {id_column}, with usage_date >= valid_from AND usage_date < valid_to: at most one row for each. With a LEFT JOIN, so that usage without the tag is not lost.';
 
 -- end
 -- Names in time. Of each name the first and the last bucket are known: each is valid until the day of its last one, from where another
@@ -105,4 +105,4 @@ SELECT src.slug AS source_id, e.dimension AS group_by, usage.shown_id(e.external
 FROM usage.name_in_time n
 JOIN usage.entity e USING (entity_id)
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.dim_name IS 'Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';
+COMMENT ON VIEW reporting_detail.dim_name IS 'Names over time: what was renamed, and when. Grain: id of a dimension x name in time (key: source_id, group_by, dimension_id, valid_from). To name a fact as it was called on its day, join by the id and usage_date >= valid_from AND usage_date < valid_to: one name for each day. An id with more than one row was renamed.';

@@ -51,4 +51,4 @@ CROSS JOIN LATERAL (
   SELECT w.final @> t.usage_date AND g.final @> t.usage_date AS is_final
 ) f
 WHERE g.group_by <> 'workspace';
-COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). Traces that name no project, user or API key. What no owner pays for is another question: the owner (unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';
+COMMENT ON VIEW reporting_detail.usage_unattributed_daily IS 'Traces that name no project, user or API key, by day. Grain: UTC day x workspace x dimension other than workspace (key: source_id, usage_date, workspace_id, group_by). What no owner pays for is another question: the owner (unallocated) of fct_cost_owner_daily. Never add up over dimensions: each is another view of the same traces. Filter on usage_date or LIMIT: ORDER BY alone adds up every day.';

@@ -8,4 +8,4 @@ FROM usage.backfill b
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.fetch_task s USING (backfill_id)
 GROUP BY b.backfill_id, src.slug;
-COMMENT ON VIEW reporting_detail.backfill_status IS 'Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';
+COMMENT ON VIEW reporting_detail.backfill_status IS 'How far each backfill is. Grain: backfill (key: source_id, backfill_id). Its counts are of fetch tasks, one request each. They are 0 once the tasks are pruned (USAGE_KEEP_HISTORY).';

@@ -98,4 +98,4 @@ SELECT d.slug AS source_id, d.workspace_id, nullif(d.dimension, '') AS group_by,
 FROM usage.owned_days d
 JOIN usage.owner_rule r USING (rule_number)
 CROSS JOIN LATERAL unnest(d.days) t (days);
-COMMENT ON VIEW reporting_detail.owner_assignment IS 'Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';
+COMMENT ON VIEW reporting_detail.owner_assignment IS 'Who owns which project, user, API key or workspace, and on which days. Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';

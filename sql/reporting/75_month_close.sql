@@ -18,7 +18,7 @@ CROSS JOIN LATERAL (
 ) now
 -- What was left out of the close is no adjustment of it.
 WHERE (now.traces > 0 OR t.traces > 0) AND x.is_left_out IS NOT TRUE;
-COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Traces of closed months; costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.fct_month_close_by_dimension IS 'Closed months by project, user, API key or workspace: traces when closed, and what changed since. Grain: closed calendar month x dimension x workspace x id (key: source_id, month_start, group_by, workspace_id, dimension_id). Costs are in fct_month_close_cost. closed_traces never change. Later changes are adjustment_traces, and the sum of both is current_traces. Workspaces that were left out are in fct_month_close only. Never add up over dimensions.';
 
 CREATE OR REPLACE VIEW reporting_detail.fct_month_close AS
 SELECT src.slug AS source_id, m.month_start, w.dimension_id AS workspace_id, w.dimension_name AS workspace_name, x.is_left_out,
@@ -45,4 +45,4 @@ CROSS JOIN LATERAL (
   WHERE c.source_id = m.source_id AND c.group_by = 'workspace' AND c.stride = 'day' AND c.workspace_id = x.workspace_id
     AND r.bucket_start >= m.month_start AND r.bucket_start < (m.month_start + interval '1 month')::date
 ) now;
-COMMENT ON VIEW reporting_detail.fct_month_close IS 'Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';
+COMMENT ON VIEW reporting_detail.fct_month_close IS 'Closed months by workspace: traces when closed, and what changed since. Grain: closed calendar month x workspace (key: source_id, month_start, workspace_id). Its traces as they were closed, which never change, later changes as adjustment_traces, and current_traces, the sum of both; null where the workspace was left out. All add up over months and workspaces. By project, user and key: fct_month_close_by_dimension. Costs: fct_month_close_cost.';

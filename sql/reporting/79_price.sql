@@ -9,4 +9,4 @@ JOIN usage.price p USING (price_id)
 JOIN usage.sku k USING (sku_id)
 LEFT JOIN usage.source s ON s.source_id = p.source_id
 LEFT JOIN usage.labelled_entity w ON w.entity_id = p.workspace_id;
-COMMENT ON VIEW reporting_detail.dim_price IS 'Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';
+COMMENT ON VIEW reporting_detail.dim_price IS 'The imported prices. Grain: imported price x volume tier (key: price_id, volume_tier). Valid on a day: valid_from <= day AND (valid_to IS NULL OR valid_to > day). Of the prices of one sku that are valid for a workspace, the most specific one applies: its own before that of its source before that for everybody. fct_cost_workspace_daily names the price that it used.';

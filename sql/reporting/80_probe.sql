@@ -15,4 +15,4 @@ SELECT src.slug AS source_id, p.probe_id, f.group_by, p.state, p.workspace_id, p
 FROM usage.probe p
 JOIN usage.source src USING (source_id)
 LEFT JOIN usage.probe_figure f USING (probe_id);
-COMMENT ON VIEW reporting_detail.metering_probe IS 'Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.metering_probe IS 'Whether test traffic was counted as it was sent. Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';

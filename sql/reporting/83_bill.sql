@@ -6,7 +6,7 @@ SELECT src.slug AS source_id, p.month_start, p.metric_id,
        p.value::numeric(38, 6) AS provider_traces, p.stored_traces, p.outcome, p.read_at
 FROM usage.provider_total p
 JOIN usage.source src USING (source_id);
-COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
+COMMENT ON VIEW reporting_detail.usage_provider_total IS 'Monthly totals of the billing provider, beside what is stored. Grain: source x calendar month x metric of the billing provider x workspace, as it was read last (key: source_id, month_start, metric_id, workspace_id). A second system, which proves no day. Each metric has a row (all) beside those of its workspaces: never add both, nor metrics.';
 
 -- Usage of a limit counts from the first of the calendar month. Each day is final where it is in every workspace of the limit. The pace
 -- is that of final days, so a month without one, or in which the data starts, has none.
@@ -63,7 +63,7 @@ CROSS JOIN LATERAL (
     GROUP BY o.day
   ) d
 ) u;
-COMMENT ON VIEW reporting_detail.usage_limit IS 'Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
+COMMENT ON VIEW reporting_detail.usage_limit IS 'Limits that the platform enforces, and what is used of them this month. Grain: source x workspace x kind of limit that the platform enforces, as it was read last, in the UTC calendar month under way (key: source_id, workspace_id, limit_type). The workspace (all) is the organization. Never add up limits.';
 
 -- A period begins where the one before it ended. Of the first one that was read, only its end is known.
 CREATE OR REPLACE VIEW reporting_detail.dim_billing_period AS
@@ -87,4 +87,4 @@ FROM (
     WINDOW w AS (PARTITION BY b.source_id ORDER BY b.ends_at)
   ) p
 ) q;
-COMMENT ON VIEW reporting_detail.dim_billing_period IS 'Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';
+COMMENT ON VIEW reporting_detail.dim_billing_period IS 'Billing periods of the organization. Grain: source x billing period of the organization, from the first one that was read (key: source_id, period_end). It need not be a calendar month.';

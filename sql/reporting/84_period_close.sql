@@ -16,4 +16,4 @@ CROSS JOIN LATERAL (
   WHERE w.source_id = p.source_id AND w.dimension = 'workspace' AND w.external_id = t.workspace
     AND r.bucket_start >= p.period_start AND r.bucket_start < p.period_end
 ) now;
-COMMENT ON VIEW reporting_detail.usage_period_close IS 'Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';
+COMMENT ON VIEW reporting_detail.usage_period_close IS 'Closed billing periods that are no calendar months: traces when closed, and what changed since. Grain: closed billing period x dimension x workspace x id that had traces when it was closed (key: source_id, period_end, group_by, workspace_id, dimension_id). closed_traces never change. It overlaps calendar months: never add both. Never add up over dimensions.';

@@ -43,10 +43,13 @@ export function coreSchemaOf(view: string): "reporting" | "reporting_detail" {
 }
 
 /** What the views of meters that are asked for by workspace show, as their comments say it. */
-const ABOUT: Readonly<Partial<Record<Meter, string>>> = {
-  sandboxes: "compute and storage units of sandboxes and snapshots",
-  evaluators:
-    "what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at",
+const ABOUT: Readonly<Partial<Record<Meter, { readonly subject: string; readonly about: string }>>> = {
+  sandboxes: { subject: "Sandbox usage", about: "compute and storage units of sandboxes and snapshots" },
+  evaluators: {
+    subject: "What evaluators spent",
+    about:
+      "what evaluators spent in US dollars, which the platform computes from model prices and which is NO INVOICE, and the traces they looked at",
+  },
 };
 
 type Placeholders = Readonly<Record<string, string>>;
@@ -113,7 +116,7 @@ function placeholdersByWorkspace(meter: Meter): Placeholders {
   return {
     ...{ meter, first, second, first_type, second_type },
     views: USAGE_VIEWS[meter] ?? "",
-    about: ABOUT[meter] ?? "",
+    ...ABOUT[meter],
     dimension: project,
     title,
     id_column: id,
