@@ -435,7 +435,7 @@ test("one day is shown by hour where its hours are kept, and by day where they a
   expect(await shown(5)).toBe("final, not proved");
 });
 
-test("traces counted since a month was closed are named beside its traces and beside its costs", async () => {
+test("what came since a month was closed is named beside its traces and beside its costs", async () => {
   await setUpMonth([0]);
   await load();
   const price = {
@@ -459,7 +459,7 @@ test("traces counted since a month was closed are named beside its traces and be
     textOf(
       (await pages.get(`/usage?measure=${measure}&from=${dayOf(month.start)}&to=${dayOf(month.end)}`)).text,
     );
-  for (const measure of ["traces", "cost"]) expect(await shown(measure)).not.toContain("was closed with");
+  for (const measure of ["traces", "cost"]) expect(await shown(measure)).not.toContain("was closed");
   const [{ closed = "" } = {}] = await monthBench.sql<{ closed: string }>(
     "SELECT to_char(sum(closed_traces), 'FM999,999,999') AS closed FROM reporting_detail.fct_month_close_by_dimension WHERE group_by = 'workspace'",
   );
@@ -470,7 +470,9 @@ test("traces counted since a month was closed are named beside its traces and be
   expect(await shown("traces")).toContain(
     `${was} 12 more are counted since then, and these figures are those of now.`,
   );
-  expect(await shown("cost")).toContain(`${was} Its costs are of those. 12 more are counted since then`);
+  expect(await shown("cost")).toContain(
+    `What is asked for of ${monthTitle({ start: name })} costs 6.00 USD more now than when it was closed.`,
+  );
   const before = `/usage?measure=traces&from=${dayOf(month.start - 5 * DAY_MS)}&to=${dayOf(month.start)}`;
   expect(textOf((await pages.get(before)).text)).not.toContain("was closed with");
 });

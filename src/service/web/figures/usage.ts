@@ -2,6 +2,7 @@ import type { BillLine } from "../../../domain/bill/bill.ts";
 import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { monthTitle } from "../../../domain/months/month.ts";
 import { addMonths, monthStart } from "../../../domain/time/days.ts";
+import { amountOf } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import type { Database } from "../../../store/db/database.ts";
@@ -10,10 +11,11 @@ import { currenciesOf } from "../../../store/figures/costs.ts";
 import { meterStart } from "../../../store/figures/counted.ts";
 import { isLoadedByHour } from "../../../store/figures/loaded.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
-import { type ChangedMonth, changedMonths } from "../../../store/months/month-adjustments.ts";
+import { laterCosts } from "../../../store/months/closed-costs.ts";
+import { changedMonths } from "../../../store/months/month-adjustments.ts";
 import type { Page } from "../layout.ts";
 import { withoutCost } from "../months/bill.ts";
-import { address, capital, count, type Html, html, name, notice, percent, prose } from "../parts.ts";
+import { address, capital, count, type Html, html, money, name, notice, percent, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
 import {
@@ -105,22 +107,15 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
   if (isUnpriced(question)) return { title, body: html`${form}${noPrice()}` };
   if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
   const masked = who.role === "viewer";
-  const { range, measure } = question;
+  const { measure } = question;
   const report = await reportOf(db, question, { now, masked });
-  const changed =
-    measure === "traces" || measure === "cost"
-      ? await changedMonths(db, {
-          ...{ sourceId: source.sourceId, from: range.from, to: range.to },
-          workspace: question.workspace?.key,
-        })
-      : [];
   const hours = measure === "traces" ? await heatMapOf(db, question, { now }) : undefined;
   const body = html`${form}
       ${measure === "spend_usd" ? notice("info", NO_INVOICE) : ""}
       <dl class="facts">${headline(report)}</dl>
       ${claims(report)}
       ${measure === "cost" ? withoutCost((await billOf(db, question)) ?? []) : ""}
-      ${changed.map((one) => sinceClose(one, question))}
+      ${await sinceCloses(db, question)}
       ${course(report)}
       ${idTable(report)}
       <p>Download: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
@@ -208,18 +203,29 @@ function nothingYet(question: Question): Html {
 }
 
 /** Traces are those of now and costs of a closed month those of its close, so neither is read as that of the other. */
-export function sinceClose(
-  { month, closedTraces, netTraces, hasCosts }: ChangedMonth,
-  { source, workspace, measure }: Question,
-): Html | string {
-  if (measure === "cost" && !hasCosts) return "";
-  const [many, more] = [count(Math.abs(netTraces)), netTraces > 0 ? "more" : "fewer"];
-  const closed = html`<a href="/months/${month}?source=${encodeURIComponent(source.slug)}">${monthTitle({ start: month })}</a> was closed with ${count(closedTraces)} traces of ${workspace === undefined ? "all workspaces" : "this workspace"}.`;
-  return notice(
-    "info",
-    measure === "cost"
-      ? html`<p>${closed} Its costs are of those. ${many} ${more} are counted since then: the page of the month has what they cost.</p>`
-      : html`<p>${closed} ${many} ${more} are counted since then, and these figures are those of now.${hasCosts ? " Its costs are those of the close." : ""}</p>`,
+export async function sinceCloses(db: Database, question: Question): Promise<readonly Html[]> {
+  const { source, workspace, measure, currency, range } = question;
+  const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };
+  const link = (month: string) =>
+    html`<a href="${address(`/months/${month}`, { source: source.slug })}">${monthTitle({ start: month })}</a>`;
+  if (measure === "cost") {
+    const later = await laterCosts(db, about);
+    return later
+      .filter((one) => one.currency === currency && Number(one.more) !== 0)
+      .map(({ month, more }) =>
+        notice(
+          "info",
+          html`<p>What is asked for of ${link(month)} costs ${money(amountOf(more.replace("-", "")))} ${currency} ${more.startsWith("-") ? "less" : "more"} now than when it was closed. These costs are those of the close: bills of later months have the difference as corrections.</p>`,
+        ),
+      );
+  }
+  if (measure !== "traces") return [];
+  const changed = await changedMonths(db, about);
+  return changed.map(({ month, closedTraces, netTraces, hasCosts }) =>
+    notice(
+      "info",
+      html`<p>${link(month)} was closed with ${count(closedTraces)} traces of ${workspace === undefined ? "all workspaces" : "this workspace"}. ${count(Math.abs(netTraces))} ${netTraces > 0 ? "more" : "fewer"} are counted since then, and these figures are those of now.${hasCosts ? " Its costs are those of the close." : ""}</p>`,
+    ),
   );
 }
 

@@ -2,11 +2,10 @@ import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { usageSources } from "../../../store/figures/sources.ts";
 import { closedMonths } from "../../../store/months/closed-months.ts";
-import { changedMonths } from "../../../store/months/month-adjustments.ts";
 import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
 import { changeSince, course, figureShown, headline, idTable, stateBadge } from "../figures/tables.ts";
-import { askedOf, sinceClose } from "../figures/usage.ts";
+import { askedOf, sinceCloses } from "../figures/usage.ts";
 import { address, type Cell, type Html, html } from "../parts.ts";
 
 interface Statement {
@@ -90,13 +89,12 @@ export async function statementOf(
   const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: question.asked.from, to });
   // A workspace that the close left out has the costs of now.
   const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
-  const changed = await changedMonths(db, { sourceId: source.sourceId, from, to });
   const others = (["project", "user", "api_key"] as const).map(
     (by) => html`<li><a href="${addressOf(question, { by })}">by ${by === "api_key" ? "key" : by}</a></li>`,
   );
   return {
     sums: html`<dl class="facts">${headline(traces)}${priced.map((one) => headline(one, { asClosed }))}</dl>
-      ${changed.map((one) => sinceClose(one, question))}`,
+      ${await sinceCloses(db, question)}`,
     parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0], { asClosed })}
       <nav class="presets" aria-label="The same month"><ul>${others}
         <li><a href="${address("/owners", { source: source.slug, month: given.month })}">by owner</a></li>
