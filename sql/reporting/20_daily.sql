@@ -27,6 +27,6 @@ SELECT slug AS source_id, usage_date, workspace_id, workspace_name, {columns}, t
        proved_at
 FROM usage.daily_row d
 WHERE group_by = '{dimension}';
-COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Traces by {title} and day. Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';
+COMMENT ON VIEW reporting.fct_usage_{dimension}_daily IS 'Traces by {title} and day. Grain: UTC day x workspace x {title} (key: source_id, usage_date, workspace_id, {id_column}), days with usage. A day x workspace that is not loaded is one row with null id and null traces, which a filter on an id or name leaves out: see usage_coverage_daily. Traces add up over all of these. Never add them to those of another dimension. Filter on usage_date: without it, DISTINCT, min, max and ORDER BY read every record. Take lists from dim_workspace and dim_{dimension}, and the newest day from data_freshness.';
 
 -- end

@@ -20,6 +20,6 @@ SELECT slug AS source_id, month_start, workspace_id, workspace_name, {columns}, 
        days_loaded = days_expected AS is_complete, is_final, traces_loaded, usage.is_month_over(month_start) AS is_month_over
 FROM usage.monthly_row d
 WHERE group_by = '{dimension}';
-COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_monthly IS 'Traces by {title} and month. Grain: calendar month (UTC) x workspace x {title} (key: source_id, month_start, workspace_id, {id_column}), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces. Traces add up over all of these. Never add them to those of another dimension.';
+COMMENT ON VIEW reporting_detail.fct_usage_{dimension}_monthly IS 'Traces by {title} and month. Grain: calendar month (UTC) x workspace x {title} (key: source_id, month_start, workspace_id, {id_column}), months with usage. A month x workspace with an expected day that is not loaded is one row with null id and null traces: take days for it. Traces add up over all of these. Never add them to those of another dimension.';
 
 -- end

@@ -42,4 +42,4 @@ FROM (
   -- Without a workspace that is not expected any more, which has days of the month before only.
   HAVING bool_or(c.is_current)
 ) m;
-COMMENT ON VIEW reporting_detail.usage_month_to_date IS 'This month so far, beside the same days of the last one, by workspace. Grain: source x workspace, the UTC calendar month under way beside the same days of the month before, with an estimate of the whole month (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';
+COMMENT ON VIEW reporting_detail.usage_month_to_date IS 'Traces of this month so far, beside the same days of the last one, by workspace; no costs. Grain: source x workspace, the UTC calendar month under way beside the same days of the month before, with an estimate of the whole month (key: source_id, workspace_id). Traces add up over workspaces. A figure is null where a day that it needs is not loaded.';

@@ -75,4 +75,4 @@ CROSS JOIN LATERAL (
 ) b
 LEFT JOIN late l
   ON l.slug = p.source_id AND l.workspace_id = p.workspace_id AND l.project_id = p.project_id AND l.month_start = p.month_start;
-COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'Which projects have long-lived traces, which cost more, by month. Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';
+COMMENT ON VIEW reporting_detail.usage_upgrade_project_monthly IS 'The share of long-lived traces, which cost more, by project and month. Grain: calendar month (UTC) x workspace x project (key: source_id, month_start, workspace_id, project_id), months with usage whose days are all loaded in both tiers. Shows how many traces are long-lived, and how that changed since the month before. Traces add up over all of these; shares do not.';

@@ -36,7 +36,7 @@ JOIN usage.trace_scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id
 JOIN usage.labelled_entity e ON e.entity_id = s.entity_id;
-COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final counts changed, and when. Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
+COMMENT ON VIEW reporting_detail.usage_restatement IS 'Which final counts were changed afterwards, and when. Choose one group_by and one stride. Grain: one change of a final count (key: source_id, group_by, stride, period_start, workspace_id, dimension_id, restated_at).';
 
 -- How late counts still changed. An age counts from the end of the bucket; a class holds the changes below its bound.
 CREATE OR REPLACE VIEW reporting_detail.usage_late_change AS

@@ -23,4 +23,4 @@ FROM usage.control_difference d
 JOIN usage.scope c USING (scope_id)
 JOIN usage.source src USING (source_id)
 JOIN usage.labelled_entity w ON w.entity_id = c.workspace_id;
-COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Where the platform contradicts itself: its export or its totals differ from what is stored. Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';
+COMMENT ON VIEW reporting_detail.usage_reconciliation IS 'Where the platform''s export or totals differed from what is stored, and what came of it. Still true are those with the state open or platform_disagrees. Grain: one difference between a stored amount and another figure of the platform, of any kind of usage (key: source_id, usage_kind, trace_tier, measure, kind, group_by, period_start, period_end, workspace_id, dimension_id).';

@@ -26,7 +26,7 @@ SELECT src.slug AS source_id, e.dimension_id AS workspace_id, e.dimension_name A
 FROM usage.labelled_entity e
 JOIN usage.source src USING (source_id)
 JOIN usage.workspace w USING (entity_id);
-COMMENT ON VIEW reporting.dim_workspace IS 'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id).';
+COMMENT ON VIEW reporting.dim_workspace IS 'Each workspace with its current name. Grain: workspace (key: source_id, workspace_id). Earlier names are in dim_name.';
 
 -- each dimension but workspace
 -- A pair has one series of days and one of hours. Their ends are looked up only by a query that reads them.
@@ -68,7 +68,7 @@ LEFT JOIN (
   GROUP BY source_id, {id_column}
 ) b ON b.source_id = src.slug AND b.id = d.dimension_id
 WHERE d.dimension = '{dimension}';
-COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Each {title} with its current name. Grain: {title} (key: source_id, {id_column}). Names are not unique: join by the key.';
+COMMENT ON VIEW {schema_of_project}.dim_{dimension} IS 'Each {title} with usage. Grain: {title} (key: source_id, {id_column}). Names are the current ones, earlier ones are in dim_name, and not unique: join by the key.';
 
 -- end
 

@@ -150,7 +150,7 @@ CROSS JOIN LATERAL (
     ]) one
   ) END AS reconciled_at
 ) q;
-COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Which days are missing and why, by workspace and dimension; which are final, and which are proved. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Traces of all tiers, as the views of traces have them: hours fill a day that is not loaded itself. Other usage has a view of its own, usage_coverage_by_kind_daily, so that whoever counts days here counts none twice. status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. Expected are all days from the data start on, and the hours that are kept up to date.';
+COMMENT ON VIEW reporting_detail.usage_coverage_daily IS 'Which days are missing and why, which are final, and which are proved, of traces. Choose one group_by and one stride. Grain: UTC day x workspace x dimension x stride (key: source_id, usage_date, workspace_id, group_by, stride). Traces of all tiers, as the views of traces have them: hours fill a day that is not loaded itself. Other usage has a view of its own, usage_coverage_by_kind_daily, so that whoever counts days here counts none twice. status says whether the figures of the day can be used or why not: missing, failed, unverified, not_available. Expected are all days from the data start on, and the hours that are kept up to date.';
 
 CREATE OR REPLACE VIEW reporting.data_freshness AS
 SELECT src.slug AS source_id, c.group_by, c.stride, max(v.period_end) AS loaded_until,
@@ -160,4 +160,4 @@ FROM usage.trace_scope c
 JOIN usage.source src USING (source_id)
 JOIN usage.coverage v USING (scope_id)
 GROUP BY src.slug, c.group_by, c.stride;
-COMMENT ON VIEW reporting.data_freshness IS 'How fresh the figures are. Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final. Days before that may be missing: usage_coverage_daily names them.';
+COMMENT ON VIEW reporting.data_freshness IS 'How fresh the figures are. Grain: source x dimension x stride (key: source_id, group_by, stride). Says up to when usage is loaded and final. Days before that may be missing: usage_coverage_daily names them, and is_final of dim_date says of a day whether all of it is final.';

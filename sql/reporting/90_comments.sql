@@ -70,8 +70,8 @@ BEGIN
         -- Figures and how far they can be trusted.
         ('traces', $$Number of traces. Adds up over time and over the view's own key, never across dimensions or strides. Null: not loaded.$$, ''),
         ('is_final', $$Whether the figure is final: it was fetched late enough and no failure overlaps it. Later changes are kept as restatements.$$, ''),
-        ('coverage_status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
-        ('status', $$The first that applies: not_available, failed, missing, unverified, provisional, empty, ok.$$, ''),
+        ('coverage_status', $$The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).$$, ''),
+        ('status', $$The first that applies. Not to be used: not_available (the server has no such figures), failed (the last answer could not be used), missing (not loaded yet), unverified (no record, and nothing proves access). To be used: provisional (may still change), empty (final, and zero), ok (final).$$, ''),
         -- Retention tiers, and usage of deployments.
         ('trace_tier', $$Retention tier of the traces: longlived, or shortlived, which is all traces less the long-lived ones.$$, ''),
         ('trace_tier', $$Tier that was asked for: all, longlived or shortlived. Short-lived traces need no answer of their own: they are all less the long-lived ones.$$, 'usage_coverage_by_kind_daily'),
@@ -129,7 +129,7 @@ BEGIN
         ('fetched_at', $$When the day was requested from the platform in this dimension and stride, by the clock of this database; of hours the oldest of them. Null: nothing of it is loaded.$$, 'usage_coverage_daily'),
         ('sum_confirmed_at', $$When the day was last known to be unchanged in sum: fetched_at, or later, while the day is provisional, when an answer by workspace had as many traces as the figures of this dimension add up to. It says nothing of which project, user or key had them. Null: of hours, and where nothing is loaded.$$, 'usage_coverage_daily'),
         ('loaded_until', $$End of the latest loaded bucket.$$, ''),
-        ('final_until', $$End of the latest final bucket.$$, ''),
+        ('final_until', $$End of the latest final bucket, not included.$$, ''),
         ('lag_seconds', $$Seconds since the last request to the platform. Does not add up.$$, ''),
         -- Months.
         ('days_expected', $$Days of the month that are expected: from the data start on, every day that has ended, and today once it is loaded. Adds up over months of one workspace.$$, ''),
@@ -165,6 +165,7 @@ BEGIN
         ('closed_cost', $$Estimate when the month was closed: unit price times traces. Adds up within one currency.$$, ''),
         ('adjustment_cost', $$What later prices and counts added or removed. Adds up within one currency.$$, ''),
         ('current_cost', $$Estimate of today: closed_cost plus adjustment_cost. Adds up within one currency.$$, ''),
+        ('traces', $$All traces of the workspace on the day, priced or not. Adds up over days and workspaces within one value of has_other_price.$$, 'usage_unpriced_daily'),
         ('has_other_price', $$Whether another SKU has a price on that day. False: the traces of the day have no price at all.$$, ''),
         ('unpriced_skus', $$SKUs with a price for the workspace on other days only, with commas between. Null: no SKU has a price for it on any day.$$, ''),
         -- Costs and prices.
@@ -178,6 +179,9 @@ BEGIN
         ('price_id', $$Number of the imported price, as in dim_price. The price of a closed month may be gone from there.$$, ''),
         ('volume_tier', $$Step of the price that these traces fall into, from 1; 0: the price has no volume tiers.$$, ''),
         ('is_closed', $$Whether the month is closed: then it keeps the cost that it was closed with. Later changes are adjustments in fct_month_close_cost.$$, ''),
+        -- each dimension but workspace
+        ('is_closed', $$Whether the month is closed: then its sum by workspace stays, and the row (adjustment) takes up what an id has more or less since.$$, 'fct_cost_{dimension}_daily'),
+        -- end
         ('valid_from', $$First UTC day on which the price is valid.$$, ''),
         ('valid_to', $$First UTC day on which the price is no longer valid; null: until further notice.$$, ''),
         ('source_id', $$Slug of the source that the price is for; null: for every source.$$, 'dim_price'),
