@@ -1,5 +1,5 @@
 import type { Clock } from "../src/clock.ts";
-import type { Share } from "../src/pipeline/source/rate-limit.ts";
+import type { Share } from "../src/pipeline/source/limit-shares.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
 import { PREFIX } from "./queues.ts";
 

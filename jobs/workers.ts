@@ -12,7 +12,7 @@ import { EtlError } from "../src/errors.ts";
 import { faultOf, stopsWrites } from "../src/faults.ts";
 import type { Warn } from "../src/log.ts";
 import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
-import type { Share } from "../src/pipeline/source/rate-limit.ts";
+import type { Share } from "../src/pipeline/source/limit-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retries.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
 import { ASK_EVERY_MS, type Hold } from "./holds.ts";

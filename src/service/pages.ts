@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { enqueueJob } from "../../jobs/enqueue.ts";
-import { lookAtRedis } from "../../jobs/look.ts";
+import { lookAtRedis } from "../../jobs/redis-view.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, requireDatabaseUrl, requireSources } from "../config/config.ts";
 import { UnreachableError } from "../errors.ts";

@@ -13,7 +13,7 @@ import type { Secret } from "../config/secret.ts";
 import type { Logger, Warn } from "../log.ts";
 import { conditionSettingsOf } from "../pipeline/alerts/conditions.ts";
 import type { FilesSettings } from "../pipeline/export/write-files.ts";
-import { sharesOf } from "../pipeline/source/rate-limit.ts";
+import { sharesOf } from "../pipeline/source/limit-shares.ts";
 import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
 import { billingClientOf, deploymentClientsOf } from "../platform/clients.ts";
 import { releaseOf } from "../root.ts";

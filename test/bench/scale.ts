@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { Redis } from "ioredis";
 import { createOutput, table } from "../../src/cli/report/output.ts";
 import { resolveRedis } from "../../src/local/servers/resolve.ts";
-import { sharesOf } from "../../src/pipeline/source/rate-limit.ts";
+import { sharesOf } from "../../src/pipeline/source/limit-shares.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { takeTasksToQueue } from "../../src/store/work/tasks.ts";
 import { median, openDatabases, runChild, startChild, whole, wholes } from "./harness.ts";

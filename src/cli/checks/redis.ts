@@ -1,5 +1,5 @@
-import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/look.ts";
 import { evicts, lacksCommands, NOT_APPENDING } from "../../../jobs/queues.ts";
+import { lookAtRedis, type QueueView, type RedisView } from "../../../jobs/redis-view.ts";
 import { schedulesOf } from "../../../jobs/schedule.ts";
 import { idleCommandsPerHour } from "../../../jobs/workers.ts";
 import { CLOCK_TOLERANCE_MS, describeDuration, systemClock } from "../../clock.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
-import type { RedisView } from "../../../jobs/look.ts";
+import type { RedisView } from "../../../jobs/redis-view.ts";
 import { type SourceConfig, sourceFlagsOf } from "../../config/config.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import { commandToProve, reportOnSources, type SourceReport } from "../../pipeline/advice.ts";
@@ -169,7 +169,7 @@ async function lookAtService({
   config,
 }: Session): Promise<{ view?: RedisView; problem: ShownStatus["redis"] }> {
   if (config.redis === undefined) return { problem: null };
-  const { lookAtRedis } = await import("../../../jobs/look.ts");
+  const { lookAtRedis } = await import("../../../jobs/redis-view.ts");
   try {
     const slugs = config.sources.map(({ slug }) => slug);
     return { view: await lookAtRedis(config.redis, slugs), problem: null };

@@ -19,7 +19,7 @@ import { learnedMeters } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 import { timeWithoutTraces } from "../../store/load/by-workspace.ts";
 import { SHARE_OF_OLDEST, tasksInFlight } from "../../store/work/tasks.ts";
-import { sharesOf } from "../source/rate-limit.ts";
+import { sharesOf } from "../source/limit-shares.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { statusOfAsked } from "../sync/asked-range.ts";
 import { clipToFuture, planSource } from "../sync/plan.ts";

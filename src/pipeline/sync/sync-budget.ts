@@ -9,7 +9,7 @@ import { plannableSource } from "../../store/activity/plan-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type PutOffTasks, putOffTasks, SHARE_OF_OLDEST } from "../../store/work/tasks.ts";
-import { type Share, sharesOf } from "../source/rate-limit.ts";
+import { type Share, sharesOf } from "../source/limit-shares.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 

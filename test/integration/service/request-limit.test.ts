@@ -3,7 +3,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
 import { createRequestLimit } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
-import { sharesOf } from "../../../src/pipeline/source/rate-limit.ts";
+import { sharesOf } from "../../../src/pipeline/source/limit-shares.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, setupService, startRedis } from "../../support/service.ts";
 

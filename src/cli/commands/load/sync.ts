@@ -74,7 +74,7 @@ async function askService(session: Session): Promise<number> {
 
 /** Says where nobody would take the jobs. Where Redis does not tell its clients, nobody knows. */
 async function noteIdle({ output }: Session, redis: RedisServer, slugs: readonly string[]): Promise<void> {
-  const { lookAtRedis } = await import("../../../../jobs/look.ts");
+  const { lookAtRedis } = await import("../../../../jobs/redis-view.ts");
   const view = await lookAtRedis(redis, slugs).catch(() => undefined);
   const idle = slugs.filter((slug) => view?.sources.get(slug)?.workers === 0);
   if (idle.length === 0) return;

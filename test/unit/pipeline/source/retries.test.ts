@@ -4,7 +4,7 @@ import { EtlError, PlatformError } from "../../../../src/errors.ts";
 import { isKeyRefused } from "../../../../src/pipeline/source/ask.ts";
 import { notShownError } from "../../../../src/pipeline/source/contact.ts";
 import { dataStartProblem } from "../../../../src/pipeline/source/data-start.ts";
-import { sharesOf } from "../../../../src/pipeline/source/rate-limit.ts";
+import { sharesOf } from "../../../../src/pipeline/source/limit-shares.ts";
 import { pauseOf, withRetries } from "../../../../src/pipeline/source/retries.ts";
 import { createSplitLimit } from "../../../../src/pipeline/source/source.ts";
 import { statusError } from "../../../../src/platform/http/errors.ts";

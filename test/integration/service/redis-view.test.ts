@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
-import { lookAtRedis } from "../../../jobs/look.ts";
+import { lookAtRedis } from "../../../jobs/redis-view.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { listenInTest } from "../../support/listen.ts";
