@@ -2,7 +2,7 @@ import Table from "cli-table3";
 import { shortInstant } from "../../domain/time/days.ts";
 import type { LogTarget } from "../../log.ts";
 import { printable, printableLine } from "../../printable.ts";
-import { describeError, factsOf, refusalOf } from "../session/exit.ts";
+import { describeError, factsOf, refusalOf } from "./error.ts";
 import { type Counted, createBar, type Update } from "./progress.ts";
 
 /** Data goes to stdout, everything else to stderr. Nothing that is written controls a terminal, whoever sent parts of it. */

@@ -1,13 +1,7 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import {
-  describeError,
-  EXIT,
-  exitCodeOf,
-  factsOf,
-  firstExit,
-  refusalOf,
-} from "../../../src/cli/session/exit.ts";
+import { describeError, factsOf, refusalOf } from "../../../src/cli/report/error.ts";
+import { EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
 const facts = { code: "a_code", message: "It is wrong.", next: "Correct it." };
