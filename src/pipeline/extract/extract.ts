@@ -1,10 +1,7 @@
-import { createHash } from "node:crypto";
-import type { EmailPolicy } from "../../config/config.ts";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { scopeIdsOf, type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
 import type { AnswerFlaw } from "../../domain/usage/answer.ts";
 import { METER } from "../../domain/usage/meter.ts";
-import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { forgetCapability, type ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../store/load/load.ts";
@@ -14,6 +11,7 @@ import { learnMeters } from "../source/learn-meters.ts";
 import { type OpenSource, settleAfterIn } from "../source/source.ts";
 import { settleByWorkspace } from "./by-workspace.ts";
 import { afterFlaw, afterRefusal, canSplit, describe, type NextStep, takeNextStep } from "./split-or-fail.ts";
+import { withEmailPolicy } from "./user-emails.ts";
 
 export const NO_ROWS = {
   records: 0,
@@ -261,33 +259,6 @@ function nextStep(source: OpenSource, task: UsageRequest, last: Answered): NextS
 async function forget(source: OpenSource, capability: ServerCapability): Promise<void> {
   if (source.capabilities.delete(capability))
     await forgetCapability(source.store.db, { sourceId: source.sourceId, capability });
-}
-
-/** Digests that are kept for an answer: an address comes again in every bucket, and its digest takes longer than the rest of a record. */
-const MOST_KEPT = 50_000;
-
-/** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed afterwards. */
-function withEmailPolicy(groupBy: GroupBy, policy: EmailPolicy) {
-  const digests = new Map<string, string>();
-  const keptDigestOf = (email: string) => {
-    const kept = digests.get(email);
-    if (kept !== undefined) return kept;
-    const digest = digestOf(email);
-    if (digests.size < MOST_KEPT) digests.set(email, digest);
-    return digest;
-  };
-  return (records: UsageRecord[]): UsageRecord[] => {
-    if (groupBy !== "user" || policy === "keep") return records;
-    return records.map((record) => ({
-      ...record,
-      dimensionName:
-        policy === "drop" || record.dimensionName === null ? null : keptDigestOf(record.dimensionName),
-    }));
-  };
-}
-
-function digestOf(email: string): string {
-  return `sha256:${createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 16)}`;
 }
 
 /**
