@@ -1,4 +1,4 @@
--- What keeps a month open. Building blocks; readers cannot see them.
+-- Open days: what keeps a month from being closed. Building blocks; readers cannot see them.
 
 -- The other meters of which a source keeps all days: those that its configuration wants and that its server counts, from their
 -- beginning on.
@@ -8,8 +8,9 @@ FROM usage.source_meter a
 JOIN usage.source s USING (source_id)
 WHERE a.is_available AND (s.wanted_meters IS NULL OR a.meter = ANY (s.wanted_meters));
 
--- The days of each workspace, dimension and meter that are not as a close needs them: a set for each reason, in the order in which
--- reasons apply. No comparison repairs a contradiction of the platform, so it is the reason where a day was not compared too. Traces of all tiers have to be loaded, final and equal to their export. Other usage needs no comparison: it is
+-- The open days of each workspace, dimension and meter: those that are not as a close needs them, a set for each reason, in the
+-- order in which reasons apply. No comparison repairs a contradiction of the platform, so it is the reason where a day was not
+-- compared too. Traces of all tiers have to be loaded, final and equal to their export. Other usage needs no comparison: it is
 -- loaded and final, and nothing contradicts it. Of that, gaps and days that are not final count of kept meters alone: no sync would
 -- ever load others. Where days are kept they have no end: who reads this asks about days that have ended. Hours never stand in for
 -- a day.

@@ -225,7 +225,7 @@ function onDays(at: Situation): Advice | undefined {
       alerts: { kinds: ["access_lost"], isWhole: false },
     };
   }
-  const underWay = trust.openDays - trust.idleDays - trust.leftOutDays;
+  const underWay = trust.gapDays - trust.idleDays - trust.leftOutDays;
   if (trust.idleDays > 0) {
     const { idleDays, failedDays, firstIdle, lastIdle } = trust;
     const more = `${underWay.toLocaleString("en-US")} more ${underWay === 1 ? "is" : "are"} being loaded.`;

@@ -17,7 +17,7 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../src/store/coverage/coverage-cells.ts";
-import { openDays } from "../../src/store/coverage/coverage-lines.ts";
+import { daysByStride } from "../../src/store/coverage/coverage-lines.ts";
 import { enterSource, type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
@@ -218,7 +218,9 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
   expect(Object.fromEntries((await Promise.all(shown)).flat()), `${about}: rules`).toEqual(
     Object.fromEntries(byRules(await readTables(bundle), Date.now())),
   );
-  expect(await openDays(bundle.store.db, "default"), `${about}: totals`).toEqual(await viewTotals(bundle));
+  expect(await daysByStride(bundle.store.db, "default"), `${about}: totals`).toEqual(
+    await viewTotals(bundle),
+  );
   for (const stride of ["day", "hour"] as const) {
     const coverage = (await sourceCoverage(bundle.store.db, { source: "default", stride })) as SourceCoverage;
     const today = floorToGrid(coverage.now, DAY_MS);
@@ -307,7 +309,7 @@ test("a source that begins today has days of each stride, none of which has ende
     { stride: "day", ...none },
     { stride: "hour", ...none },
   ];
-  expect(await openDays(bundle.store.db, "default")).toEqual(expected);
+  expect(await daysByStride(bundle.store.db, "default")).toEqual(expected);
   expect(await viewTotals(bundle)).toEqual(expected);
-  expect(await openDays(bundle.store.db, "none")).toEqual([]);
+  expect(await daysByStride(bundle.store.db, "none")).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { alertFacts } from "../../src/store/activity/alerts.ts";
 import { applyListing, registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { checkMonths } from "../../src/store/months/month-open-days.ts";
+import { openDaysOf } from "../../src/store/months/open-days.ts";
 import { enterDimension, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
@@ -63,7 +63,7 @@ async function setup() {
           .join(" UNION ALL ")} ORDER BY n`,
       ),
     required: async (month: string, end: string) => {
-      const [checked] = await checkMonths(bench.store.db, {
+      const [checked] = await openDaysOf(bench.store.db, {
         ...{ sourceId: bench.sourceId, without: [], acceptDisagreements: false },
         ranges: [{ start: Date.parse(month), end: Date.parse(end) }],
       });

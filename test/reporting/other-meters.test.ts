@@ -9,8 +9,8 @@ import { trustOfSources } from "../../src/store/coverage/trust.ts";
 import { lostWorkspaces } from "../../src/store/coverage/zeros.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { checkMonths } from "../../src/store/months/month-open-days.ts";
 import { totalsToClose } from "../../src/store/months/month-totals.ts";
+import { openDaysOf } from "../../src/store/months/open-days.ts";
 import { enterPrices } from "../support/charges.ts";
 import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";
@@ -123,7 +123,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await lostWorkspaces(db);
-  const [checked] = await checkMonths(db, {
+  const [checked] = await openDaysOf(db, {
     sourceId,
     ranges: [range],
     without: [],

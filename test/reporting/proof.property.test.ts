@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { checkMonths } from "../../src/store/months/month-open-days.ts";
+import { openDaysOf } from "../../src/store/months/open-days.ts";
 import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { inSchema } from "../support/views.ts";
@@ -61,7 +61,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     expect(instants(row), `${about}: project ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
   }
   const ranges = [{ start: START, end: at(DAYS) }];
-  const [checked] = await checkMonths(bundle.store.db, {
+  const [checked] = await openDaysOf(bundle.store.db, {
     sourceId,
     ranges,
     without: [],

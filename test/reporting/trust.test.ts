@@ -70,9 +70,7 @@ async function expected({ client }: Transaction) {
     finalUntil: until(isFinal),
     provedUntil: until((day) => isFinal(day) && day.is_proved),
     reconciledUntil: until((day) => isFinal(day) && day.is_reconciled, open_from),
-    openDays: open.length,
-    firstOpen: open[0]?.day ?? null,
-    lastOpen: open.at(-1)?.day ?? null,
+    gapDays: open.length,
   };
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../../store/activity/overview.ts";
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
-import { openDays } from "../../store/coverage/coverage-lines.ts";
+import { daysByStride } from "../../store/coverage/coverage-lines.ts";
 import { listedOnly } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -141,7 +141,7 @@ async function detailsOf(db: Database, { source, sourceId }: ListedSource, settl
     freshnessOf(db, source),
     finalityOf(db, { sourceId, settleAfterMs }),
     listedOnly(db, sourceId),
-    openDays(db, source),
+    daysByStride(db, source),
     unpricedUsage(db, sourceId),
     limitUses(db, sourceId),
   ]);

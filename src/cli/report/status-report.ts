@@ -21,7 +21,7 @@ import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget
 import { counted, printableLine } from "../../printable.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/runs.ts";
-import type { OpenDays } from "../../store/coverage/coverage-lines.ts";
+import type { StrideDays } from "../../store/coverage/coverage-lines.ts";
 import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
@@ -49,7 +49,7 @@ export type ShownStatus = SourceStatus &
     readonly hasSchedules: boolean;
     readonly redis: { readonly code: string; readonly message: string } | null;
     /** Daily figures that are over, by stride. */
-    readonly days: readonly OpenDays[];
+    readonly days: readonly StrideDays[];
     readonly costs: UnpricedUsage;
     readonly limits: readonly LimitUse[];
   };
@@ -140,7 +140,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
     line("last sync", describeLast(status.lastSync, now)),
     status.days
       .filter(({ stride }) => stride === "day")
-      .map((days) => line("days", `${describeOpen(days)} (daily figures); ${proved}`)),
+      .map((days) => line("days", `${describeCounts(days)} (daily figures); ${proved}`)),
     problems.length > 0 &&
       line(
         "PROBLEMS",
@@ -150,7 +150,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
 }
 
 /** What there is none of is left out. */
-function describeOpen({ final, provisional, missing, failed, unverified }: OpenDays): string {
+function describeCounts({ final, provisional, missing, failed, unverified }: StrideDays): string {
   const counts = Object.entries({ missing, failed, unverified, "not final": provisional, final });
   const some = counts.filter(([name, days]) => days > 0 || name === "final");
   return some.map(([name, days]) => `${count(days)} ${name}`).join(", ");
@@ -216,7 +216,7 @@ export function describeProved({
   return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)${more}`;
 }
 
-function describeDays({ stride, final, provisional, missing, failed, unverified }: OpenDays): string {
+function describeDays({ stride, final, provisional, missing, failed, unverified }: StrideDays): string {
   const counts = { missing, failed, unverified, "not final": provisional, final };
   const parts = Object.entries(counts).map(([name, days]) => `${count(days)} ${name}`);
   return `${parts.join(", ")} (daily figures${stride === "day" ? "" : ", by hour"})`;

@@ -164,10 +164,10 @@ async function linesOfBudgets(
 /** Where the platform contradicts itself, and what nobody has proved. */
 async function linesOfTrust(db: Database, asked: DigestAsked): Promise<Line[]> {
   const firing = await firingAlerts(db, asked);
-  return (await trustOfSources(db)).flatMap(({ source, dataStart, finalUntil, provedUntil, openDays }) => {
+  return (await trustOfSources(db)).flatMap(({ source, dataStart, finalUntil, provedUntil, gapDays }) => {
     const until = (is: string, day: string) =>
       day <= dataStart ? `no day is ${is} yet` : `${is} until ${addDays(day, -1)}`;
-    const open = openDays === 0 ? "" : ` ${openDays.toLocaleString("en-US")} daily figures are not loaded.`;
+    const open = gapDays === 0 ? "" : ` ${gapDays.toLocaleString("en-US")} daily figures are not loaded.`;
     const alerts = (firing.get(source) ?? []).filter(({ kind }) => kind !== "budget" && kind !== "unusual");
     const news = alerts.filter(({ acknowledged }) => acknowledged === null);
     const others = alerts.length - news.length;

@@ -4,11 +4,11 @@ import type { Database } from "../../store/db/database.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type ClosedMonth, closedMonth } from "../../store/months/closed-months.ts";
 import { monthBeforeData } from "../../store/months/month-close.ts";
-import { type CloseRange, checkMonths, type MonthCheck } from "../../store/months/month-open-days.ts";
+import { type CloseRange, type OpenDays, openDaysOf } from "../../store/months/open-days.ts";
 import { leftOut, monthOf } from "./close.ts";
 
 /** What is known of a month of a source, without closing it. */
-export interface MonthLook extends MonthCheck, BesideTraces {
+export interface MonthLook extends OpenDays, BesideTraces {
   readonly month: CalendarMonth;
   /** Undefined while the month is open. Then `open` is what `close` would list at this moment. */
   readonly closed: ClosedMonth | undefined;
@@ -38,8 +38,8 @@ export async function lookAtMonth(
   if (closed !== undefined) return { month, closed, ...beside, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);
   const ranges = [daysWithin(month, dataStart)];
-  const [check] = await checkMonths(db, { sourceId, ranges, without, acceptDisagreements });
-  return { month, closed, ...beside, ...(check as MonthCheck) };
+  const [days] = await openDaysOf(db, { sourceId, ranges, without, acceptDisagreements });
+  return { month, closed, ...beside, ...(days as OpenDays) };
 }
 
 /** The days of a month from the data start (ISO day) on. */

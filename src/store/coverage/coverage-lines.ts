@@ -54,7 +54,7 @@ function daysWithin(range: Interval | undefined): RawBuilder<unknown> {
 }
 
 /** Daily figures of one stride, of traces of all tiers. */
-export interface OpenDays {
+export interface StrideDays {
   readonly stride: string;
   readonly final: number;
   readonly provisional: number;
@@ -64,7 +64,7 @@ export interface OpenDays {
 }
 
 /** The days of a source by stride; a stride without any is left out. */
-export async function openDays(db: Database, source: string): Promise<OpenDays[]> {
+export async function daysByStride(db: Database, source: string): Promise<StrideDays[]> {
   const lines = await coverageLines(db, { source });
   const byStride = [...Map.groupBy(lines, ({ stride }) => stride)].sort(([a], [b]) => a.localeCompare(b));
   return byStride.map(([stride, of]) => {

@@ -26,10 +26,8 @@ export interface SourceTrust {
    * usage keeps it open, so it can be closed.
    */
   readonly reconciledUntil: string;
-  /** Daily figures that are missing, failed or unverified, and the first and last such day. */
-  readonly openDays: number;
-  readonly firstOpen: string | null;
-  readonly lastOpen: string | null;
+  /** Daily figures that are missing, failed or unverified. */
+  readonly gapDays: number;
   /** Those of them that no fetch task asks for and no close left out, with their first and last day. */
   readonly idleDays: number;
   readonly firstIdle: string | null;
@@ -127,8 +125,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
            ${untilOf("k.final")} as "finalUntil", ${untilOf("k.final * k.proved")} as "provedUntil",
            ${untilOf("k.final * (k.proved + k.differing)")} as "comparedUntil",
            ${untilOf("k.final * k.reconciled - k.unclosable", "greatest(s.data_start, s.closed_until)")} as "reconciledUntil",
-           o.days as "openDays", o.first::text as "firstOpen", o.last::text as "lastOpen",
-           i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
+           o.days as "gapDays", i.days as "idleDays", i.first::text as "firstIdle", i.last::text as "lastIdle",
            f.days as "failedDays", l.days as "leftOutDays", x.gaps as "otherGaps",
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_open) as disagreements,
            (select count(*)::integer from finding f where f.source_id = s.source_id and f.is_since) as "disagreementsSince",

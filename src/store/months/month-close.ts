@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { DISAGREEMENTS, type OpenDay } from "../../domain/months/check-list.ts";
+import { DISAGREEMENTS, type OpenDay } from "../../domain/months/open-days.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
@@ -8,8 +8,8 @@ import { digestOfClose, digestToClose } from "./close-digest.ts";
 import { CLOSE_ACTION, type ClosedMonth, COSTS_ACTION, closedMonth } from "./closed-months.ts";
 import { type Cost, keepCosts } from "./keep-costs.ts";
 import { countAdjusted } from "./month-adjustments.ts";
-import { type CloseRange, checkMonths, type MonthCheck, type RequiredWorkspace } from "./month-open-days.ts";
 import { keptByClose } from "./month-totals.ts";
+import { type CloseRange, type OpenDays, openDaysOf, type RequiredWorkspace } from "./open-days.ts";
 
 export type CloseResult =
   | ({
@@ -88,8 +88,8 @@ export async function closeMonth(store: Store, request: CloseRequest): Promise<C
     // A month closes once: its costs with the same workspaces and the same that was accepted.
     const { without, acceptDisagreements } =
       found === undefined ? asked : { without: found.without, acceptDisagreements: found.accepted > 0 };
-    const [check] = await checkMonths(db, { sourceId, ranges: [range], without, acceptDisagreements });
-    const { required, open, accepted } = check as MonthCheck;
+    const [days] = await openDaysOf(db, { sourceId, ranges: [range], without, acceptDisagreements });
+    const { required, open, accepted } = days as OpenDays;
     if (required.length === 0) throw nothingToClose();
     const close = { ...request, without, required, accepted };
     if (open.length === 0) return found === undefined ? keepClose(db, close) : closeCosts(db, close, found);

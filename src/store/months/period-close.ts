@@ -1,10 +1,10 @@
 import { sql } from "kysely";
-import type { OpenDay } from "../../domain/months/check-list.ts";
+import type { OpenDay } from "../../domain/months/open-days.ts";
 import { UsageError } from "../../errors.ts";
 import { lockScopesWhere } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
-import { checkMonths, type MonthCheck } from "./month-open-days.ts";
+import { type OpenDays, openDaysOf } from "./open-days.ts";
 
 /** A billing period, UTC days, half-open. */
 export interface BillingPeriod {
@@ -60,7 +60,7 @@ export async function closePeriod(
     if (sources[0]?.starts !== true) throw beforeData(period);
     const range = { start: Date.parse(start), end: Date.parse(end) };
     const asked = { sourceId, ranges: [range], without: [], acceptDisagreements };
-    const { required, open, accepted } = (await checkMonths(db, asked))[0] as MonthCheck;
+    const { required, open, accepted } = (await openDaysOf(db, asked))[0] as OpenDays;
     if (open.length > 0) return { state: "open", open };
     const ids = required.map(({ entityId }) => entityId);
     const { rows } = await sql<{ totals: number; traces: number }>`

@@ -6,14 +6,14 @@ import {
   OPEN_REASONS,
   type OpenDay,
   type OpenReason,
-} from "../../../src/domain/months/check-list.ts";
+} from "../../../src/domain/months/open-days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../src/domain/usage/record.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
 import { besideTraces } from "../../../src/store/months/beside-traces.ts";
 import { closeMonth } from "../../../src/store/months/month-close.ts";
-import { checkMonths } from "../../../src/store/months/month-open-days.ts";
+import { openDaysOf } from "../../../src/store/months/open-days.ts";
 import { otherUsage } from "../../../src/store/months/other-usage.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { addSource } from "../../support/reporting.ts";
@@ -280,7 +280,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         { start: Date.parse(DATA_START), end: Date.parse("2026-04-01"), othersStart: Date.parse(MONTH) },
       ];
       const asked = { sourceId, ranges, without: [], acceptDisagreements: given.accepts };
-      const [check] = await checkMonths(db, asked);
+      const [check] = await openDaysOf(db, asked);
       expect(check?.open.length).toBe(blocking.length);
       // By day, then by meter, dimension and workspace.
       const orderOf = ({ day, meter, groupBy, workspaceId }: OpenDay) =>
@@ -293,7 +293,7 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         { ...range, end: middle },
         { start: middle, end: range.end },
       ]);
-      const parts = await checkMonths(db, { ...asked, ranges: halves });
+      const parts = await openDaysOf(db, { ...asked, ranges: halves });
       expect(parts.flatMap(({ open }) => open)).toEqual(check?.open);
       // Closing takes a second, for it reads the charges: a few times are enough.
       if (blocking.length === 0 && closes++ >= MOST_CLOSES) return;

@@ -37,7 +37,7 @@ beforeEach(async () => {
 const load = (range: { start: number; end: number } = month) =>
   bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
 
-/** Rows of the check list: what is open, dimension, workspace days. */
+/** Rows of the open days: what is open, dimension, workspace days. */
 const listed = (html: string) =>
   [...html.matchAll(/<tr><th scope="row"><span class="status [^>]*>(.*?)<\/tr>/gs)].map(([, row = ""]) => {
     const text = textOf(row.replace(/<span aria-hidden="true">.<\/span>/, ""));

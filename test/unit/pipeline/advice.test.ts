@@ -12,9 +12,7 @@ const CALM: Situation = {
     provedUntil: "2026-04-17",
     comparedUntil: "2026-04-17",
     reconciledUntil: "2026-04-17",
-    openDays: 0,
-    firstOpen: null,
-    lastOpen: null,
+    gapDays: 0,
     idleDays: 0,
     firstIdle: null,
     lastIdle: null,
@@ -41,10 +39,10 @@ const CALM: Situation = {
   unpriced: false,
   nextSync: "2026-04-20T10:15:00.000Z",
 };
-const LEFT_OUT = { ...CALM.trust, openDays: 8, leftOutDays: 8 };
+const LEFT_OUT = { ...CALM.trust, gapDays: 8, leftOutDays: 8 };
 const SINCE = { ...LEFT_OUT, disagreementsSince: 1 };
 const DISPUTED = { ...SINCE, disagreements: 2, closedMonth: "2026-02-01" };
-const LOADING = { ...CALM.trust, openDays: 3, firstOpen: "2026-04-02", lastOpen: "2026-04-04" };
+const LOADING = { ...CALM.trust, gapDays: 3 };
 const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-04-04" };
 
 // Each has one trouble more than the one before it, which is more urgent.

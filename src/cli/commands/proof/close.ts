@@ -3,12 +3,12 @@ import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { describeProviderMonth } from "../../../domain/bill/provider.ts";
 import {
   type AskedClose,
-  checkListOf,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
+  openPointsOf,
   stepsOf,
-} from "../../../domain/months/check-list.ts";
+} from "../../../domain/months/open-days.ts";
 import { describeOtherUsage } from "../../../domain/months/other-usage.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { METER_NAME, METERS, meterFlags } from "../../../domain/usage/meter.ts";
@@ -239,7 +239,7 @@ function listOpen(what: string, open: readonly OpenDay[], steps: readonly string
   const hasOthers = open.some(({ meter }) => meter !== "traces");
   return linesOf(
     `${what}: open`,
-    tableOf(checkListOf(open), {
+    tableOf(openPointsOf(open), {
       usage: hasOthers && (({ meter }) => METER_NAME[meter]),
       dimension: "groupBy",
       "what is open": ({ reason }) => OPEN_WORDS[reason],

@@ -236,8 +236,8 @@ function alertShown(alert: FiringAlert, source: string): Html {
 function loading(report: SourceReport, now: number): Html {
   const { status, trust, progress, lastSync, nextSync, budget } = report;
   const { source } = status;
-  return html`<details id="loading-${source}" ${trust.openDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
-      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.openDays === 0 ? "nothing is missing" : html`${count(trust.openDays)} daily ${trust.openDays === 1 ? "figure" : "figures"}`}</a></dd></div>
+  return html`<details id="loading-${source}" ${trust.gapDays > 0 || status.failures.length > 0 ? "open" : ""}><summary>Loading and comparing</summary><dl class="facts">
+      <div><dt>Not loaded</dt><dd><a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : html`${count(trust.gapDays)} daily ${trust.gapDays === 1 ? "figure" : "figures"}`}</a></dd></div>
       <div><dt>Differences</dt><dd><a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>; ${count(status.restatements)} restatements of final counts${describeOtherDifferences(status.otherDifferences)}</dd></div>
       <div><dt>Failed ranges</dt><dd>${failures(status.failures)}</dd></div>
       <div><dt>Requests</dt><dd>${describeBudget(budget)}</dd></div>

@@ -12,7 +12,7 @@ import {
   type Changed,
   countAdjusted,
 } from "../../../store/months/month-adjustments.ts";
-import { checkMonths } from "../../../store/months/month-open-days.ts";
+import { openDaysOf } from "../../../store/months/open-days.ts";
 import {
   address,
   type Cell,
@@ -35,7 +35,7 @@ import { costColumn, figuresByMonth } from "./statement.ts";
 
 /** Months on a page. */
 const ON_A_PAGE = 12;
-/** The check of a month that is open reads each of its daily figures that nothing proves: so many on a page, about. */
+/** Finding the open days of a month reads each of its daily figures that nothing proves: so many on a page, about. */
 const MOST_DAYS = 40_000;
 const DAYS_OF_A_MONTH = 30;
 
@@ -68,10 +68,10 @@ export async function monthList(
   const oldest = shown.at(-1) ?? last;
   const open = shown.filter(isOpen);
   const ranges = open.map((month) => daysWithin(month, source.dataStart));
-  const [checks, adjusted, figures] = await Promise.all([
+  const [openDays, adjusted, figures] = await Promise.all([
     ranges.length === 0
       ? []
-      : checkMonths(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
+      : openDaysOf(db, { sourceId: source.sourceId, ranges, without: [], acceptDisagreements: false }),
     countAdjusted(
       db,
       closes.map(({ closeId }) => closeId),
@@ -81,9 +81,9 @@ export async function monthList(
   const rows = shown.map((month): Row => {
     const close = closed.get(month.name);
     if (close !== undefined) return { month, ...ofClosed(close, adjusted.get(close.closeId)) };
-    const check = checks[open.indexOf(month)];
-    if (check === undefined) return { month, what: html`<span class="quiet">under way</span>`, since: "" };
-    return { month, what: ofOpen(check.open.length === 0, inShort(check.open)), since: "" };
+    const days = openDays[open.indexOf(month)];
+    if (days === undefined) return { month, what: html`<span class="quiet">under way</span>`, since: "" };
+    return { month, what: ofOpen(days.open.length === 0, inShort(days.open)), since: "" };
   });
   const older = monthBefore(oldest);
   const hasClosed = shown.some(({ name }) => closed.has(name));

@@ -1,14 +1,14 @@
+import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
 import {
   type AskedClose,
-  checkListOf,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
   type OpenPoint,
   type OpenReason,
+  openPointsOf,
   stepsOf,
-} from "../../../domain/months/check-list.ts";
-import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
+} from "../../../domain/months/open-days.ts";
 import { dayOf, shortInstant } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
@@ -46,7 +46,7 @@ interface OpenMonth {
   readonly mayClose: boolean;
 }
 
-/** A month that is over and not closed: the check list, or the way to close it. */
+/** A month that is over and not closed: its open days, or the way to close it. */
 export function openPage(given: OpenMonth): Html {
   const { look, source, asked, accepts, mayClose } = given;
   const { month, open, accepted } = look;
@@ -56,7 +56,7 @@ export function openPage(given: OpenMonth): Html {
   const state =
     open.length > 0
       ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
-        ${checkList(open, asked, source.source, behind)}`
+        ${openDaysList(open, asked, source.source, behind)}`
       : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled${accepted === 0 ? "" : html`, but for ${count(accepted)} daily ${accepted === 1 ? "figure" : "figures"} that ${accepted === 1 ? "is" : "are"} accepted`}.</p>`)}
         ${mayClose ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, fields)}">Close ${monthTitle(month)} …</a></p>` : html`<p>An operator can close it.</p>`}`;
   return html`${state}
@@ -217,8 +217,13 @@ export function providerBehind(
  * What keeps a month open: the points of the command `close`, each with a link to its days, and the steps that help. `behind`: workspaces
  * of which the billing provider's total differs too, which no point names.
  */
-export function checkList(open: readonly OpenDay[], asked: AskedClose, source: string, behind: number): Html {
-  const points = checkListOf(open);
+export function openDaysList(
+  open: readonly OpenDay[],
+  asked: AskedClose,
+  source: string,
+  behind: number,
+): Html {
+  const points = openPointsOf(open);
   const { name, start, end } = asked.month;
   const without = asked.without;
   const rows = points.map((point) => {
@@ -283,7 +288,7 @@ function providerRow(behind: number, source: string): Html {
 
 /** The same in a few words, for a list of months. */
 export function inShort(open: readonly OpenDay[]): string {
-  const points = Map.groupBy(checkListOf(open), ({ reason }) => reason);
+  const points = Map.groupBy(openPointsOf(open), ({ reason }) => reason);
   return [...points]
     .map(([reason, some]) => {
       const days = some.reduce((sum, one) => sum + one.days, 0);

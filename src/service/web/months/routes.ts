@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../../config/config.ts";
 import { describeProviderMonth, type ProviderMonth } from "../../../domain/bill/provider.ts";
-import type { AskedClose } from "../../../domain/months/check-list.ts";
 import { type CalendarMonth, monthAt, monthNamed, monthTitle } from "../../../domain/months/month.ts";
+import type { AskedClose } from "../../../domain/months/open-days.ts";
 import {
   closeDoes,
   describeAbsent,
@@ -37,7 +37,7 @@ import {
 import type { Context, Web } from "../routes.ts";
 import { billTable, withoutCost } from "./bill.ts";
 import { closedLine, closedPage, monthList } from "./months.ts";
-import { checkList, confirmation, openPage, providerBehind } from "./open.ts";
+import { confirmation, openDaysList, openPage, providerBehind } from "./open.ts";
 import { statementOf } from "./statement.ts";
 
 const SLUG = z.string().max(63).optional();
@@ -194,7 +194,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
     return { title: `${monthTitle(month)} is closed`, body, status: 409 };
   }
   if (open.length > 0) {
-    const list = checkList(
+    const list = openDaysList(
       open,
       askedOf(context, look, { without: wanted.without, source: source.source }),
       source.source,

@@ -11,7 +11,7 @@ import { currenciesOf, usageCosts } from "../../../../src/store/figures/costs.ts
 import { digestToClose } from "../../../../src/store/months/close-digest.ts";
 import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
-import { checkMonths } from "../../../../src/store/months/month-open-days.ts";
+import { openDaysOf } from "../../../../src/store/months/open-days.ts";
 import {
   bench,
   booked,
@@ -41,7 +41,7 @@ test("a month stays open until it is loaded and reconciled with the export, then
     { start: month.start, end: middle },
     { start: middle, end: month.end },
   ];
-  const checked = await checkMonths(bench.store.db, { ...asked, ranges: parts });
+  const checked = await openDaysOf(bench.store.db, { ...asked, ranges: parts });
   expect(checked.map(({ open }) => open.map((one) => `${one.day} ${one.groupBy}`))).toEqual(
     parts.map(({ start, end }) =>
       Array.from({ length: Math.round((end - start) / DAY_MS) }, (_, nth) => start + nth * DAY_MS).flatMap(
@@ -51,7 +51,7 @@ test("a month stays open until it is loaded and reconciled with the export, then
   );
   expect(checked).toMatchObject(parts.map(() => ({ accepted: 0, required: [{ access: "read" }] })));
   const leftOut = { ...asked, without: bench.workspaceIds };
-  expect(await checkMonths(bench.store.db, { ...leftOut, ranges: parts })).toEqual(
+  expect(await openDaysOf(bench.store.db, { ...leftOut, ranges: parts })).toEqual(
     parts.map(() => ({ required: [], open: [], accepted: 0 })),
   );
 

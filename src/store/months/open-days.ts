@@ -4,7 +4,7 @@ import {
   OPEN_REASONS,
   type OpenDay,
   type WorkspaceAccess,
-} from "../../domain/months/check-list.ts";
+} from "../../domain/months/open-days.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
@@ -50,8 +50,8 @@ async function requiredInEach(
   return ranges.map((_, i) => rows.filter(({ nth }) => nth === i + 1).map(({ nth: _, ...one }) => one));
 }
 
-/** What a close of a month comes to. */
-export interface MonthCheck {
+/** What keeps a month open, if anything does. */
+export interface OpenDays {
   /** The workspaces that it is about. */
   readonly required: readonly RequiredWorkspace[];
   /** What keeps the month open. */
@@ -60,8 +60,8 @@ export interface MonthCheck {
   readonly accepted: number;
 }
 
-/** Checks months, each of which is a range of days. It reads only; `close` does the same while loads of the source wait. */
-export async function checkMonths(
+/** The open days of months, each of which is a range of days. It reads only; `close` does the same while loads of the source wait. */
+export async function openDaysOf(
   db: Database,
   asked: {
     sourceId: number;
@@ -69,7 +69,7 @@ export async function checkMonths(
     without: readonly string[];
     acceptDisagreements: boolean;
   },
-): Promise<MonthCheck[]> {
+): Promise<OpenDays[]> {
   const { sourceId, ranges, acceptDisagreements } = asked;
   const eachRequired = await requiredInEach(db, asked);
   const all = [...new Map(eachRequired.flat().map((one) => [one.entityId, one])).values()];
@@ -77,7 +77,7 @@ export async function checkMonths(
   const start = Math.min(...ranges.map((range) => range.start));
   const end = Math.max(...ranges.map((range) => range.end));
   const othersStart = Math.min(...ranges.map(othersStartOf));
-  const days = await openDays(db, { sourceId, range: { start, end, othersStart }, required: all });
+  const days = await readOpenDays(db, { sourceId, range: { start, end, othersStart }, required: all });
   return ranges.map((range, i) => {
     const required = eachRequired[i] ?? [];
     const ids = new Set(required.map(({ workspaceId }) => workspaceId));
@@ -113,7 +113,7 @@ function othersStartOf({ start, othersStart = start }: CloseRange): number {
  * Every day of every dimension and required workspace that keeps its month open, with the first reason that applies
  * (`usage.open_days`); by day, meter, dimension and workspace.
  */
-async function openDays(
+async function readOpenDays(
   db: Database,
   {
     sourceId,

@@ -26,7 +26,7 @@ interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "firs
 }
 
 /** The points by reason, in the order in which reasons apply. `open` is sorted by day. */
-export function checkListOf(open: readonly OpenDay[]): OpenPoint[] {
+export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
   const points = new Map<string, Counted>();
   // Days of one point stand together mostly, so most of them need no look-up.
   let point: Counted | undefined;

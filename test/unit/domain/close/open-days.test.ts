@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { daysText, monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
 import {
   type AskedClose,
-  checkListOf,
   type OpenDay,
+  openPointsOf,
   stepsOf,
-} from "../../../../src/domain/months/check-list.ts";
-import { daysText, monthAt, monthBefore, monthNamed } from "../../../../src/domain/months/month.ts";
+} from "../../../../src/domain/months/open-days.ts";
 import { describeOtherUsage } from "../../../../src/domain/months/other-usage.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 
@@ -37,13 +37,13 @@ test("what is open is grouped by reason and dimension, in the order in which rea
     open({ day: day(4) }),
     open({ day: day(5), workspaceId: "b" }),
   ];
-  expect(checkListOf(days)).toMatchObject([
+  expect(openPointsOf(days)).toMatchObject([
     { reason: "missing", groupBy: "project", days: 3, first: day(2), last: day(5), workspaceIds: ["b", "a"] },
     { reason: "missing", groupBy: "user", days: 1, first: day(3), last: day(3), workspaceIds: ["a"] },
     { reason: "provisional", groupBy: "project", days: 1, first: day(1), last: day(1), workspaceIds: ["a"] },
   ]);
   const others = [open(), open({ meter: "longlived" })];
-  expect(checkListOf(others).map(({ meter }) => meter)).toEqual(["traces", "longlived"]);
+  expect(openPointsOf(others).map(({ meter }) => meter)).toEqual(["traces", "longlived"]);
 });
 
 describe("the steps", () => {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ProviderOutcome } from "../../src/domain/bill/provider.ts";
-import type { OpenDay } from "../../src/domain/months/check-list.ts";
 import { monthNamed } from "../../src/domain/months/month.ts";
-import { checkList, providerBehind } from "../../src/service/web/months/open.ts";
+import type { OpenDay } from "../../src/domain/months/open-days.ts";
+import { openDaysList, providerBehind } from "../../src/service/web/months/open.ts";
 import { textOf } from "../support/pages.ts";
 
 const MONTH = monthNamed("2026-10") as NonNullable<ReturnType<typeof monthNamed>>;
@@ -21,10 +21,10 @@ test("a total of the billing provider that differs is listed also where each day
   const behind = providerBehind({ open: [DAY], provider }, ALL);
   expect(behind).toBe(2);
   const asked = { month: MONTH, without: [], settleAfterMs: 0, hasRedis: true };
-  const listed = textOf(String(checkList([DAY], asked, "default", behind))).replaceAll(/\s+/g, " ");
+  const listed = textOf(String(openDaysList([DAY], asked, "default", behind))).replaceAll(/\s+/g, " ");
   expect(listed).toContain("the billing provider's total differs");
   expect(listed).toContain("The total of the month, of 2 workspaces.");
-  expect(textOf(String(checkList([DAY], asked, "default", 0)))).not.toContain("billing provider");
+  expect(textOf(String(openDaysList([DAY], asked, "default", 0)))).not.toContain("billing provider");
 
   // Where a day names it, it stands there once; what is equal or not compared keeps nothing open.
   expect(providerBehind({ open: [DAY, { ...DAY, reason: "provider_differs" }], provider }, ALL)).toBe(0);
