@@ -5,7 +5,7 @@ import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
 import { monthBill } from "../../store/bill/month-bill.ts";
 import type { Database, Store } from "../../store/db/database.ts";
-import { unpricedIn } from "../../store/figures/unpriced-in.ts";
+import { unpricedIn } from "../../store/figures/costs.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
 import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";

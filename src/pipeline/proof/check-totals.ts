@@ -5,6 +5,7 @@ import type { Interval } from "../../domain/time/window.ts";
 import { inUnits } from "../../domain/usage/amount.ts";
 import { METERS, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
+import { loadedMeters } from "../../store/catalog/scopes.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { doubtChanged } from "../../store/proof/changed-records.ts";
 import {
@@ -15,7 +16,6 @@ import {
 } from "../../store/proof/control-findings.ts";
 import { bucketsOf } from "../../store/proof/differences.ts";
 import { endUnread } from "../../store/proof/ended.ts";
-import { loadedMeters } from "../../store/proof/loaded-meters.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { type OpenSource, settleAfterIn, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";

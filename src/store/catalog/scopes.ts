@@ -211,3 +211,13 @@ export async function dueFailures(
   `.execute(db);
   return rows.map(({ parts, ...scope }) => ({ ...scope, missing: toIntervals(parts) }));
 }
+
+/** The meters of a source of which any time is loaded by day, in their order. */
+export async function loadedMeters(db: Database, sourceId: number): Promise<Meter[]> {
+  const { rows } = await sql<{ meter: Meter | null }>`
+    select distinct ${METER_OF_SCOPE} as meter from usage.scope c
+    where c.source_id = ${sourceId} and c.stride = 'day'
+      and exists (select from usage.coverage v where v.scope_id = c.scope_id)
+  `.execute(db);
+  return METERS.filter((meter) => rows.some((row) => row.meter === meter));
+}

@@ -10,7 +10,7 @@ import {
   sql,
   type TransactionSettings,
 } from "kysely";
-import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
+import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 
 /** Kysely's own key, so that releases that lock the session wait for this one, and it for them. */
 export const MIGRATION_LOCK = "3853314791062309107";

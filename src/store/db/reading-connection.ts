@@ -1,10 +1,9 @@
 import { sql } from "kysely";
 import type pg from "pg";
 import { EtlError, UnreachableError } from "../../errors.ts";
-import { ClosingClient } from "./client.ts";
+import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 import type { Store } from "./database.ts";
 import { SILENCE_LIMITS } from "./silence.ts";
-import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
 
 export interface ReadingAccess {
   /** Looks after the connection, and cancels its statement when the signal aborts. */

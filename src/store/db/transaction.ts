@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import type pg from "pg";
+import { WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 import type { Pool } from "./pool.ts";
-import { WITHOUT_TRANSACTION_TIMEOUT } from "./transaction-timeout.ts";
 
 /** Statements are written as SQL, so it knows no tables. */
 export type Database = Kysely<unknown>;

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
@@ -139,4 +140,20 @@ function isOf({ source, workspaceId }: UsageCells, { from, to, currency }: CostR
   const workspace = sql`(select usage.shown_id(external_id) from usage.entity where entity_id = ${workspaceId})`;
   return sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date and currency = ${currency}
     and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspace}`}`;
+}
+
+/** Usage without a price, by day. None: every day with usage in the range has a price. */
+export async function unpricedIn(
+  db: Database,
+  { source, workspaceId, range }: { source: string; workspaceId: string | null; range: Days },
+): Promise<UnpricedDay[]> {
+  const { rows } = await sql<UnpricedDay>`
+    select usage_date::text as day, workspace_id as "workspaceId", traces
+    from reporting_detail.usage_unpriced_daily
+    where source_id = ${source} and not has_other_price
+      and usage_date >= ${range.from}::date and usage_date < ${range.to}::date
+      and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspaceId}`}
+    order by 1, 2
+  `.execute(db);
+  return rows;
 }

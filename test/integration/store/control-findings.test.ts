@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
-import { scopesOf } from "../../../src/store/catalog/scopes.ts";
+import { loadedMeters, scopesOf } from "../../../src/store/catalog/scopes.ts";
 import {
   type Finding,
   keepFindings,
@@ -10,7 +10,6 @@ import {
   noteCheck,
 } from "../../../src/store/proof/control-findings.ts";
 import { endDropped, endUnread } from "../../../src/store/proof/ended.ts";
-import { loadedMeters } from "../../../src/store/proof/loaded-meters.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

@@ -6,7 +6,7 @@ import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domai
 import { describedByDay, unusualLately } from "../../../pipeline/unusual.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals, restatedBuckets } from "../../../store/figures/buckets.ts";
-import { type CostLine, openCosts, usageCosts } from "../../../store/figures/costs.ts";
+import { type CostLine, openCosts, unpricedIn, usageCosts } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
@@ -17,7 +17,6 @@ import {
 } from "../../../store/figures/loaded.ts";
 import type { UsageCells } from "../../../store/figures/records.ts";
 import { usageSums } from "../../../store/figures/sums.ts";
-import { unpricedIn } from "../../../store/figures/unpriced-in.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded-time.ts";
 import type { Question } from "./question.ts";
 
