@@ -131,8 +131,12 @@ function askedOf(
 ): DayAsked {
   const sum = others.reduce((all, one) => all + (one.amount ?? 0), 0);
   return {
-    ...{ source, workspaceId, day, others: others.map((one) => one.day) },
-    ...{ factor: sum === 0 ? 0 : expected / sum, sign: Math.sign(amount - expected) },
+    source,
+    workspaceId,
+    day,
+    others: others.map((one) => one.day),
+    factor: sum === 0 ? 0 : expected / sum,
+    sign: Math.sign(amount - expected),
   };
 }
 

@@ -213,8 +213,12 @@ async function sendNow(
   { config, signal }: { config: Config; signal: AbortSignal },
 ): Promise<string> {
   const answer = await deliver(message, {
-    ...{ route, receiver: receiverOf(route, config.routeSecrets), signal, clock: systemClock },
-    ...{ withinMs: WITHIN_MS, deadline: AbortSignal.timeout(WITHIN_MS) },
+    route,
+    receiver: receiverOf(route, config.routeSecrets),
+    signal,
+    clock: systemClock,
+    withinMs: WITHIN_MS,
+    deadline: AbortSignal.timeout(WITHIN_MS),
   });
   await tryAtOnce(db, route.name);
   return answer;

@@ -94,7 +94,10 @@ async function demo(
   const receivers = once ? undefined : await openDemoReceivers(output.note);
   if (receivers !== undefined) onClose(() => receivers.close());
   const config = demoConfig(given.config, {
-    ...{ databaseUrl: postgres.url, redis, sources, httpPort: pagesPort },
+    databaseUrl: postgres.url,
+    redis,
+    sources,
+    httpPort: pagesPort,
     routeSecrets: receivers?.secrets ?? new Map(),
   });
   const session = createSession({ ...given, config });
@@ -151,7 +154,9 @@ async function demo(
   output.note(`\n${OWNERS_HINT}`);
   output.note(`\n${ALERTS_HINT}`);
   await tellDemo(opened, {
-    ...{ secrets: config.routeSecrets, webUrl: config.webUrl, signal },
+    secrets: config.routeSecrets,
+    webUrl: config.webUrl,
+    signal,
     ...conditionSettingsOf(config),
   });
   output.note(threeToTry(pages, postgres.url));

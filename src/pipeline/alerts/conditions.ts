@@ -99,7 +99,13 @@ export async function firingAlerts(
           );
           const isWhole = of !== undefined && count <= of.count && newest <= of.newest;
           return {
-            ...{ kind, owner, severity, count, newest, message, incident: idOf(facts.source, kind, owner) },
+            kind,
+            owner,
+            severity,
+            count,
+            newest,
+            message,
+            incident: idOf(facts.source, kind, owner),
             acknowledged: isWhole ? { by: of.by, at: of.at } : null,
           };
         }),
@@ -312,7 +318,8 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
     isFiring: warned.length > 0,
     severity: severityIf(!isUsedUp),
     count: warned.reduce((sum, one) => sum + weightOf(one), 0),
-    ...{ newest: Math.max(changedAt, ...starts), isHeld: true },
+    newest: Math.max(changedAt, ...starts),
+    isHeld: true,
     message: `${warned.map(describeBudget).join(" ")} See usage-etl owners budgets.`,
     over: "no budget has passed a mark in its month or billing period",
   };

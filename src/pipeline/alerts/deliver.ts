@@ -105,7 +105,10 @@ function pagerDutyEvent({ alerts: [alert], subject }: Message, key: string) {
     event_action: "trigger",
     client: "usage-etl",
     payload: {
-      ...{ severity, source: `usage-etl ${source}`, class: alert.alert, group: owner ?? undefined },
+      severity,
+      source: `usage-etl ${source}`,
+      class: alert.alert,
+      group: owner ?? undefined,
       summary: `${alert.alert === "test" ? subject : `usage-etl ${source}`}: ${message}`.slice(0, 1024),
       custom_details: { count, id: alert.id },
     },

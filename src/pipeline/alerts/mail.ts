@@ -37,7 +37,11 @@ export async function sendMail(
   ends.addEventListener("abort", end, { once: true });
   if (ends.aborted) end();
   const transport = createTransport({
-    ...{ host, port, secure: isSecure, requireTLS: !isSecure && !isHere, ignoreTLS: !isSecure && isHere },
+    host,
+    port,
+    secure: isSecure,
+    requireTLS: !isSecure && !isHere,
+    ignoreTLS: !isSecure && isHere,
     ...(login === undefined ? {} : { auth: { ...login } }),
     getSocket: (_, use) => {
       socket.once("connect", () => use(null, { connection: socket }));
@@ -49,7 +53,10 @@ export async function sendMail(
   });
   try {
     const { accepted, response } = await transport.sendMail({
-      ...{ from, to: [...to], subject: message.subject, text: textOf(message) },
+      from,
+      to: [...to],
+      subject: message.subject,
+      text: textOf(message),
       messageId: `<${message.id}@usage-etl>`,
       headers: { "auto-submitted": "auto-generated" },
     });

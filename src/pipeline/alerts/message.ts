@@ -43,7 +43,13 @@ export function alertOf(
   return {
     id: idOf(source, kind, owner, since, ...(isFiring ? [count, newest] : ["over"])),
     incident: idOf(source, kind, owner),
-    ...{ source, alert: kind, owner, severity, count, link, message: said },
+    source,
+    alert: kind,
+    owner,
+    severity,
+    count,
+    link,
+    message: said,
     state: isFiring ? "firing" : "cleared",
   };
 }
@@ -75,7 +81,9 @@ export function messageOf(source: string, alerts: readonly Alert[]): Message {
 export function testMessage(route: string, state: Alert["state"], now: number): Message {
   const message = `TEST of route ${route}: nothing happened. Somebody ran \`usage-etl alerts test ${route}\`.`;
   const alert = {
-    ...{ id: idOf("test", route, now, state), incident: idOf("test", route, now), source: "test" },
+    id: idOf("test", route, now, state),
+    incident: idOf("test", route, now),
+    source: "test",
     ...({ alert: "test", owner: null, severity: "warning", state, count: 0, message, link: null } as const),
   };
   return {

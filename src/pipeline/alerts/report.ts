@@ -59,7 +59,9 @@ export async function reportAlerts(
         !known.some((one) => one.route === route.name),
     );
     return {
-      ...{ ...alert, source, told: known.map(({ route, toldAt }) => ({ route, at: toldAt })) },
+      ...alert,
+      source,
+      told: known.map(({ route, toldAt }) => ({ route, at: toldAt })),
       waits: waiting.map(({ name }) => name),
     };
   };

@@ -69,8 +69,10 @@ export async function raiseAlerts(
   const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
   const acknowledged = await listAcknowledgements(store.db, sourceId);
   const read = await currentConditions(store.db, {
-    ...{ sourceId, told: [...told.filter(isOpen), ...acknowledged] },
-    ...{ firstSource: settings.firstSource, staleAfterMs: settings.staleAfterMs },
+    sourceId,
+    told: [...told.filter(isOpen), ...acknowledged],
+    firstSource: settings.firstSource,
+    staleAfterMs: settings.staleAfterMs,
   });
   const ended = acknowledged.filter((one) => {
     const now = read.conditions.find(({ kind, owner }) => kind === one.kind && owner === one.owner);

@@ -84,7 +84,11 @@ async function loadZeros(
     const { groupBy } = first.scope;
     const part = { ...window, ...first.part };
     const loaded = await loadAnswer(store, {
-      ...{ sourceId, meter, groupBy, window: part, stamp: first.stamp },
+      sourceId,
+      meter,
+      groupBy,
+      window: part,
+      stamp: first.stamp,
       scopeIds: scopes.map(({ scopeId }) => scopeId),
       answer: new AnswerCollector({
         groupBy,
@@ -129,7 +133,9 @@ export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Pr
   return others
     .filter(({ scopeId }) => !settled.has(scopeId))
     .map(({ scopeId, groupBy, workspaceId }) => ({
-      ...{ meter, groupBy, window },
+      meter,
+      groupBy,
+      window,
       members: [{ scopeId, workspaceId }],
     }));
 }

@@ -178,7 +178,8 @@ function cursorError({ method, url, message }: PlatformError): PlatformError {
     code: "answer_too_large",
     message: `The server refused the next page, so its cursor may have ended: ${message}`,
     next: "Fewer days are asked for at once. If one day alone is refused, its cursors end too soon: ask whoever runs the server.",
-    ...{ method, url },
+    method,
+    url,
   });
 }
 

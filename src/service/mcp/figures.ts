@@ -43,7 +43,9 @@ export async function figuresOf(asked: Asked, question: Question, wanted: Wanted
   const { db, now, masked } = asked;
   const report = await reportOf(db, { ...question, rows }, { now, masked });
   const closed = await closedOf(asked, source.sourceId, {
-    ...{ ...range, measure, workspace },
+    ...range,
+    measure,
+    workspace,
     isFinal: report.total.sum.isFinal,
   });
   const lineOf = (line: Line) => ({
@@ -145,7 +147,9 @@ export async function closedOf(
 
 function monthOf({ month, closedAt, costsClosedAt, traces, without }: ClosedMonth) {
   return {
-    ...{ month, closed_at: closedAt, costs_closed_at: costsClosedAt },
+    month,
+    closed_at: closedAt,
+    costs_closed_at: costsClosedAt,
     closed_traces_of_all_workspaces: traces,
     workspaces_left_out: without,
   };

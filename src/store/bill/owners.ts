@@ -68,9 +68,17 @@ async function budgetsText(db: Database): Promise<string | null | undefined> {
 
 function rowOf({ line, source, workspace, of, name, tag, from, to }: OwnerRule, at: number) {
   return {
-    ...{ n: at + 1, line, source, workspace, name, from, to },
-    ...{ dimension: of?.dimension ?? null, id: of?.id ?? null },
-    ...{ tagKey: tag?.key ?? null, tagValue: tag?.value ?? null },
+    n: at + 1,
+    line,
+    source,
+    workspace,
+    name,
+    from,
+    to,
+    dimension: of?.dimension ?? null,
+    id: of?.id ?? null,
+    tagKey: tag?.key ?? null,
+    tagValue: tag?.value ?? null,
   };
 }
 

@@ -62,7 +62,10 @@ const EACH: Readonly<Record<string, () => readonly Placeholders[]>> = {
     METERS.flatMap((meter) => {
       const { kind, tier, groupings } = METER[meter];
       return groupings.map((group_by) => ({
-        ...{ meter, kind, tier, group_by },
+        meter,
+        kind,
+        tier,
+        group_by,
         dimension: dimensionOf(meter, group_by),
       }));
     }),
@@ -114,7 +117,11 @@ function placeholdersByWorkspace(meter: Meter): Placeholders {
   );
   const { title, id } = DIMENSIONS[project];
   return {
-    ...{ meter, first, second, first_type, second_type },
+    meter,
+    first,
+    second,
+    first_type,
+    second_type,
     views: USAGE_VIEWS[meter] ?? "",
     ...ABOUT[meter],
     dimension: project,

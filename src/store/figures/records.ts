@@ -148,9 +148,11 @@ interface Part {
 function tablesOf(ranges: readonly Days[], per: Per): Part[] {
   const part = (table: Table, { from, to }: Days): Part => ({
     days: { from, to },
-    ...{ table, scope: table === "hourly_record" ? sql`c.hour_scope_id` : sql`c.day_scope_id` },
+    table,
+    scope: table === "hourly_record" ? sql`c.hour_scope_id` : sql`c.day_scope_id`,
     column: table === "monthly_total" ? sql`r.month_start` : sql`r.bucket_start`,
-    ...{ from: startOf(table, from), to: startOf(table, to) },
+    from: startOf(table, from),
+    to: startOf(table, to),
   });
   if (per !== "month")
     return joined(ranges).map((one) => part(per === "hour" ? "hourly_record" : "dated_record", one));

@@ -43,7 +43,8 @@ export async function workspaceDays(
     return { day, start: Date.parse(day) };
   });
   return loaded.map(({ key, workspaceId, name, loaded, final }) => ({
-    ...{ id: workspaceId, name },
+    id: workspaceId,
+    name,
     days: days.map(({ day, start }) => ({
       day,
       amount: covers(loaded, start) ? (used.get(key)?.[day] ?? 0) : null,

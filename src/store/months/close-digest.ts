@@ -22,7 +22,8 @@ export function digestOfClose(close: Workspaces & { readonly kept: Kept }): stri
     workspaces: required.map(({ entityId }) => entityId).sort((a, b) => a - b),
     without: [...without].sort(),
     costs: withoutCosts ? [] : costs.map(({ currency, cost }) => [currency, cost]),
-    ...{ totals, findings },
+    totals,
+    findings,
   };
   return createHash("sha256").update(JSON.stringify(about)).digest("hex");
 }

@@ -179,10 +179,7 @@ async function closeCosts(db: Database, close: Close, found: ClosedMonth): Promi
 async function closedBefore(db: Database, found: ClosedMonth): Promise<CloseResult> {
   const { closeId, closedAt, costsClosedAt, accepted, settleAfterSeconds, without } = found;
   const adjusted = (await countAdjusted(db, [closeId])).get(closeId)?.totals ?? 0;
-  return {
-    state: "closed_before",
-    ...{ closedAt, costsClosedAt, accepted, settleAfterSeconds, without, adjusted },
-  };
+  return { state: "closed_before", closedAt, costsClosedAt, accepted, settleAfterSeconds, without, adjusted };
 }
 
 export function monthBeforeData(month: string): UsageError {

@@ -87,7 +87,8 @@ async function compareBuckets(
     const isPart = stage.content !== undefined;
     const { compared: keys, found } = await findDifferences(transaction, {
       ...within,
-      ...{ stage, buckets: isPart ? buckets : undefined },
+      stage,
+      buckets: isPart ? buckets : undefined,
     });
     const kept =
       found === 0 && isClean

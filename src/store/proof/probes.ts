@@ -60,7 +60,11 @@ export async function openProbeOf(db: Database, sourceId: number): Promise<OpenP
   if (row === undefined) return undefined;
   const { probeId, state, project, baseline, expected, settleForMs } = row;
   return {
-    ...{ probeId, state, project, expected, settleForMs },
+    probeId,
+    state,
+    project,
+    expected,
+    settleForMs,
     projectId: row.projectId ?? undefined,
     periodStart: row.periodStart.getTime(),
     baseline: baseline === null ? undefined : fromStored(baseline),
@@ -239,7 +243,10 @@ export async function conclusionOf(db: Database, probeId: number): Promise<Concl
   `.execute(db);
   const row = rows[0] as ConcludedRow;
   return {
-    ...{ probeId, state: row.state, figures, ...timingOf(row) },
+    probeId,
+    state: row.state,
+    figures,
+    ...timingOf(row),
     workspaceId: row.workspaceId ?? undefined,
     projectId: row.projectId ?? undefined,
     code: row.code ?? undefined,

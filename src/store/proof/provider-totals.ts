@@ -77,9 +77,14 @@ export async function keepProviderTotals(
         .filter(({ outcome }) => outcome === "differs")
         .map(
           (one): Finding => ({
-            ...{ kind: "provider_total", state: "platform_disagrees", ...period },
-            ...{ scopeId: one.scopeId as number, dimensionId: one.workspaceId ?? "", measure: "traces" },
-            ...{ storedTraces: one.storedTraces, controlTraces: one.value },
+            kind: "provider_total",
+            state: "platform_disagrees",
+            ...period,
+            scopeId: one.scopeId as number,
+            dimensionId: one.workspaceId ?? "",
+            measure: "traces",
+            storedTraces: one.storedTraces,
+            controlTraces: one.value,
           }),
         ),
     );
@@ -102,14 +107,17 @@ async function replaceTotals(
     delete from usage.provider_total where source_id = ${sourceId} and month_start = ${month.start}::date
   `.execute(db);
   const rows = compared.map((one) => ({
-    ...{ source_id: sourceId, month_start: month.start },
-    ...{
-      metric_id: one.metricId === "" ? `no ${one.meter}` : one.metricId,
-      workspace: one.workspaceId ?? "",
-    },
-    ...{ metric_name: one.metricName, meter: one.meter, value: one.value },
-    ...{ outcome: one.outcome, stored_traces: one.storedTraces },
-    ...{ fetch_number: stamp.fetchNumber, read_at: new Date(stamp.fetchedAt) },
+    source_id: sourceId,
+    month_start: month.start,
+    metric_id: one.metricId === "" ? `no ${one.meter}` : one.metricId,
+    workspace: one.workspaceId ?? "",
+    metric_name: one.metricName,
+    meter: one.meter,
+    value: one.value,
+    outcome: one.outcome,
+    stored_traces: one.storedTraces,
+    fetch_number: stamp.fetchNumber,
+    read_at: new Date(stamp.fetchedAt),
   }));
   await sql`
     insert into usage.provider_total

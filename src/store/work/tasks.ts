@@ -114,7 +114,8 @@ export async function ledWindows(db: Database, sourceId: number): Promise<LedWin
     where t.source_id = ${sourceId} and t.backfill_id is null and t.group_by = 'workspace' and t.state in ('waiting', 'queued')
   `.execute(db);
   return rows.map(({ meter, workspaceIds, ...window }) => ({
-    ...{ meter, workspaceIds },
+    meter,
+    workspaceIds,
     window: { stride: window.stride, start: window.start.getTime(), end: window.end.getTime() },
   }));
 }

@@ -52,7 +52,11 @@ export async function billByOwner(
       amountCut(currencies[0] === undefined ? traces : costs[currencies[0]]);
     const whole = owners.reduce<Amount>((all, one) => all + partOf(one), 0n);
     return {
-      ...{ source, dataStart, lines, currencies, state },
+      source,
+      dataStart,
+      lines,
+      currencies,
+      state,
       owners: owners.map((one) => ({ ...one, sharePercent: percentOf(partOf(one), whole) })),
       divideBy: (await appliedOwners(at))?.divideBy ?? null,
     };
@@ -68,13 +72,16 @@ function isDivisionFinal({ lines, state }: Pick<BillByOwner, "lines" | "state">)
 export function billByOwnerToData({ name }: CalendarMonth, bill: BillByOwner) {
   const { source, lines, owners, divideBy, state } = bill;
   return {
-    ...{ source, month: name, divideBy, owners },
-    ...{
-      isFinal: isDivisionFinal(bill),
-      billIsProved: isBillProved(lines),
-      withoutCost: namesWithoutCost(lines),
-    },
-    ...{ daysMissing: state.daysMissing, daysUndivided: state.daysUndivided, daysNotFinal: state.open },
+    source,
+    month: name,
+    divideBy,
+    owners,
+    isFinal: isDivisionFinal(bill),
+    billIsProved: isBillProved(lines),
+    withoutCost: namesWithoutCost(lines),
+    daysMissing: state.daysMissing,
+    daysUndivided: state.daysUndivided,
+    daysNotFinal: state.open,
   };
 }
 

@@ -164,7 +164,11 @@ export function ownersCsv(
 
 function aboutOf({ source, workspace, of, name, tag, from, to }: OwnerRule): Cells {
   return {
-    ...{ source, workspace, name, from, to },
+    source,
+    workspace,
+    name,
+    from,
+    to,
     ...(of === null ? {} : { [of.dimension]: of.id }),
     ...(tag === null
       ? {}
@@ -180,7 +184,10 @@ function payeeOf({ owner, costCenter, share }: OwnerRule["shares"][number], { sh
 
 function cellsOfBudget({ source, per, of, currency, amount, warnAt }: Budget): Cells {
   return {
-    ...{ source, currency, per: per === "month" ? null : per, warn_at: warnAt.join(";") },
+    source,
+    currency,
+    per: per === "month" ? null : per,
+    warn_at: warnAt.join(";"),
     ...(of === null ? {} : { [of.kind]: of.id }),
     [currency === null ? "traces" : "amount"]: amount,
   };

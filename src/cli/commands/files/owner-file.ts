@@ -129,7 +129,8 @@ export function parseOwners(file: string, content: string): OwnerFile {
   );
   const { divide_by: divideBy, rules, budgets, routes } = parsed.data as z.output<typeof fileSchema>;
   return {
-    ...{ content, divideBy },
+    content,
+    divideBy,
     budgets: budgets.map((budget, at) => budgetOf(budget, form.lineOf("budgets", at))),
     rules: rules.map((rule, at) => ruleOf(rule, form.lineOf("rules", at))),
     routes: routes.map((route, at) => routeOf(route, form.lineOf("routes", at))),
@@ -200,7 +201,8 @@ function problemsOfIssue({ path, message, ...issue }: z.core.$ZodIssue): Problem
           Object.keys(fileSchema.shape),
       );
       return {
-        ...{ path: [...at, key], isKey: true },
+        path: [...at, key],
+        isKey: true,
         why: `${JSON.stringify(key)} is not known${near === undefined ? "" : `; did you mean ${near}?`}`,
       };
     });
@@ -274,7 +276,12 @@ function ruleOf(rule: RawRule, line: number): OwnerRule {
   const dimension = OWNED_DIMENSIONS.find((one) => rule[one] !== undefined);
   const [given] = Object.entries(tag ?? {});
   return {
-    ...{ line, source, workspace, name, from, to },
+    line,
+    source,
+    workspace,
+    name,
+    from,
+    to,
     of: dimension === undefined ? null : { dimension, id: rule[dimension] as string },
     tag:
       given !== undefined

@@ -254,7 +254,9 @@ async function suggest(
     to: to === undefined ? addDays(today, 1) : dayOf(to),
   };
   const found = await ownedParts(db, {
-    ...{ source: null, owner: UNALLOCATED, top: Number.MAX_SAFE_INTEGER },
+    source: null,
+    owner: UNALLOCATED,
+    top: Number.MAX_SAFE_INTEGER,
     ...range,
   });
   const shown = found.slice(0, SUGGESTED);

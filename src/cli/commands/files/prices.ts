@@ -58,7 +58,10 @@ async function importFile(
   if (lines.length === 0 && !(replace && yes)) throw noPrices(file, replace);
   const store = await session.migratedStore();
   const { stored, ...counts } = await importPrices(store, {
-    ...{ file, lines, replace, estimate },
+    file,
+    lines,
+    replace,
+    estimate,
     by: commandActor(),
   });
   output.data(

@@ -107,14 +107,18 @@ function chartOf({ period, course, ahead, amount, currency, ...one }: MonthBudge
         ? []
         : [
             {
-              ...{ kind: "forecast" as const, name: "Forecast" },
+              kind: "forecast" as const,
+              name: "Forecast",
               values: days.map(
                 (day) => expected.get(day) ?? (day === begun?.day ? amountDrawn(begun.sum) : null),
               ),
             },
           ]),
     ],
-    ...{ width: 380, height: 150, unit: currency ?? "traces", isMoney: currency !== null },
+    width: 380,
+    height: 150,
+    unit: currency ?? "traces",
+    isMoney: currency !== null,
     label: `What is spent of the budget of ${describeBudgeted({ ...one, currency, amount })}, ${from} to ${addDays(to, -1)}`,
   });
 }

@@ -125,7 +125,8 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
   const { range, before } = asked;
   const state = await ownedState(db, { source: asked.source.slug, range, before });
   const said = stateOf(state, {
-    ...{ range, by: DIMENSIONS[applied?.divideBy ?? "project"].title },
+    range,
+    by: DIMENSIONS[applied?.divideBy ?? "project"].title,
     month: address(`/months/${asked.month.name}`, { source: asked.source.slug }),
   });
   if (query.owner !== undefined) {
@@ -270,7 +271,8 @@ function unallocatedShare(figures: readonly OwnerFigure[], currencies: readonly 
   const none = totalOf(figures.filter(({ owner }) => owner === UNALLOCATED));
   const measures = [
     ...currencies.map((one) => ({
-      ...{ part: none.costs(one), whole: total.costs(one) },
+      part: none.costs(one),
+      whole: total.costs(one),
       what: currencies.length === 1 ? "the cost" : `the cost in ${one}`,
     })),
     { part: none.traces, whole: total.traces, what: "the traces" },
@@ -369,7 +371,12 @@ function course(
         name: plainName(owner),
         values: days.map((day) => amountDrawn(sumOf(day, owner))),
       })),
-      ...{ end: range.to, width: 960, height: 220, label, unit, isMoney: currency !== undefined },
+      end: range.to,
+      width: 960,
+      height: 220,
+      label,
+      unit,
+      isMoney: currency !== undefined,
     },
   )}</div>`;
 }

@@ -254,7 +254,11 @@ export function course(report: Report): Html {
         }),
         zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
         end: range.to,
-        ...{ width: 960, height: 260, label, unit, isMoney: question.measure === "cost" },
+        width: 960,
+        height: 260,
+        label,
+        unit,
+        isMoney: question.measure === "cost",
       })}
     </div>
     ${notes.length === 0 ? "" : html`<ul class="chart-notes">${notes}</ul>`}

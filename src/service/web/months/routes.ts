@@ -127,7 +127,10 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           asked: askedOf(context, look, { without: query.without, source: source.source }),
         })
       : await closedPage(db, {
-          ...{ month, source, closed, masked: who.role === "viewer" },
+          month,
+          source,
+          closed,
+          masked: who.role === "viewer",
           sourceFlags: sourceFlagsOf(context.config, source.source),
           csrf: who.role === "operator" ? context.csrf() : undefined,
         });
