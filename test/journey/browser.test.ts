@@ -43,9 +43,7 @@ async function serveWithGap(bench: ServiceBench, environment: Record<string, str
 }
 
 test("a gap is found, selected, previewed, started and loaded by keyboard alone, and its page follows it", async () => {
-  const bench = await setupService({
-    ...{ days: DAYS, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } },
-  });
+  const bench = await setupService({ days: DAYS, workspaces: 1, environment: { USAGE_SYNC_EVERY: "PT10M" } });
   // Answers after the first two wait until the test has seen those come.
   let open = () => {};
   const gate = new Promise<void>((resolve) => {

@@ -43,7 +43,8 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     Array.from({ length: DAYS }, (_, at) => [workspace, at, "a", 11 + (at % 3)] as const),
   );
   await enterDimension(bench, "project", {
-    ...{ workspaces: [...WORKSPACES], records },
+    workspaces: [...WORKSPACES],
+    records,
     leftOut: { [WORKSPACE]: [unknown] },
   });
   await enterPrices(store, [{ unitPrice: "0.01" }]);
@@ -113,13 +114,11 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   );
   expect(read).toEqual(
     found.map(({ spent, final, daysMissing }, at) => ({
-      ...{
-        n: String(at + 1),
-        spent: amountText(spent),
-        final: amountText(final),
-        missing: String(daysMissing),
-        is_even: "t",
-      },
+      n: String(at + 1),
+      spent: amountText(spent),
+      final: amountText(final),
+      missing: String(daysMissing),
+      is_even: "t",
     })),
   );
 

@@ -28,15 +28,13 @@ const load = (
   settleAfterMs = 0,
 ) =>
   loadRows(store, {
-    ...{
-      sourceId,
-      meter,
-      groupBy,
-      workspaceId: WORKSPACE,
-      window: windowOf("day", from, to),
-      rows,
-      settleAfterMs,
-    },
+    sourceId,
+    meter,
+    groupBy,
+    workspaceId: WORKSPACE,
+    window: windowOf("day", from, to),
+    rows,
+    settleAfterMs,
   });
 
 const byWorkspace = (to: string) =>
@@ -97,13 +95,11 @@ test("short-lived traces are no better than the worse of the two figures", async
         stride: "day",
         workspaceIds: [WORKSPACE],
       }),
-      ...{
-        period: windowOf("day", ...day),
-        stamp: await drawStamp(store.db),
-        state,
-        code: "test",
-        message: "test",
-      },
+      period: windowOf("day", ...day),
+      stamp: await drawStamp(store.db),
+      state,
+      code: "test",
+      message: "test",
     });
   await load("traces", "workspace", day, [["2026-03-01", WORKSPACE, 10]]);
   await load("longlived", "workspace", day, [["2026-03-01", WORKSPACE, 4]], NEVER_FINAL);
@@ -305,8 +301,11 @@ test("a day of a tier is reconciled by its own export, short-lived traces by bot
   await load("longlived", "project", ["2026-03-03", "2026-03-04"], [["2026-03-03", CHAT, 5]]);
   const restated = ["02 2025 2025, 03 -, 04 2025 2025, 05 -"];
   expect(await all()).toEqual({
-    ...{ ...both, traces: until(2026) },
-    ...{ project: restated, restByProject: restated, coverage: restated },
+    ...both,
+    traces: until(2026),
+    project: restated,
+    restByProject: restated,
+    coverage: restated,
   });
   // More long-lived traces than traces: nothing proves a figure that is not known.
   await load("longlived", "workspace", ["2026-03-04", "2026-03-05"], [["2026-03-04", WORKSPACE, 11]]);

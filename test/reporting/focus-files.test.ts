@@ -109,12 +109,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   STRING: "^[^=+@-]",
 };
 const TYPES: Readonly<Record<string, string>> = {
-  ...{
-    DATETIME: "timestamptz",
-    DECIMAL: "numeric",
-    DATE: "date",
-    BOOLEAN: "boolean",
-    JSON: "text",
-    STRING: "text",
-  },
+  DATETIME: "timestamptz",
+  DECIMAL: "numeric",
+  DATE: "date",
+  BOOLEAN: "boolean",
+  JSON: "text",
+  STRING: "text",
 };

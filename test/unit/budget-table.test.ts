@@ -7,39 +7,31 @@ import { textOf } from "../support/pages.ts";
 
 const MONTH = monthNamed("2026-11") as NonNullable<ReturnType<typeof monthNamed>>;
 const OVER: MonthBudget = {
-  ...{
-    line: 3,
-    source: null,
-    of: { kind: "owner", id: "search" },
-    per: "month",
-    currency: null,
-    amount: "100",
-  },
-  ...{
-    warnAt: [80],
-    name: null,
-    isPriced: true,
-    mayBeLess: false,
-    period: { from: MONTH.start, to: MONTH.end },
-  },
-  ...{
-    spent: amountOf(40),
-    final: amountOf(40),
-    daysMissing: 0,
-    daysUnpriced: 0,
-    missingIn: [],
-    countedFrom: MONTH.start,
-    percent: 40,
-  },
-  ...{
-    percentOfTime: 100,
-    isOver: true,
-    forecast: null,
-    reached: null,
-    passed: null,
-    course: [],
-    ahead: null,
-  },
+  line: 3,
+  source: null,
+  of: { kind: "owner", id: "search" },
+  per: "month",
+  currency: null,
+  amount: "100",
+  warnAt: [80],
+  name: null,
+  isPriced: true,
+  mayBeLess: false,
+  period: { from: MONTH.start, to: MONTH.end },
+  spent: amountOf(40),
+  final: amountOf(40),
+  daysMissing: 0,
+  daysUnpriced: 0,
+  missingIn: [],
+  countedFrom: MONTH.start,
+  percent: 40,
+  percentOfTime: 100,
+  isOver: true,
+  forecast: null,
+  reached: null,
+  passed: null,
+  course: [],
+  ahead: null,
 };
 
 function shown(changed: Partial<MonthBudget>, isOver = true): string {
@@ -88,10 +80,14 @@ test("a budget of a billing period says its days, and when no such period is kno
 
 test("a budget is drawn against an even pace and its forecast; a day that is not loaded leaves the later sums open", () => {
   const course = ["2026-11-01", "2026-11-02", "2026-11-03"].map((day, n) => ({
-    ...{ day, sum: amountOf(10 * (n + 1)), isKnown: true, isFinal: n < 2 },
+    day,
+    sum: amountOf(10 * (n + 1)),
+    isKnown: true,
+    isFinal: n < 2,
   }));
   const ahead = Array.from({ length: 28 }, (_, n) => ({
-    ...{ day: `2026-11-${String(n + 3).padStart(2, "0")}`, sum: 30 + 4 * n },
+    day: `2026-11-${String(n + 3).padStart(2, "0")}`,
+    sum: 30 + 4 * n,
   }));
   const page = (changed: Partial<MonthBudget>) =>
     String(budgetTable([{ ...OVER, isOver: false, course, ahead, forecast: 138, ...changed }], MONTH));

@@ -27,7 +27,8 @@ export async function addMcp(
       handlers.get(role) ??
       createMcpHandler(() => mcpServer({ reader, log, masked: role === "viewer" }), {
         // Nothing here changes while a client is connected, so there is nothing to listen for.
-        ...{ maxSubscriptions: 0, maxRequestBodySize: LARGEST_QUESTION },
+        maxSubscriptions: 0,
+        maxRequestBodySize: LARGEST_QUESTION,
       });
     handlers.set(role, handler);
     return handler;

@@ -45,12 +45,10 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
   await noteAccess(store, { sourceId, asked: [workspaceId], named: [workspaceId], at: Date.now() });
   const load = (traces: number) =>
     loadRows(store, {
-      ...{
-        sourceId,
-        groupBy: "user",
-        workspaceId,
-        rows: [[new Date(FIRST_DAY).toISOString(), "ada", traces]],
-      },
+      sourceId,
+      groupBy: "user",
+      workspaceId,
+      rows: [[new Date(FIRST_DAY).toISOString(), "ada", traces]],
       window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
     });
   // One row more changes through the stage that a connection keeps.

@@ -36,13 +36,12 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   await load([[`${day(-9)}T00:00:00Z`, "u1", 5678, "ann@example.com"]]);
   const scopeIds = await scopesOf(store.db, { sourceId, groupBy: "user", stride: "day", workspaceIds: [W] });
   await failScopes(store, {
-    ...{
-      scopeIds,
-      period: windowOf("day", day(-4), day(-3)),
-      stamp: await drawStamp(store.db),
-      state: "failed",
-    },
-    ...{ code: "answer_invalid", message: "The record of bob@example.com lacks <b>traces</b>." },
+    scopeIds,
+    period: windowOf("day", day(-4), day(-3)),
+    stamp: await drawStamp(store.db),
+    state: "failed",
+    code: "answer_invalid",
+    message: "The record of bob@example.com lacks <b>traces</b>.",
   });
   const request = "GET https://platform.example/usage?start_time=2026";
   const answers = [
@@ -52,13 +51,12 @@ test("a cell shows its answers, restatements, differences and failures, and no a
   ];
   for (const [n, answer] of answers.entries()) {
     await failScopes(store, {
-      ...{
-        scopeIds,
-        period: windowOf("day", day(n - 3), day(n - 2)),
-        stamp: await drawStamp(store.db),
-        state: "failed",
-      },
-      ...{ code: "request_refused", message: `${request} answered 422: ${answer}` },
+      scopeIds,
+      period: windowOf("day", day(n - 3), day(n - 2)),
+      stamp: await drawStamp(store.db),
+      state: "failed",
+      code: "request_refused",
+      message: `${request} answered 422: ${answer}`,
     });
   }
   await reader.query(

@@ -48,9 +48,7 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   await recordAction(
     bench.store.db,
     { name: null, role: "operator", via: "command" },
-    {
-      ...{ sourceId, action: "backfill.start", detail: "backfill 4711: <script>", outcome: "refused" },
-    },
+    { sourceId, action: "backfill.start", detail: "backfill 4711: <script>", outcome: "refused" },
   );
 
   const order = { sourceId, action: "backfill.start" };

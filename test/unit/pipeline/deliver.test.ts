@@ -31,19 +31,17 @@ const firing = messageOf("default", [alertOf(condition, about)]);
 const cleared = messageOf("default", [alertOf({ ...condition, isFiring: false }, about)]);
 
 const routeOf = (type: RouteType): Route => ({
-  ...{
-    line: 1,
-    name: "one",
-    type,
-    setting: "USAGE_ROUTE_ONE",
-    owners: null,
-    kinds: null,
-    severities: null,
-    quietHours: [],
-    timeZone: "UTC",
-    digests: [],
-  },
-  ...{ sender: type === "email" ? "usage@example.com" : null },
+  line: 1,
+  name: "one",
+  type,
+  setting: "USAGE_ROUTE_ONE",
+  owners: null,
+  kinds: null,
+  severities: null,
+  quietHours: [],
+  timeZone: "UTC",
+  digests: [],
+  sender: type === "email" ? "usage@example.com" : null,
   recipients: type === "email" ? ["ada@example.com", "bob@example.com"] : [],
 });
 
@@ -93,7 +91,9 @@ test("each receiver gets what it reads", async () => {
     },
   ]);
   expect(trigger).toMatchObject({
-    ...{ routing_key: SECRET, event_action: "trigger", links: [{ href: link }] },
+    routing_key: SECRET,
+    event_action: "trigger",
+    links: [{ href: link }],
     payload: { severity: "critical", class: "budget", group: "search", source: "usage-etl default" },
   });
   expect(resolve).toEqual({ routing_key: SECRET, event_action: "resolve", dedup_key: trigger.dedup_key });

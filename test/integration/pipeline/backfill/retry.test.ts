@@ -39,7 +39,7 @@ async function setupBackfill(bench: Bench) {
     steerBackfill(store, { backfillId, action, by: ADA });
   const of = async (id: number) => (await listBackfills(store.db, { backfillId: id }))[0];
   const take = (most: number) => store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most }));
-  return { ...{ source, store, tasks, enter, steer, of, take } };
+  return { source, store, tasks, enter, steer, of, take };
 }
 
 async function workAll(

@@ -14,7 +14,9 @@ import { GROUPINGS, type GroupBy } from "../../../../src/domain/usage/record.ts"
 const FIRST = Date.UTC(2026, 0, 5);
 const at = (day: number) => FIRST + day * DAY_MS;
 const request = (groupBy: GroupBy, from: number, to: number, stride: Stride = "day"): UnstoredRequest => ({
-  ...{ meter: "traces", groupBy, members: [{ workspaceId: "w" }] },
+  meter: "traces",
+  groupBy,
+  members: [{ workspaceId: "w" }],
   window: { stride, start: at(from), end: at(to) },
 });
 
@@ -67,10 +69,7 @@ describe("what a range loses", () => {
   ) =>
     outsideOf(
       { start: at(from), end: at(to) },
-      {
-        range: range && { start: at(range[0]), end: at(range[1]) },
-        ...{ dataStart: at(2), stride, scopes: 3 },
-      },
+      { range: range && { start: at(range[0]), end: at(range[1]) }, dataStart: at(2), stride, scopes: 3 },
     ).map(({ reason, first, end, buckets }) => [
       reason,
       (first - FIRST) / DAY_MS,

@@ -11,13 +11,11 @@ const requested: Requested = {
 };
 
 const record = (day: number, more: Partial<UsageRecord> = {}): UsageRecord => ({
-  ...{
-    bucketStart: START + day * DAY_MS,
-    workspaceId: "w0",
-    dimensionId: "u",
-    dimensionName: null,
-    traces: 1,
-  },
+  bucketStart: START + day * DAY_MS,
+  workspaceId: "w0",
+  dimensionId: "u",
+  dimensionName: null,
+  traces: 1,
   ...more,
 });
 
