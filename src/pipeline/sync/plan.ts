@@ -69,7 +69,7 @@ export async function planSource(
       retry,
       within: wholeDaysOf(wanted),
     });
-    const free = inFlight === undefined ? scopes : scopes.map((scope) => withoutInFlight(scope, inFlight));
+    const free = inFlight === undefined ? scopes : withoutInFlight(scopes, inFlight);
     planned.push(planTasks({ meter, scopes: free, wanted, dataStart }));
   }
   // Never as arguments of a call: a large customer's first plan has more tasks than a call takes.
@@ -82,12 +82,21 @@ function wholeDaysOf(wanted: readonly Want[]): Interval {
   return { start: floorToGrid(start, DAY_MS), end: ceilToGrid(end, DAY_MS) };
 }
 
+/** Subtracts once for all scopes that share both lists. */
 function withoutInFlight(
-  scope: PlannedScope,
+  scopes: readonly PlannedScope[],
   inFlight: ReadonlyMap<number, readonly Interval[]>,
-): PlannedScope {
-  const parts = inFlight.get(scope.scopeId);
-  return parts === undefined ? scope : { ...scope, missing: subtract(scope.missing, parts) };
+): PlannedScope[] {
+  const known = new Map<readonly Interval[], Map<readonly Interval[], Interval[]>>();
+  return scopes.map((scope) => {
+    const parts = inFlight.get(scope.scopeId);
+    if (parts === undefined) return scope;
+    const ofMissing = known.get(scope.missing) ?? new Map<readonly Interval[], Interval[]>();
+    known.set(scope.missing, ofMissing);
+    const missing = ofMissing.get(parts) ?? subtract(scope.missing, parts);
+    ofMissing.set(parts, missing);
+    return { ...scope, missing };
+  });
 }
 
 /** What is wanted of each meter, traces of all tiers first. */

@@ -155,8 +155,8 @@ interface Alike {
 }
 
 /**
- * The scopes that lack time, with the parts that they lack, in order of scope id. Postgres subtracts: most scopes of a large customer
- * lack the same time.
+ * The scopes that lack time, with the parts that they lack, in order of scope id. Postgres subtracts, once for all scopes whose stored state is the
+ * same: most of a large customer's. Scopes that lack the same time share the list of it.
  */
 export async function missingTime(db: Database, wanted: Missing): Promise<PlannedScope[]> {
   const { sourceId, meter = "traces", groupings, strides, workspaceIds, within, reprocess, retry } = wanted;
@@ -165,28 +165,28 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
   const done =
     reprocess === "all"
       ? sql`'{}'::tstzmultirange`
-      : sql`coalesce(usage.time_of(d.final), h.final, '{}') + coalesce((
-          select range_agg(tstzrange(period_start, period_end)) from usage.failure f where f.scope_id = scope.scope_id and ${isHeld}
-        ), '{}')`;
+      : sql`coalesce(usage.time_of(days), hours, '{}') + coalesce(held, '{}')`;
   const { rows } = await sql<Alike>`
-    with scope as (
-      select c.scope_id, c.group_by, c.stride, e.external_id
+    with failed as (
+      select scope_id, range_agg(tstzrange(period_start, period_end)) as held from usage.failure where ${isHeld} group by 1
+    ), alike as (
+      select c.group_by, c.stride, d.final as days, h.final as hours, f.held, json_agg(json_build_array(c.scope_id, e.external_id)) as scopes
       from usage.scope c join usage.entity e on e.entity_id = c.workspace_id
+      left join usage.day_state d using (scope_id) left join usage.hour_state h using (scope_id) left join failed f using (scope_id)
       where c.source_id = ${sourceId} and c.kind = ${METER[meter].kind} and c.trace_tier = ${METER[meter].tier}
         and c.group_by = any (${[...groupings]}::text[]) and c.stride = any (${[...strides]}::text[])
         and e.external_id = any (${[...workspaceIds]}::text[])
+      group by 1, 2, 3, 4, 5
     ), missing as (
-      select scope.*, tstzmultirange(tstzrange(${new Date(within.start)}, ${new Date(within.end)})) - (${done}) as parts
-      from scope left join usage.day_state d using (scope_id) left join usage.hour_state h using (scope_id)
-    ), alike as (
-      select group_by, stride, parts, json_agg(json_build_array(scope_id, external_id)) as scopes
-      from missing where not isempty(parts) group by 1, 2, 3
+      select *, tstzmultirange(tstzrange(${new Date(within.start)}, ${new Date(within.end)})) - (${done}) as parts from alike
     )
-    select group_by as "groupBy", stride, scopes, ${partsAsJson(sql`parts`)} as parts from alike
+    select group_by as "groupBy", stride, scopes, ${partsAsJson(sql`parts`)} as parts from missing where not isempty(parts)
   `.execute(db);
+  const lists = new Map<string, Interval[]>();
   return rows
     .flatMap(({ groupBy, stride, parts, scopes }) => {
-      const missing = toIntervals(parts);
+      const missing = lists.get(parts.join()) ?? toIntervals(parts);
+      lists.set(parts.join(), missing);
       return scopes.map(([scopeId, workspaceId]) => ({ scopeId, workspaceId, groupBy, stride, missing }));
     })
     .sort((a, b) => a.scopeId - b.scopeId);

@@ -77,20 +77,25 @@ export async function enterTasks(
 
 /**
  * The time of each scope that is in flight: queued, or waiting and not paused; sorted, disjoint and not touching. Postgres joins
- * it: a large customer's first load has hundreds of thousands of tasks.
+ * it: a large customer's first load has hundreds of thousands of tasks. Scopes with the same time share the list of it.
  */
 export async function tasksInFlight(db: Database, sourceId: number): Promise<Map<number, Interval[]>> {
-  const { rows } = await sql<{ scopeId: number; parts: JsonParts }>`
-    select scope_id as "scopeId", ${partsAsJson(sql`parts`)} as parts
+  const { rows } = await sql<{ scopeIds: number[]; parts: JsonParts }>`
+    select json_agg(scope_id) as "scopeIds", ${partsAsJson(sql`parts`)} as parts
     from (
       select u.scope_id, range_agg(tstzrange(s.period_start, s.period_end)) as parts
       from usage.fetch_task s left join usage.backfill b using (backfill_id) cross join unnest(s.scope_ids) u (scope_id)
       where s.source_id = ${sourceId}
         and (s.state = 'queued' or (s.state = 'waiting' and b.state is distinct from 'paused'))
       group by u.scope_id
-    ) f
+    ) f group by f.parts
   `.execute(db);
-  return new Map(rows.map(({ scopeId, parts }) => [scopeId, toIntervals(parts)]));
+  return new Map(
+    rows.flatMap(({ scopeIds, parts }) => {
+      const inFlight = toIntervals(parts);
+      return scopeIds.map((scopeId) => [scopeId, inFlight] as const);
+    }),
+  );
 }
 
 /** A window that a task by workspace asks for: when it ends, it enters those of the other dimensions that need an answer. */
