@@ -96,7 +96,7 @@ export async function monthList(
       numberHead("Traces"),
       numberHead("Change"),
       ...figures.currencies.map((currency) => numberHead(costColumn(currency))),
-      "State",
+      "State of traces",
       "Closed, or what keeps it open",
       ...(hasClosed ? ["Changed since the close"] : []),
     ],
@@ -104,7 +104,7 @@ export async function monthList(
       const { name, start } = month;
       const to = address(`/months/${name}`, { source: source.source });
       const changed = since === "" ? "" : html`<a href="${to}#adjustments">${since}</a>`;
-      const unknown = ["Traces", "Change", ...figures.currencies.map(costColumn), "State"];
+      const unknown = ["Traces", "Change", ...figures.currencies.map(costColumn), "State of traces"];
       return card(html`<a href="${to}">${monthTitle(month)}</a>`, [
         ...(figures.cells.get(start) ?? unknown.map((column): Cell => [column, "–"])),
         ["Closed, or what keeps it open", what],

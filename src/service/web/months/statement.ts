@@ -61,7 +61,7 @@ export async function figuresByMonth(
           const shown = figureShown(report.total.course[n] as Figure, report);
           return [costColumn(costs.currencies[of] ?? ""), shown, "number"];
         }),
-        ["State", stateBadge(figure)],
+        ["State of traces", stateBadge(figure)],
       ],
     ];
   });
