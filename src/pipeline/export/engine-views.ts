@@ -114,7 +114,7 @@ function clickHouse(address: string, sources: readonly string[], views: readonly
     "SET join_use_nulls = 1, aggregate_functions_null_for_empty = 1;",
     "CREATE FUNCTION IF NOT EXISTS bool_and AS (condition) -> min(condition);",
     "",
-    `CREATE OR REPLACE MATERIALIZED VIEW ${CLICKHOUSE_FILES} ${CLICKHOUSE_DAILY}`,
+    ...clickHouseFilled(CLICKHOUSE_FILES, CLICKHOUSE_DAILY),
     "ENGINE = MergeTree ORDER BY view AS",
     "SELECT dataset.1 AS view, arrayJoin(JSONExtract(dataset.2, 'files', 'Array(Tuple(path String))').path) AS path",
     "FROM (",
@@ -129,6 +129,11 @@ const CLICKHOUSE_FILES = "reporting_detail.usage_etl_file";
 /** Half an hour after the service begins to write. */
 const CLICKHOUSE_DAILY = "REFRESH EVERY 1 DAY OFFSET 6 HOUR";
 
+/** Not every version that fills views by itself can replace one. */
+function clickHouseFilled(name: string, when: string): string[] {
+  return [`DROP VIEW IF EXISTS ${name};`, `CREATE MATERIALIZED VIEW ${name} ${when}`];
+}
+
 /** It reads a backslash in any text as an escape. */
 function clickHouseText(text: string): string {
   return `'${text.replace(/[\\']/g, "\\$&")}'`;
@@ -140,18 +145,20 @@ function clickHouseAt(address: string, path: string, format: string): string {
 }
 
 function clickHouseView(address: string, { view, columns, partitions, hasFiles }: EngineView): string[] {
+  const name = `${view.schema}.${view.name}`;
   const comment = `COMMENT ${clickHouseText(view.comment)};`;
   if (!hasFiles)
     return [
       "-- It had no rows yet: make these views again once it has.",
-      `CREATE OR REPLACE VIEW ${view.schema}.${view.name} AS`,
+      `DROP VIEW IF EXISTS ${name};`,
+      `CREATE VIEW ${name} AS`,
       `SELECT ${columns.map(({ name, type }) => `CAST(NULL AS Nullable(${type === "timestamp with time zone" ? "DateTime64" : type})) AS ${quote(name)}`).join(", ")}`,
       "WHERE false",
       comment,
     ];
   const folders = partitions.map(() => "*").join("/");
   return [
-    `CREATE OR REPLACE MATERIALIZED VIEW ${view.schema}.${view.name} ${CLICKHOUSE_DAILY} DEPENDS ON ${CLICKHOUSE_FILES}`,
+    ...clickHouseFilled(name, `${CLICKHOUSE_DAILY} DEPENDS ON ${CLICKHOUSE_FILES}`),
     `ENGINE = MergeTree ORDER BY (${partitions.toReversed().join(", ")}) AS`,
     `SELECT ${columns.map(clickHouseColumn(partitions)).join(", ")}`,
     `FROM ${clickHouseAt(address, `${view.name}/${folders}/*.parquet`, "Parquet")}`,
