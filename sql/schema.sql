@@ -3618,6 +3618,8 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.check_history(as_of timestamp with time zone) RETURNS void
 
+-- FUNCTION usage.cost_group(meter text, divides text) RETURNS text
+
 -- FUNCTION usage.cost_up_to(quantity numeric, unit_price numeric, whole numeric, whole_cost numeric) RETURNS numeric
 
 -- FUNCTION usage.count_days(parts datemultirange) RETURNS integer

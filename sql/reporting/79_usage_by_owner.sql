@@ -45,13 +45,17 @@ GROUP BY slug, usage_date, workspace_id, workspace_name, owner, cost_center
 HAVING sum(traces) IS DISTINCT FROM 0;
 COMMENT ON VIEW reporting.fct_usage_owner_daily IS 'Traces by owner (team) and day, and what nobody owns. Grain: UTC day x workspace x owner x cost centre, days with usage (key: source_id, usage_date, workspace_id, owner, cost_center). By the owner file (usage-etl owners apply); what it gives to nobody is (unallocated), and an owner without a cost centre has (none). Traces add up over all of these to fct_usage_workspace_daily; where owners share an id they have digits after the point. A day x workspace that is not loaded is one row with null traces. Never add them to those of a dimension. Filter on usage_date.';
 
+-- Of deployments and sandboxes each id is known, whatever divides traces.
+CREATE OR REPLACE FUNCTION usage.cost_group(meter text, divides text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN meter IN ('deployments', 'sandboxes') THEN 'project' ELSE divides END;
+
 -- The same of costs, from their division by id.
 CREATE OR REPLACE VIEW usage.owned_cost AS
 WITH owned AS MATERIALIZED (
   SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
 )
 SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name,
-       -- Of deployments and sandboxes each id is known, whatever divides traces.
        CASE WHEN c.entity_id IS NULL THEN '' WHEN c.meter = 'deployments' THEN 'deployment' WHEN c.meter = 'sandboxes' THEN 'sandbox'
             ELSE c.group_by END AS dimension,
        CASE WHEN c.entity_id IS NULL THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
@@ -62,7 +66,7 @@ FROM usage.divided_cost c
 CROSS JOIN usage.expect_many() many
 LEFT JOIN owned o
   ON o.workspace_entity_id = c.workspace_entity_id AND o.entity_id = coalesce(c.entity_id, 0) AND o.days @> c.usage_date AND many
-WHERE c.group_by = CASE WHEN c.meter IN ('deployments', 'sandboxes') THEN 'project' ELSE (SELECT d.dimension FROM usage.owned_dimension d) END
+WHERE c.group_by = usage.cost_group(c.meter, (SELECT d.dimension FROM usage.owned_dimension d))
   AND EXISTS (SELECT FROM usage.priced_meter);
 
 CREATE OR REPLACE VIEW reporting.fct_cost_owner_daily AS

@@ -2,15 +2,13 @@ import { sql } from "kysely";
 import type { OwnerFile } from "../../domain/bill/owner.ts";
 import { counted } from "../../printable.ts";
 import { type RouteOfNobody, routesOfNobody } from "../../store/activity/routes.ts";
+import { division, type OwnerChange, ownerChanges } from "../../store/bill/owner-changes.ts";
 import {
   idleBudgets,
   idleRules,
   lockOwners,
   type NameForId,
   namesForIds,
-  type OwnerChange,
-  ownerAmounts,
-  ownerChanges,
   replaceOwners,
 } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
@@ -18,7 +16,7 @@ import { type Actor, recordAction } from "../../store/work/operator-actions.ts";
 
 export interface OwnersOutcome {
   readonly rules: number;
-  /** By source, month and owner, read from the views before and after. */
+  /** By source, month and owner: what the views by owner have before and after. */
   readonly changes: readonly OwnerChange[];
   /** Lines of rules that decide nothing of what is known. */
   readonly idle: readonly number[];
@@ -43,9 +41,9 @@ export async function applyOwners(
     async ({ db }) => {
       await lockOwners(db);
       if (by === undefined) await sql`savepoint plan`.execute(db);
-      const before = await ownerAmounts(db);
+      const before = await division(db);
       await replaceOwners(db, owners);
-      const changes = await ownerChanges(db, before);
+      const changes = await ownerChanges(db, { before, after: await division(db) });
       const idle = await idleRules(db);
       const budgets = await idleBudgets(db);
       const nobody = await routesOfNobody(db);

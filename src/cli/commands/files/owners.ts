@@ -10,7 +10,8 @@ import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-ow
 import { describeBudgeted, leastOf, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
-import { appliedOwners, type OwnedPart, type OwnerChange, ownedParts } from "../../../store/bill/owners.ts";
+import type { OwnerChange } from "../../../store/bill/owner-changes.ts";
+import { appliedOwners, type OwnedPart, ownedParts } from "../../../store/bill/owners.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withRange } from "../../session/options.ts";

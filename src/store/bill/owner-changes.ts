@@ -1,0 +1,123 @@
+import { sql } from "kysely";
+import { type DividingDimension, NO_COST_CENTER, UNALLOCATED } from "../../domain/bill/owner.ts";
+import type { Database } from "../db/database.ts";
+
+/** Who has which shares of what, by the rules in force. */
+export interface Division {
+  readonly divideBy: DividingDimension;
+  /** Of the days of each id. */
+  readonly shares: readonly {
+    readonly workspace: number;
+    /** 0: the rest of the workspace. */
+    readonly entity: number;
+    /** As Postgres writes a multirange. */
+    readonly days: string;
+    readonly owner: string;
+    readonly costCenter: string | null;
+    /** An exact decimal. */
+    readonly share: string;
+  }[];
+}
+
+export async function division(db: Database): Promise<Division> {
+  const { rows } = await sql<Division>`
+    select d.dimension as "divideBy", (
+      select coalesce(json_agg(json_build_object(
+        'workspace', o.workspace_entity_id, 'entity', o.entity_id, 'days', o.days::text, 'owner', o.owner, 'costCenter', o.cost_center,
+        'share', o.share::text
+      )), '[]')
+      from usage.owned_days o
+    ) as shares
+    from usage.owned_dimension d
+  `.execute(db);
+  return rows[0] as Division;
+}
+
+/** What an owner had of a month, and has now: traces, or costs in one currency. */
+export interface OwnerChange {
+  readonly source: string;
+  /** Such as 2026-03. */
+  readonly month: string;
+  readonly owner: string;
+  readonly costCenter: string;
+  /** Null: traces. */
+  readonly currency: string | null;
+  /** Exact decimals. */
+  readonly before: string;
+  readonly after: string;
+  /** Of `after` less `before`. */
+  readonly change: string;
+  /** Whether the month is closed: then what was told of it is not true any more. */
+  readonly isClosed: boolean;
+}
+
+/**
+ * What is not the same of two divisions, of all months: the views by owner with both. Usage is read once, and summed up before it has
+ * owners: of an id by month, and by the days within which neither division changes.
+ */
+export async function ownerChanges(
+  db: Database,
+  { before, after }: { before: Division; after: Division },
+): Promise<OwnerChange[]> {
+  const sharesOf = ({ shares }: Division) => sql`
+    jsonb_to_recordset(${JSON.stringify(shares)}::jsonb)
+      s (workspace integer, entity integer, days datemultirange, owner text, "costCenter" text, share numeric)`;
+  const dimensions = [...new Set([before.divideBy, after.divideBy])].map((one) => sql.lit(one));
+  const isCounted = sql.join([sql.lit("workspace"), ...dimensions]);
+  const isPriced = dimensions.map((one) => sql`group_by = usage.cost_group(meter, ${one})`);
+  const span = sql`usage.month_of(usage_date), width_bucket(usage_date, (select days from edge))`;
+  const { rows } = await sql<OwnerChange>`
+    with owned as materialized (
+      select false as is_after, s.* from ${sharesOf(before)} union all select true, s.* from ${sharesOf(after)}
+    ),
+    edge as materialized (
+      select coalesce(array_agg(distinct day order by day), '{}') as days
+      from owned cross join unnest(days) span cross join lateral (values (lower(span)), (upper(span))) e (day)
+      where day is not null
+    ),
+    workspace as materialized (select workspace_entity_id, loaded from usage.trace_cell where group_by = 'workspace'),
+    counted as materialized (
+      select slug, group_by, workspace_entity_id, entity_id, min(usage_date) as day, sum(traces) as amount
+      from usage.daily_row join workspace using (workspace_entity_id)
+      where group_by in (${isCounted}) and (group_by = 'workspace' or dimension_id <> '(none)') and loaded @> usage_date
+      group by slug, group_by, workspace_entity_id, entity_id, ${span}
+    ),
+    priced as materialized (
+      select slug, group_by, meter, workspace_entity_id, entity_id, currency, min(usage_date) as day, sum(cost) as amount
+      from usage.divided_cost
+      where (${sql.join(isPriced, sql` or `)}) and exists (select from usage.priced_meter)
+      group by slug, group_by, meter, workspace_entity_id, entity_id, currency, ${span}
+    ),
+    side (is_after, divides) as (values (false, ${before.divideBy}), (true, ${after.divideBy})),
+    part as (
+      select slug, is_after, workspace_entity_id, i.entity_id, null as currency, day, i.amount
+      from counted c join side on c.group_by in ('workspace', divides)
+      -- What an id has is taken from the rest of its workspace.
+      cross join lateral (
+        select c.entity_id, c.amount where c.group_by <> 'workspace'
+        union all
+        select 0, case c.group_by when 'workspace' then c.amount else -c.amount end
+      ) i
+      union all
+      select slug, is_after, workspace_entity_id, coalesce(entity_id, 0), currency, day, amount
+      from priced join side on group_by = usage.cost_group(meter, divides)
+    ),
+    change as (
+      select slug, usage.month_of(day) as month, coalesce(owner, ${UNALLOCATED}) as owner, coalesce("costCenter", ${NO_COST_CENTER}) as center,
+             currency, coalesce(sum(amount * coalesce(share, 1)) filter (where not p.is_after), 0) as before,
+             coalesce(sum(amount * coalesce(share, 1)) filter (where p.is_after), 0) as after
+      from part p
+      left join owned o on o.is_after = p.is_after and o.workspace = workspace_entity_id and o.entity = entity_id and o.days @> day
+      group by 1, 2, 3, 4, 5
+    )
+    select slug as source, to_char(month, 'YYYY-MM') as month, owner, center as "costCenter", currency, trim_scale(before)::text as before,
+           trim_scale(after)::text as after, trim_scale(after - before)::text as change,
+           exists (
+             select from usage.month_close c join usage.source s using (source_id) where s.slug = change.slug and c.month_start = change.month
+           ) as "isClosed"
+    from change
+    where before <> after
+    order by 1, 2, currency is not null, currency, abs(after - before) desc, owner, center
+  `.execute(db);
+  return rows;
+}
