@@ -2,7 +2,7 @@ import { z } from "zod";
 import { raiseAlerts } from "../src/pipeline/alerts/tell.ts";
 import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
-/** Tells each route the incidents that began or ended. Scheduled only if the setting of some route is given. */
+/** Tells each route the incidents that began or ended, and forgets acknowledgements of those that ended. */
 export const alertJob = defineJob({
   name: "alert",
   queue: "control",

@@ -70,13 +70,7 @@ function at(
 
 type ScheduleSettings = Pick<
   Config,
-  | "syncEveryMs"
-  | "reconcileForMs"
-  | "keepHistoryMs"
-  | "hourlyKeepMs"
-  | "probeEveryMs"
-  | "routeSecrets"
-  | "files"
+  "syncEveryMs" | "reconcileForMs" | "keepHistoryMs" | "hourlyKeepMs" | "probeEveryMs" | "files"
 >;
 
 const HOUR_MS = 3_600_000;
@@ -104,7 +98,7 @@ export function schedulesOf(
     at("0 5 * * *", pruneJob, { keepDays: days(config.keepHistoryMs), ...keepHours }),
     // What the night proved and repaired is in them.
     ...(config.files.address !== undefined ? [at("30 5 * * *", writeFilesJob)] : []),
-    ...(config.routeSecrets.size > 0 ? [every(60_000, alertJob)] : []),
+    every(60_000, alertJob),
   ];
 }
 

@@ -56,6 +56,7 @@ export interface Counts {
 /**
  * Sends each route one message with the incidents that it takes and that began, grew or ended since its last one, if any. What it does
  * not take (a refusal, an error, no answer) is sent again after a wait that grows with its failures. One that fails holds up no other.
+ * An acknowledgement of what has ended is removed, whether there is a route or none.
  *
  * Errors: `route_failed`, which names all that failed.
  */
@@ -64,10 +65,10 @@ export async function raiseAlerts(
   settings: AlertSettings,
 ): Promise<Counts> {
   const routes = await allRoutes(store.db, settings.secrets);
-  if (routes.length === 0) return { told: 0, cleared: 0 };
+  const acknowledged = await listAcknowledgements(store.db, sourceId);
+  if (routes.length + acknowledged.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
   const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
-  const acknowledged = await listAcknowledgements(store.db, sourceId);
   const read = await currentConditions(store.db, {
     sourceId,
     told: [...told.filter(isOpen), ...acknowledged],

@@ -160,6 +160,14 @@ test("an incident is acknowledged until it grows or is over, and digests leave i
   await differ("closed", ["a", "b"]);
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
   expect(await bench.sql("SELECT FROM usage.acknowledgement")).toEqual([]);
+  // Where nobody is told, a page is all that shows it: the next incident is another there as well.
+  await differ("platform_disagrees", ["c"]);
+  await mark();
+  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
+  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toHaveLength(1);
+  await differ("closed", ["c"]);
+  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
+  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toEqual([]);
 });
 
 test("a limit that is used sends an alert with each mark, and another where the platform rejects traces", async () => {
