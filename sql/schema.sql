@@ -401,6 +401,7 @@ CREATE TABLE usage.fetch_task (
   scope_ids integer[] NOT NULL,
   workspace_ids text[] NOT NULL,
   is_quiet boolean NOT NULL DEFAULT false,
+  due_from timestamp with time zone,
   state text NOT NULL DEFAULT 'waiting'::text,
   generation integer NOT NULL DEFAULT 0,
   open_claims integer NOT NULL DEFAULT 0,
@@ -966,6 +967,8 @@ CREATE UNIQUE INDEX entity_name_identity ON usage.entity_name USING btree (entit
 CREATE INDEX fetch_of_run ON usage."fetch" USING btree (run_id) WHERE (run_id IS NOT NULL);
 
 CREATE INDEX fetch_source_time ON usage."fetch" USING btree (source_id, fetched_at);
+
+CREATE INDEX fetch_task_due ON usage.fetch_task USING btree (source_id, ((stride = 'hour'::text)), due_from) WHERE ((state = 'waiting'::text) AND (backfill_id IS NULL) AND (due_from IS NOT NULL));
 
 CREATE INDEX fetch_task_in_queue ON usage.fetch_task USING btree (source_id) WHERE (state = 'queued'::text);
 

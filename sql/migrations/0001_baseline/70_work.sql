@@ -63,6 +63,9 @@ CREATE TABLE usage.fetch_task (
   workspace_ids text[] NOT NULL,
   -- Its workspace had no traces lately when it was planned, as far as was known.
   is_quiet boolean NOT NULL DEFAULT false,
+  -- From then on it goes before others: else figures that it asks for are older than they may be before the next sync. Null: there are none
+  -- yet, or their age has no bound.
+  due_from timestamptz,
   state text NOT NULL DEFAULT 'waiting',
   -- Counts how often it was queued: part of the job's id, since BullMQ ignores an id that it has kept.
   generation integer NOT NULL DEFAULT 0,
@@ -79,12 +82,14 @@ CREATE TABLE usage.fetch_task (
   CONSTRAINT fetch_task_lease_when_queued CHECK ((state = 'queued') = (leased_until IS NOT NULL)),
   CONSTRAINT fetch_task_finished_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (finished_at IS NOT NULL))
 );
--- Tasks are taken for the queue in the order of these two indexes, so that who takes a thousand reads a thousand, however many
--- wait: the first of each backfill and of the routine (no backfill), and those of the routine that have waited longest.
+-- Tasks are taken for the queue in the order of these three indexes, so that who takes a thousand reads some thousands, however many
+-- wait: the first of each backfill and of the routine (no backfill), and those of the routine that have waited longest or are due.
 CREATE INDEX fetch_task_next ON usage.fetch_task
   (source_id, backfill_id, (group_by <> 'workspace'), (stride = 'hour'), is_quiet, period_start DESC)
   WHERE state = 'waiting';
 CREATE INDEX fetch_task_oldest ON usage.fetch_task (source_id, created_at) WHERE state = 'waiting' AND backfill_id IS NULL;
+CREATE INDEX fetch_task_due ON usage.fetch_task (source_id, (stride = 'hour'), due_from)
+  WHERE state = 'waiting' AND backfill_id IS NULL AND due_from IS NOT NULL;
 -- Not by the lease: a worker that claims a task moves it, and would write to every index of the table.
 CREATE INDEX fetch_task_in_queue ON usage.fetch_task (source_id) WHERE state = 'queued';
 CREATE INDEX fetch_task_of_backfill ON usage.fetch_task (backfill_id, state) WHERE backfill_id IS NOT NULL;

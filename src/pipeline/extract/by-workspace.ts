@@ -12,7 +12,7 @@ import {
 } from "../../store/load/by-workspace.ts";
 import { loadAnswer } from "../../store/load/load.ts";
 import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
-import { type OpenSource, settleAfterIn } from "../source/source.ts";
+import { keptForMs, type OpenSource, settleAfterIn } from "../source/source.ts";
 
 /**
  * What answers by workspace say of the other dimensions: traces are conserved, so where a workspace has none, no project, user or key has any;
@@ -113,13 +113,12 @@ async function unchanged(
   { meter, window }: Others,
   known: Known,
 ): Promise<Iterable<number>> {
-  const { refreshAfterMs, syncEveryMs } = source.settings;
-  const keptForMs = refreshAfterMs - syncEveryMs;
-  if (keptForMs <= 0) return [];
+  const keptFor = keptForMs(source);
+  if (keptFor === undefined) return [];
   const now = Math.max(...[...known.values()].map((one) => one.now));
   return addUp(source.store.db, new Map([...known].map(([scopeId, one]) => [scopeId, one.scopeId])), {
     window,
-    fetchedAfter: now - keptForMs,
+    fetchedAfter: now - keptFor,
     finalUntil: finalUntil(now, await settleAfterIn(source, meter)),
   });
 }

@@ -15,7 +15,7 @@ import {
   type StoredTask,
 } from "../../store/work/tasks.ts";
 import { isKeyRefused } from "../source/ask.ts";
-import type { OpenSource } from "../source/source.ts";
+import { keptForMs, type OpenSource } from "../source/source.ts";
 import { leadsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, isStrideRefused, type TaskResult } from "./extract.ts";
 
@@ -100,19 +100,20 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
  * These count as entered with it, since it decided about them by answers of then. Returns how many are new.
  */
 async function endTaskWith(
-  { store, sourceId }: OpenSource,
+  { store, sourceId, settings }: OpenSource,
   task: ClaimedTask,
   others: readonly UsageRequest[],
   result?: TaskResult,
 ): Promise<number> {
   const { backfillId, runId, enteredAt } = task;
   const workspaceIds = others.flatMap(workspaceIdsOf);
+  const dueAfterMs = keptForMs({ settings });
   const quiet = others.length === 0 ? new Set() : await quietWorkspaces(store.db, { sourceId, workspaceIds });
   return store.transaction(async ({ db }) => {
     const isQuiet = (one: UsageRequest) => workspaceIdsOf(one).every((id) => quiet.has(id));
     const entered =
       (await enterTasks(db, { sourceId, backfillId, runId, tasks: result?.followUps ?? [] })) +
-      (await enterTasks(db, { sourceId, runId, tasks: others, isQuiet, enteredAt }));
+      (await enterTasks(db, { sourceId, runId, tasks: others, isQuiet, dueAfterMs, enteredAt }));
     const reason = result && failureOf(result);
     if (reason === undefined) {
       await endTask(db, { task, state: "done", code: result?.code, message: result?.message });

@@ -71,6 +71,12 @@ export function startOf(
   return meters.get(meter) ?? dataStart;
 }
 
+/** As old a provisional figure by project, user or key may be, so that it is not too old before the next sync. Undefined: each sync asks for all. */
+export function keptForMs({ settings }: Pick<SourceDeps, "settings">): number | undefined {
+  const keptFor = settings.refreshAfterMs - settings.syncEveryMs;
+  return keptFor > 0 ? keptFor : undefined;
+}
+
 /** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/rules.md, rule 4). */
 export interface AccessProof {
   /** Makes sure that the proof has used up at most half of its time. */

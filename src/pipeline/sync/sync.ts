@@ -12,7 +12,7 @@ import {
   tasksInFlight,
 } from "../../store/work/tasks.ts";
 import { learnMeters, metersToLearn } from "../source/learn-meters.ts";
-import type { OpenSource } from "../source/source.ts";
+import { keptForMs, type OpenSource } from "../source/source.ts";
 import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
@@ -40,7 +40,7 @@ export async function planSync(source: OpenSource) {
     const tasks = planned.filter(notIn(own));
     return {
       planned: planned.length,
-      entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet }),
+      entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet, dueAfterMs: keptForMs(source) }),
     };
   };
   const due = await metersToLearn(source);

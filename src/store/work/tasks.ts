@@ -32,6 +32,19 @@ export interface ClaimedTask extends StoredTask {
 /** How long a task may wait in the queue, or run without a sign of life, before it is requeued. */
 const LEASE = sql`interval '10 minutes'`;
 
+/**
+ * SQL value: when the oldest figure that task `r` asks for anew was fetched. Hours are as old as their days, which prove them; null where nothing
+ * is loaded.
+ */
+const ASKED_AT = sql`(
+  select case when bool_or(v.scope_id = s.scope_id)
+         then greatest(min(v.fetched_at) filter (where v.scope_id = s.scope_id), min(v.fetched_at) filter (where v.scope_id <> s.scope_id)) end
+  from usage.scope s
+  join usage.scope d using (source_id, kind, trace_tier, group_by, workspace_id)
+  join usage.coverage v on v.scope_id = d.scope_id and not v.final and v.period_start < r.period_end and v.period_end > r.period_start
+  where s.scope_id = r.scope_ids[1] and (d.stride = s.stride or s.stride = 'hour' and d.stride = 'day')
+)`;
+
 /** Enters tasks to be enqueued. A task of the routine that exists already stays as it is. Returns how many are new. */
 export async function enterTasks(
   db: Database,
@@ -42,11 +55,17 @@ export async function enterTasks(
     tasks: readonly UsageRequest[];
     /** Whether a task's workspace had no traces lately. Default: it had. */
     isQuiet?: ((task: UsageRequest) => boolean) | undefined;
+    /** Figures by project, user or key that are as old are due. Default: whatever their age, none is. */
+    dueAfterMs?: number | undefined;
     /** Epoch milliseconds: when the task that led to them was entered. Default: now. */
     enteredAt?: number | undefined;
   },
 ): Promise<number> {
-  const { enteredAt } = work;
+  const { enteredAt, dueAfterMs } = work;
+  const dueFrom =
+    dueAfterMs === undefined
+      ? sql`null::timestamptz`
+      : sql`case when r.group_by <> 'workspace' then ${ASKED_AT} + make_interval(secs => ${dueAfterMs / 1000}) end`;
   let entered = 0;
   // As JSON, since the rows of a Postgres array of arrays have one length. 500 rows keep a statement small.
   for (let first = 0; first < work.tasks.length; first += 500) {
@@ -61,9 +80,9 @@ export async function enterTasks(
     }));
     const result = await sql`
       insert into usage.fetch_task
-        (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet${enteredAt === undefined ? sql`` : sql`, created_at`})
+        (source_id, backfill_id, run_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, is_quiet, due_from${enteredAt === undefined ? sql`` : sql`, created_at`})
       select ${work.sourceId}, ${work.backfillId ?? null}::integer, ${work.runId ?? null}::integer, r.group_by, r.stride, r.period_start, r.period_end,
-             r.scope_ids, r.workspace_ids, r.is_quiet${enteredAt === undefined ? sql`` : sql`, ${new Date(enteredAt)}`}
+             r.scope_ids, r.workspace_ids, r.is_quiet, ${dueFrom}${enteredAt === undefined ? sql`` : sql`, ${new Date(enteredAt)}`}
       from json_to_recordset(${JSON.stringify(rows)}::json) r (
         group_by text, stride text, period_start timestamptz, period_end timestamptz,
         scope_ids integer[], workspace_ids text[], is_quiet boolean
@@ -323,12 +342,12 @@ const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_qu
 
 /**
  * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the workspace
- * dimension before the others, days before hours, busy workspaces before quiet ones, new time before old. A share goes to what has
- * waited longest, a backfill as long as it runs. Without it, each sync would enter time that is not final again, and that could use
+ * dimension before the others; of these what is due, days before hours, the oldest first; then days before hours, busy workspaces before
+ * quiet ones, new time before old. A share goes to what has waited longest, a backfill as long as it runs. Without it, each sync would enter time that is not final again, and that could use
  * up the whole request rate limit for good. Needs a transaction, so that only one caller enqueues at a time. Returns them in this
  * order.
  *
- * It reads as many tasks as there are places, of the routine, of its oldest and of each backfill that runs: hundreds of
+ * It reads as many tasks as there are places, of the routine, of its oldest, of what is due and of each backfill that runs: hundreds of
  * thousands may wait.
  */
 export async function takeTasksToQueue(
@@ -385,16 +404,26 @@ export async function takeTasksToQueue(
           limit ${sql.lit(oldest)}
         ) longest
         union all
-        select task_id, 1, row_number() over ()
+        select o.task_id, 2, row_number() over (order by o.hours, o.due_from)
+        from (values (false), (true)) k (hours)
+        cross join lateral (
+          select w.task_id, k.hours, w.due_from from usage.fetch_task w
+          where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
+            and (w.stride = 'hour') = k.hours and w.due_from <= now()
+          order by w.due_from
+          limit ${limit}
+        ) o
+        union all
+        select task_id, case when is_other then 3 else 1 end, row_number() over ()
         from (
-          select w.task_id from usage.fetch_task w
+          select w.task_id, w.group_by <> 'workspace' as is_other from usage.fetch_task w
           where w.source_id = ${sourceId} and w.state = 'waiting' and w.backfill_id is null
           -- It is null in each. Named, the order is that of the index.
           order by w.backfill_id, ${NEXT_FIRST}
           limit ${limit}
         ) of_routine
         union all
-        select o.task_id, 2, row_number() over (order by o.other, o.hours, o.is_quiet, o.period_start desc)
+        select o.task_id, 4, row_number() over (order by o.other, o.hours, o.is_quiet, o.period_start desc)
         from running b
         cross join lateral (
           select w.task_id, (w.group_by <> 'workspace') as other, (w.stride = 'hour') as hours, w.is_quiet, w.period_start

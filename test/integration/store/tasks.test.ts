@@ -37,7 +37,10 @@ async function setup() {
   return { ...bundle, sourceId, members, backfill, take };
 }
 
-/** A task as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. */
+/**
+ * A task as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. `due`: in how many days its figures
+ * become too old.
+ */
 interface Drawn {
   readonly of: "routine" | "running" | "other" | "paused";
   readonly groupBy: string;
@@ -45,16 +48,20 @@ interface Drawn {
   readonly isQuiet: boolean;
   readonly age: number;
   readonly from: number;
+  readonly due: number | null;
 }
 
-const drawn: fc.Arbitrary<Drawn> = fc.record({
-  of: fc.constantFrom("routine", "routine", "running", "other", "paused"),
-  groupBy: fc.constantFrom("workspace", "project", "user"),
-  stride: fc.constantFrom("day", "hour"),
-  isQuiet: fc.boolean(),
-  age: fc.nat(3),
-  from: fc.nat(40),
-});
+const drawn: fc.Arbitrary<Drawn> = fc
+  .record({
+    of: fc.constantFrom("routine", "routine", "running", "other", "paused"),
+    groupBy: fc.constantFrom("workspace", "project", "user"),
+    stride: fc.constantFrom("day", "hour"),
+    isQuiet: fc.boolean(),
+    age: fc.nat(3),
+    from: fc.nat(40),
+    due: fc.option(fc.constantFrom(-3, -2, -1, 1)),
+  })
+  .map((one) => (one.of === "routine" && one.groupBy !== "workspace" ? one : { ...one, due: null }));
 
 /** A backfill has waited since it began, whatever its tasks. */
 const AGES = { running: 2.5, other: 0.5, paused: 5 };
@@ -66,7 +73,15 @@ const byRule = (a: Drawn, b: Drawn) =>
   Number(a.isQuiet) - Number(b.isQuiet) ||
   b.from - a.from;
 
-test("what is taken is the quarter that waited longest, the rest of the routine, then running backfills, each by the rule", async () => {
+/** Of the routine: by workspace, then what is due, and the rest. */
+const turnOf = ({ groupBy, due }: Drawn) => (groupBy === "workspace" ? 0 : due !== null && due < 0 ? 1 : 2);
+const byTurn = (a: Drawn, b: Drawn) =>
+  turnOf(a) - turnOf(b) ||
+  (turnOf(a) === 1
+    ? Number(a.stride === "hour") - Number(b.stride === "hour") || (a.due ?? 0) - (b.due ?? 0)
+    : byRule(a, b));
+
+test("what is taken is the quarter that waited longest, the routine by workspace, what is due, the rest of the routine, then running backfills, each by the rule", async () => {
   const bundle = await setup();
   const { reader, sourceId, backfill, take } = bundle;
   const backfills = {
@@ -86,12 +101,13 @@ test("what is taken is the quarter that waited longest, the rest of the routine,
         const { rows } = await reader.query<{ task_id: string; n: number }>(
           `WITH s AS (
            SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
-             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isQuiet" boolean, age integer, "from" integer)
+             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isQuiet" boolean, age integer, "from" integer, due integer)
          ), i AS (
            -- The scope tells them apart: a task of the routine is there once.
-           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at)
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
            SELECT $1, "backfillId", "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
-             '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day'
+             '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day',
+             now() + due * interval '1 day'
            FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
          ) SELECT task_id, n FROM i ORDER BY n`,
           [sourceId, JSON.stringify(tasks.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
@@ -106,7 +122,7 @@ test("what is taken is the quarter that waited longest, the rest of the routine,
         const taken = (await take(full + 4 * fours)).map(({ taskId }) => taskId);
 
         const inTurn = (some: readonly (Drawn & { id: number })[]) =>
-          some.toSorted((a, b) => byRule(a, b) || a.id - b.id);
+          some.toSorted((a, b) => byTurn(a, b) || a.id - b.id);
         const ageOf = ({ of, age }: Drawn) => (of === "routine" ? age : AGES[of]);
         const oldest = waiting
           .filter(({ of }) => of !== "paused")
@@ -118,8 +134,9 @@ test("what is taken is the quarter that waited longest, the rest of the routine,
         const expected = [...oldest, ...rest, ...left].slice(0, 4 * fours);
         // Which of two alike comes first is nobody's business.
         const kindOf = (id: number) => {
-          const { of, groupBy, stride, isQuiet, from } = waiting.find((one) => one.id === id) ?? {};
-          return `${of === "routine"} ${groupBy === "workspace"} ${stride} ${isQuiet} ${from}`;
+          const { of, groupBy, stride, isQuiet, from, due } = waiting.find((one) => one.id === id) ?? {};
+          const rest = (due ?? 0) < 0 ? due : `${isQuiet} ${from}`;
+          return `${of === "routine"} ${groupBy === "workspace"} ${stride} ${rest}`;
         };
         expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
         expect(new Set(taken).size).toBe(taken.length);
@@ -145,17 +162,18 @@ test("whatever comes and however few places there are, nothing waits for ever, a
       backfill: one.of === "running" ? running : null,
     }));
     await reader.query(
-      `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at)
+      `INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_quiet, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
        SELECT $1, backfill, "groupBy", stride, "isQuiet", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
-         '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[scope], '{a}', '2026-06-01Z'::timestamptz + $3 * interval '15 minutes'
-       FROM jsonb_to_recordset($2) d (backfill integer, "groupBy" text, stride text, "isQuiet" boolean, "from" integer, scope integer)`,
+         '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[scope], '{a}', '2026-06-01Z'::timestamptz + $3 * interval '15 minutes',
+         now() + due * interval '1 day'
+       FROM jsonb_to_recordset($2) d (backfill integer, "groupBy" text, stride text, "isQuiet" boolean, "from" integer, due integer, scope integer)`,
       [sourceId, JSON.stringify(rows), at],
     );
   };
   const waiting = async () => {
     const { rows } = await reader.query<Drawn & { id: number; at: number }>(
       `SELECT task_id::integer AS id, CASE WHEN backfill_id IS NULL THEN 'routine' ELSE 'running' END AS of, t.group_by AS "groupBy", t.stride,
-         t.is_quiet AS "isQuiet", extract(epoch FROM t.period_start)::float8 AS "from",
+         t.is_quiet AS "isQuiet", extract(epoch FROM t.period_start)::float8 AS "from", round(extract(epoch FROM t.due_from - now()) / 86400)::integer AS due,
          extract(epoch FROM coalesce(b.created_at, t.created_at))::float8 AS at
        FROM usage.fetch_task t LEFT JOIN usage.backfill b USING (backfill_id) WHERE t.state = 'waiting'`,
     );
@@ -185,7 +203,7 @@ test("whatever comes and however few places there are, nothing waits for ever, a
           const routine = before.filter(({ of }) => of === "routine");
           const late = routine.filter(
             (one) =>
-              taken.has(one.id) && after.some((other) => other.of === "routine" && byRule(other, one) < 0),
+              taken.has(one.id) && after.some((other) => other.of === "routine" && byTurn(other, one) < 0),
           );
           expect(late.length).toBeLessThanOrEqual(fours);
           await reader.query("DELETE FROM usage.fetch_task WHERE state = 'queued'");
@@ -194,6 +212,61 @@ test("whatever comes and however few places there are, nothing waits for ever, a
     ),
     { seed: SEED, numRuns: 20 },
   );
+});
+
+test("a task is due from when its oldest provisional figure is too old; hours are as old as their days", async () => {
+  const { store, reader, sourceId } = await setup();
+  const { rows: scopes } = await reader.query<{ id: number; of: string }>(
+    `SELECT scope_id AS id, group_by || ' ' || stride AS of FROM usage.trace_scope WHERE stride IN ('hour', 'day')`,
+  );
+  const idOf = (of: string) => scopes.find((one) => one.of === of)?.id as number;
+  const loaded = async (of: string, from: number, final: boolean, minutesAgo: number) =>
+    reader.query(
+      `INSERT INTO usage.coverage (scope_id, period_start, period_end, final, fetch_number, fetched_at, traced)
+       VALUES ($1, $2, $3, $4, 1, date_trunc('minute', now()) - $5 * interval '1 minute', '{}')`,
+      [idOf(of), new Date(day(from).start), new Date(day(from).end), final, minutesAgo],
+    );
+  const ages = async (dueAfterMs: number | undefined) => {
+    const tasks = scopes.map(({ id, of }) => {
+      const [groupBy, stride] = of.split(" ") as ["project", "day"];
+      const window = { stride, start: day(0).start, end: day(2).end };
+      return { meter: "traces", groupBy, window, members: [{ workspaceId: "a", scopeId: id }] } as const;
+    });
+    await enterTasks(store.db, { sourceId, tasks, dueAfterMs });
+    const { rows } = await reader.query<{ of: string; ago: number | null }>(
+      `DELETE FROM usage.fetch_task RETURNING group_by || ' ' || stride AS of,
+         (extract(epoch FROM date_trunc('minute', now()) + interval '45 minutes' - due_from) / 60)::float8 AS ago`,
+    );
+    return Object.fromEntries(rows.flatMap(({ of, ago }) => (ago === null ? [] : [[of, Math.round(ago)]])));
+  };
+  await loaded("workspace day", 0, false, 90);
+  await loaded("project day", 0, true, 900);
+  await loaded("project day", 1, false, 30);
+  await loaded("project day", 2, false, 20);
+  await loaded("project hour", 1, false, 50);
+  await loaded("user day", 1, false, 80);
+  await loaded("user hour", 1, false, 50);
+  await loaded("api_key day", 1, false, 10);
+  expect(await ages(undefined)).toEqual({});
+  // A minute may end meanwhile.
+  const due = await ages(45 * 60_000);
+  expect(Object.keys(due).sort()).toEqual([
+    "api_key day",
+    "project day",
+    "project hour",
+    "user day",
+    "user hour",
+  ]);
+  for (const [of, ago] of Object.entries({
+    "project day": 30,
+    "project hour": 30,
+    "user day": 80,
+    "user hour": 50,
+    "api_key day": 10,
+  })) {
+    expect(due[of]).toBeGreaterThanOrEqual(ago);
+    expect(due[of]).toBeLessThan(ago + 10);
+  }
 });
 
 test("nothing is taken of a source whose key is refused", async () => {
@@ -214,8 +287,9 @@ test("taking a thousand of a hundred thousand reads some thousands", async () =>
   const { reader, sourceId, take } = await setup();
   await reader.query(
     // A statement of a sync enters 500.
-    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
-     SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[n], '{a}', now() + n / 500 * interval '1 ms'
+    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
+     SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[n], '{a}', now() + n / 500 * interval '1 ms',
+       now() - n * 7919 % 100000 * interval '1 ms'
      FROM generate_series(1, 100000) n`,
     [sourceId],
   );
