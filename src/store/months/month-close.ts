@@ -147,9 +147,9 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
     from written w join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
   `.execute(db);
   const counts = rows[0] as { totals: number; traces: number };
-  const costs = close.withoutCosts ? [] : await keepCosts(db, closeId);
-  if (costs.length === 0 && counts.traces > 0 && !close.withoutCosts)
-    throw monthUnpriced(monthStart.slice(0, 7));
+  const costs = close.withoutCosts
+    ? []
+    : await costsOf(db, { closeId, month: monthStart.slice(0, 7), ...counts });
   const { expectedDigests: expected, by } = close;
   if (expected !== undefined) {
     const workspaces = close.required.map(({ entityId }) => entityId);
@@ -168,8 +168,7 @@ async function keepClose(db: Database, close: Close): Promise<CloseResult> {
 async function closeCosts(db: Database, close: Close, found: ClosedMonth): Promise<CloseResult> {
   const { closeId, month, closedAt, ...closed } = found;
   if (close.expectedDigests !== undefined) throw monthChanged(month);
-  const costs = await keepCosts(db, closeId);
-  if (costs.length === 0 && closed.traces > 0) throw monthUnpriced(month);
+  const costs = await costsOf(db, { closeId, month, traces: closed.traces });
   const sums = costs.map(({ cost, currency }) => `${cost} ${currency}`).join(", ");
   const detail = `${month}: costs, ${sums || "none: it has no traces"}`;
   await recordAction(db, close.by, { sourceId: close.sourceId, action: COSTS_ACTION, detail });
@@ -200,8 +199,13 @@ function nothingToClose(): UsageError {
 }
 
 /** No price, no cost: not the same as a cost of nothing. */
-function monthUnpriced(month: string): UsageError {
-  return new UsageError({
+async function costsOf(
+  db: Database,
+  { closeId, month, traces }: { closeId: number; month: string; traces: number },
+): Promise<Cost[]> {
+  const costs = await keepCosts(db, closeId);
+  if (costs.length > 0 || traces === 0) return costs;
+  throw new UsageError({
     code: "month_unpriced",
     message: `No price is valid for any trace of ${month}, so it has no costs to close.`,
     next: "Import its prices with `usage-etl prices import FILE`. Or add --without-costs: then the month has no costs anywhere, until you close it again with prices.",
