@@ -286,6 +286,10 @@ test("a budget of a billing period is shown with its days, from a CSV file too",
     "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | USD | 40.00 | 25.00 | 25.00 | - | 62.5",
     "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | EUR | 40.00 | 0.00 | 0.00 | - | 0 | nothing has a price in EUR",
   ]);
+  const ofSource = await usageEtl(["owners", "budgets", "2026-03", "--source", "default", "--json"]);
+  expect(JSON.parse(ofSource.stdout)).toHaveLength(3);
+  const { stderr } = await usageEtl(["owners", "budgets", "--source", "defualt"]);
+  expect(stderr).toContain("Source defualt is not stored.");
   expect((await shown("2026-04"))[2]).toMatch(
     / \| - \| USD \| 40\.00 \| - \| - \| - \| - \| no such period is known$/,
   );

@@ -47,6 +47,11 @@ export async function monthBudgets(
   });
 }
 
+/** Of these, what counts usage of a source: its own budgets, and those of all sources. */
+export function budgetsOf<B extends Pick<Budget, "source">>(budgets: readonly B[], source: string): B[] {
+  return budgets.filter((one) => (one.source ?? source) === source);
+}
+
 /** All budgets in the periods under way. */
 export interface CurrentBudgets {
   readonly budgets: readonly MonthBudget[];

@@ -8,6 +8,7 @@ import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { setupUsage } from "../../support/usage-bench.ts";
 
 const HOSTILE = '<script>alert("owner")</script>';
@@ -171,6 +172,37 @@ test("the month under way is compared by the days that are over", async () => {
   expect(textOf(page.text)).toContain(
     `The change is that of ${daysText({ from: start, to: today })} against ${daysText({ from: before, to: until })}.`,
   );
+});
+
+test("budgets are those of the chosen source and of all sources, and others are a link away", async () => {
+  const bench = await setupUsage({ days: 40, gapAgo: 39 });
+  await addSource(bench.store, { slug: "other", workspaceIds: [WORKSPACES[1]] });
+  await apply(
+    bench.store,
+    `rules: [{ owner: all }]
+budgets:
+  - { traces: 10 }
+  - { source: default, traces: 20 }
+  - { source: other, owner: all, traces: 30 }
+  - { source: unknown, traces: 40 }`,
+  );
+  const pages = await setupPages(bench);
+  const month = dayOf(bench.today - 2 * DAY_MS).slice(0, 7);
+  const shown = async (source: string) => {
+    const { text } = await pages.get(`/owners?source=${source}&month=${month}`);
+    const budgets = rowsOf(text, "Budgets").map(([of]) => of?.replace(/\s+/g, " "));
+    return [...budgets, /Other sources have budgets of their own: [^.]*/.exec(textOf(text))?.[0].trim()];
+  };
+  expect(await shown("default")).toEqual([
+    "Everything, all sources",
+    "Everything of source default",
+    "Other sources have budgets of their own: other",
+  ]);
+  expect(await shown("other")).toEqual([
+    "Everything, all sources",
+    "Owner all of source other",
+    "Other sources have budgets of their own: default",
+  ]);
 });
 
 test("page and file say final only where every day is: one without traces has no row, and may change", async () => {

@@ -7,15 +7,23 @@ import { amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { routeProblem } from "../../../pipeline/alerts/receiver.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
-import { describeBudgeted, leastOf, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import {
+  budgetsOf,
+  describeBudgeted,
+  leastOf,
+  type MonthBudget,
+  monthBudgets,
+} from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
 import { counted, printable, printableLine } from "../../../printable.ts";
 import type { OwnerChange } from "../../../store/bill/owner-changes.ts";
 import { appliedOwners, type OwnedPart, ownedParts } from "../../../store/bill/owners.ts";
+import { usageSources } from "../../../store/figures/sources.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
 import { linesOf, tableOf } from "../../report/output.ts";
 import { withRange } from "../../session/options.ts";
 import { commandActor, inSession, type Session } from "../../session/session.ts";
+import { storedSources } from "../source.ts";
 import { ownerFileAsCsv, readOwnerFile } from "./owner-file.ts";
 
 const FILE = ["[file]", "an owner file (docs/owners.md); default: USAGE_OWNERS_FILE"] as const;
@@ -30,6 +38,7 @@ export const examples = [
   ["owners plan owners.yaml", "what the file would change, in traces and money"],
   ["owners apply owners.yaml", "store it, all or nothing"],
   ["owners suggest", "what has usage and no owner"],
+  ["owners budgets --source emea", "how its budgets stand, and those of all sources"],
 ] as const;
 
 export function define(owners: Command): void {
@@ -59,6 +68,7 @@ export function define(owners: Command): void {
   owners
     .command("budgets")
     .argument("[month]", "such as 2026-10; default: the one under way")
+    .option("--source <slug>", "only budgets of this source and of all sources")
     .description(
       "show what is spent of each budget in a month, what the month will come to, and when a budget is used up",
     )
@@ -192,11 +202,23 @@ async function exportFile(
   process.stdout.write(process.stdout.isTTY ? printable(content) : content);
 }
 
-async function budgets({ output, ...session }: Session, _: object, given?: string): Promise<undefined> {
+async function budgets(
+  { output, ...session }: Session,
+  { source }: { source?: string },
+  given?: string,
+): Promise<undefined> {
   const { db } = await session.migratedStore();
   const now = await storeNow(db);
   const month = given === undefined ? monthAt(now) : givenMonth(given);
-  const found = await monthBudgets(db, { month, now });
+  if (source !== undefined) {
+    const stored = await usageSources(db);
+    storedSources(
+      stored.map(({ slug }) => ({ source: slug })),
+      source,
+    );
+  }
+  const all = await monthBudgets(db, { month, now });
+  const found = source === undefined ? all : budgetsOf(all, source);
   const data = found.map(({ spent, final, course: _course, ahead: _ahead, ...one }) => ({
     ...one,
     // Of a billing period that is not known nothing is, which is not zero.
@@ -205,7 +227,9 @@ async function budgets({ output, ...session }: Session, _: object, given?: strin
     final: one.period === null ? null : amountText(final),
   }));
   output.data(data, () => {
-    if (found.length === 0) return "No budget is set. An owner file may have some: see docs/owners.md.";
+    if (all.length === 0) return "No budget is set. An owner file may have some: see docs/owners.md.";
+    if (found.length === 0)
+      return `No budget counts source ${source}: those that are set are of other sources.`;
     const shown = (text: string | null, currency: string | null) =>
       text === null ? "-" : shownDecimal(text, currency);
     const ofMonth = found.find(({ per }) => per === "month");

@@ -10,7 +10,7 @@ import {
 } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
-import { currentBudgets, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { budgetsOf, currentBudgets, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { counted } from "../../../printable.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import {
@@ -137,7 +137,7 @@ async function show({ db, query, now, who }: Context<Query, unknown>): Promise<P
   const body =
     applied === undefined
       ? html`${said}${await withoutFile(db, asked, { masked })}`
-      : await allOwners(db, asked, { applied, state, said, now });
+      : await allOwners(db, asked, { applied, state, said, now, sources });
   return { title: "Owners", body: html`${form}${withoutCost(bill)}${body}` };
 }
 
@@ -179,7 +179,19 @@ async function withoutFile(db: Database, asked: Asked, { masked }: { masked: boo
 async function allOwners(
   db: Database,
   asked: Asked,
-  { applied, state, said, now: at }: { applied: AppliedOwners; state: OwnedState; said: Html; now: number },
+  {
+    applied,
+    state,
+    said,
+    now: at,
+    sources,
+  }: {
+    applied: AppliedOwners;
+    state: OwnedState;
+    said: Html;
+    now: number;
+    sources: readonly UsageSource[];
+  },
 ): Promise<Html> {
   const { source, month, range, ended, before } = asked;
   const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
@@ -231,10 +243,28 @@ async function allOwners(
       foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
         ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
     })}
-    ${budgetTable(budgets, month)}
+    ${budgetTable(budgetsOf(budgets, source.slug), month)}
+    ${budgetsElsewhere(budgets, asked, sources)}
     <p>Download: <a href="${address("/owners.csv", { source: source.slug, month: month.name })}">CSV of this table</a></p>
     <p class="quiet">From the owner file that was applied on ${dayOf(applied.appliedAt.getTime())}: ${counted(applied.rules, "rule")}.</p>
     ${twin(`usage-etl owners export`, `usage-etl owners suggest`, `usage-etl export --view fct_cost_owner_daily --from ${range.from} --to ${range.to} --where source_id=${source.slug}`)}`;
+}
+
+/** Where the budgets are that count nothing of this source. */
+function budgetsElsewhere(
+  budgets: readonly MonthBudget[],
+  { source, month }: Asked,
+  sources: readonly UsageSource[],
+): Html {
+  const others = sources.filter(
+    ({ slug }) => slug !== source.slug && budgets.some((one) => one.source === slug),
+  );
+  if (others.length === 0) return html``;
+  const links = others.map(({ slug }, n) => {
+    const to = address("/owners", { source: slug, month: month.name });
+    return html`${n === 0 ? "" : ", "}<a href="${to}">${slug}</a>`;
+  });
+  return html`<p class="quiet">Other sources have budgets of their own: ${links}.</p>`;
 }
 
 /** Currencies of prices that something has a cost in. */
