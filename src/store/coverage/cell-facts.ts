@@ -19,6 +19,8 @@ export interface StandingAnswer extends Part {
   readonly isFinal: boolean;
   readonly fetchNumber: number;
   readonly fetchedAt: string;
+  /** When an answer by workspace last had as many traces on each of these days, if that was later. Null: of hours and of final days. */
+  readonly sumConfirmedAt: string | null;
   /** The request; null where the ledger no longer has it. */
   readonly request: {
     readonly groupBy: GroupBy;
@@ -125,11 +127,23 @@ export async function cellFacts(
     select
       (select coalesce(json_agg(x), '[]') from (
         select ${part("v")}, v.final as "isFinal", v.fetch_number as "fetchNumber", ${iso("v.fetched_at")} as "fetchedAt",
+               ${iso("confirmed.at")} as "sumConfirmedAt",
                case when f.fetch_number is not null then json_build_object(
                  'groupBy', f.group_by, 'stride', f.stride, 'from', ${iso("f.period_start")}, 'to', ${iso("f.period_end")},
                  'workspaces', f.workspaces, 'records', f.records, 'traces', f.traces, 'runId', f.run_id
                ) end as request
         from usage.coverage v join usage.trace_scope c using (scope_id) left join usage.fetch f using (fetch_number)
+        left join lateral (
+          select min(d.at) as at
+          from (
+            select usage.sum_confirmed_at(v.scope_id, day::date) as at
+            from generate_series(
+              greatest(v.period_start, ${start}) at time zone 'UTC', least(v.period_end, ${end}) at time zone 'UTC' - interval '1 second', interval '1 day'
+            ) day
+          ) d
+          where c.stride = 'day' and c.group_by <> 'workspace' and not v.final
+          having bool_and(d.at > v.fetched_at and d.at is not null)
+        ) confirmed on true
         where ${overlaps("v")}
         order by usage.dimension_position(c.group_by), v.period_start limit ${MOST}
       ) x) as answers,

@@ -87,7 +87,9 @@ export function answerList(answers: readonly StandingAnswer[]): Html {
         one.stride,
         one.isFinal ? "final" : "provisional",
         count(one.fetchNumber),
-        instant(one.fetchedAt),
+        one.sumConfirmedAt === null
+          ? instant(one.fetchedAt)
+          : html`${instant(one.fetchedAt)}; unchanged in sum until ${instant(one.sumConfirmedAt)}`,
         requestOf(one),
       ]),
     },

@@ -3,6 +3,7 @@ import { DAY_MS, floorToGrid, HOUR_MS } from "../../../../src/domain/time/stride
 import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSync } from "../../../../src/pipeline/sync/sync.ts";
+import { cellFacts } from "../../../../src/store/coverage/cell-facts.ts";
 import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { takeTasksToQueue } from "../../../../src/store/work/tasks.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
@@ -166,16 +167,36 @@ test("coverage says when a day was asked for, and until when it was unchanged in
   const ages = () =>
     bench.sql<{ by: string; asked: boolean; confirmed: boolean }>(
       `SELECT group_by AS by, fetched_at > now() - interval '19 minutes' AS asked, sum_confirmed_at > now() - interval '19 minutes' AS confirmed
-       FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = $1::timestamptz::date ORDER BY 1`,
+       FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = ($1::timestamptz AT TIME ZONE 'UTC')::date ORDER BY 1`,
       [new Date(today - DAY_MS)],
     );
+  // The page of a part of the coverage reads the same.
+  const shown = async () => {
+    const scopes = await bench.sql<{ id: number }>(
+      "SELECT scope_id AS id FROM usage.trace_scope WHERE stride = 'day'",
+    );
+    const { answers } = await cellFacts(bench.store.db, {
+      source: "default",
+      workspaceId: bench.workspaceIds[0] as string,
+      scopeIds: scopes.map(({ id }) => id),
+      range: { start: today - DAY_MS, end: today },
+    });
+    return Object.fromEntries(
+      answers.map(({ groupBy, fetchedAt, sumConfirmedAt }) => [
+        groupBy,
+        sumConfirmedAt !== null && sumConfirmedAt > fetchedAt,
+      ]),
+    );
+  };
+  expect(await shown()).toEqual({ workspace: false, project: true, user: true, api_key: true });
   const kept = OTHERS.map((by) => ({ by, asked: false, confirmed: true }));
   expect(await ages()).toEqual([...kept, { by: "workspace", asked: true, confirmed: true }]);
   // Where the workspace has others by now, nothing confirms them.
   await bench.sql(
     `UPDATE usage.dated_record SET traces = traces + 1 FROM usage.series e JOIN usage.trace_scope c USING (scope_id)
-     WHERE e.series_id = dated_record.series_id AND c.group_by = 'user' AND bucket_start = $1::timestamptz::date`,
+     WHERE e.series_id = dated_record.series_id AND c.group_by = 'user' AND bucket_start = ($1::timestamptz AT TIME ZONE 'UTC')::date`,
     [new Date(today - DAY_MS)],
   );
   expect((await ages()).map(({ confirmed }) => confirmed)).toEqual([true, true, false, true]);
+  expect(await shown()).toMatchObject({ project: true, user: false });
 });
