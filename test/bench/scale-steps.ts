@@ -106,7 +106,23 @@ export async function fillCoverage(store: Store): Promise<void> {
       ) part (start, stop)
       WHERE part.start < part.stop`);
     await client.query(`ALTER TABLE usage.coverage ADD CONSTRAINT coverage_no_overlap ${rows[0].overlap}`);
+    await client.query("SELECT usage.keep_state(array_agg(scope_id)) FROM usage.scope");
     await client.query("TRUNCATE usage.fetch_task");
+  });
+  await analyze(store);
+}
+
+/** As if the answers to all tasks by workspace had come and had changed: what they lead to waits. */
+export async function leadAll(store: Store): Promise<void> {
+  await store.transaction(async ({ client }) => {
+    await client.query(`
+      WITH led AS (DELETE FROM usage.fetch_task WHERE group_by = 'workspace' RETURNING *)
+      INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+      SELECT source_id, o.group_by, stride, m.period_start, m.period_end, ARRAY[o.scope_id], ARRAY[m.workspace]
+      FROM (SELECT period_start, period_end, unnest(scope_ids) AS scope_id, unnest(workspace_ids) AS workspace FROM led) m
+      JOIN usage.scope w USING (scope_id)
+      JOIN usage.scope o USING (source_id, kind, trace_tier, workspace_id, stride)
+      WHERE o.group_by <> 'workspace'`);
   });
   await analyze(store);
 }

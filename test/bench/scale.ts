@@ -11,7 +11,7 @@ import { median, openDatabases, runChild, startChild, whole, wholes } from "./ha
 import type { Plan, Planned } from "./measured.ts";
 import { type Environment, NODE_OPTIONS, runCommand } from "./processes.ts";
 import type { Customer } from "./scale-server.ts";
-import { compactOld, fillCoverage, runWorkers, type WorkersRun } from "./scale-steps.ts";
+import { compactOld, fillCoverage, leadAll, runWorkers, type WorkersRun } from "./scale-steps.ts";
 
 /**
  * `npm run bench:scale`: a large customer from its first sync on. Planning, the queue, workers and commands are real processes on
@@ -103,6 +103,11 @@ try {
   process.stdout.write(
     `The first load: ${total} requests at most, ${hoursAt((share.max * 1000) / share.duration)} hours by the rate limit (${share.max} per ${share.duration / 1000} s for fetch tasks)\n\n`,
   );
+  say(
+    "By dimension, at most",
+    ["stride", "by workspace", "by each other dimension"],
+    await requestsByDimension(),
+  );
   say("Taking 1,000 tasks for the queue while all of them wait", ["median ms"], [[await medianOfTaking()]]);
 
   const runs: WorkersRun[] = [];
@@ -121,13 +126,21 @@ try {
 
   output.note("coverage as all loads leave it");
   // What the workers loaded is planned again: it lies in the same windows.
-  await rows("TRUNCATE usage.coverage, usage.fetch_task");
+  await rows("TRUNCATE usage.coverage, usage.fetch_task, usage.day_state, usage.hour_state");
   await plan("all again");
   await fillCoverage(store);
   const loaded = await value("SELECT count(*) FROM usage.coverage");
   const loadedMb = await megabytes("coverage");
   plans.push(await planAgain("all is loaded"));
   plans.push(await plan("all is loaded, and the tasks of a sync wait"));
+  await leadAll(store);
+  const waiting = [
+    await value("SELECT count(*) FROM usage.fetch_task"),
+    await megabytes("fetch_task"),
+    await medianOfTaking(),
+  ];
+  plans.push(await plan("all is loaded, and all that these tasks lead to waits"));
+  say("Waiting fetch tasks of a sync", ["tasks", "MB", "ms of taking 1,000"], [waiting]);
   const sourceId = await value("SELECT source_id FROM usage.source");
   const merge = await compactOld(store, sourceId);
   plans.push(await planAgain("a week later, intervals merged"));
@@ -173,6 +186,14 @@ try {
   if (options.keep !== true) await databases.drop(url);
   await redis.close();
   await databases.close();
+}
+
+/** Of the tasks that wait: one by workspace leads to one of each other dimension for each of its workspaces. */
+async function requestsByDimension(): Promise<(string | number)[][]> {
+  const found = await rows<Record<string, string | number>>(`
+    SELECT stride, count(*)::integer AS tasks, sum(cardinality(scope_ids))::integer AS members
+    FROM usage.fetch_task WHERE group_by = 'workspace' GROUP BY 1 ORDER BY 1`);
+  return found.map(({ stride = "", tasks = 0, members = 0 }) => [stride, tasks, members]);
 }
 
 /** Milliseconds; taken back each time. */
