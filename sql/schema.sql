@@ -82,7 +82,6 @@ CREATE TABLE usage.billing_period (
   plan_tier text,
   plan_started_at timestamp with time zone,
   plan_ends_at timestamp with time zone,
-  first_read_at timestamp with time zone NOT NULL,
   read_at timestamp with time zone NOT NULL,
   CONSTRAINT billing_period_pkey PRIMARY KEY (source_id, ends_at),
   CONSTRAINT billing_period_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
@@ -229,17 +228,9 @@ CREATE TABLE usage.configuration_change (
 CREATE TABLE usage.control_check (
   source_id smallint NOT NULL,
   checked_at timestamp with time zone NOT NULL DEFAULT now(),
-  period_start timestamp with time zone NOT NULL,
-  period_end timestamp with time zone NOT NULL,
-  requests integer NOT NULL,
-  days_proved integer NOT NULL,
-  days_waiting integer NOT NULL,
-  restated integer NOT NULL,
-  differences integer NOT NULL,
   failures integer NOT NULL,
   CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
-  CONSTRAINT control_check_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT control_check_period_order CHECK ((period_start < period_end))
+  CONSTRAINT control_check_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
 );
 
 CREATE TABLE usage.control_difference (

@@ -124,7 +124,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
 
   // A billing period of 10 April to 10 May: of the first one that is known, the start is a month before.
   await client.query(
-    `INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at) SELECT source_id, '2026-05-10Z', now(), now() FROM usage.source`,
+    `INSERT INTO usage.billing_period (source_id, ends_at, read_at) SELECT source_id, '2026-05-10Z', now() FROM usage.source`,
   );
   const perPeriod = `rules: []\nbudgets:\n  - { source: default, workspace: ${WORKSPACE}, traces: 900, per: billing_period }\n  - { traces: 5, source: elsewhere, per: billing_period }\n`;
   await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", perPeriod)));

@@ -104,8 +104,8 @@ const OTHERS = `
   INSERT INTO usage.usage_limit
     SELECT source_id, workspace, type, 5, false, now()
     FROM usage.source, unnest('{"",w}'::text[]) workspace, unnest('{monthly_traces,other}'::text[]) type;
-  INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at)
-    SELECT source_id, e, now(), now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
+  INSERT INTO usage.billing_period (source_id, ends_at, read_at)
+    SELECT source_id, e, now() FROM usage.source, unnest('{2026-03-15Z,2026-04-15Z}'::timestamptz[]) e;
   INSERT INTO usage.period_close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
     SELECT source_id, '2026-03-15', e, 1, 0 FROM usage.source, unnest('{2026-04-15,2026-05-15}'::date[]) e;
   INSERT INTO usage.period_total

@@ -269,7 +269,7 @@ budgets:
 
 test("a budget of a billing period is shown with its days, from a CSV file too", async () => {
   await client.query(
-    "INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at) SELECT source_id, '2026-04-15Z', now(), now() FROM usage.source",
+    "INSERT INTO usage.billing_period (source_id, ends_at, read_at) SELECT source_id, '2026-04-15Z', now() FROM usage.source",
   );
   const content =
     "source,per,traces,amount,currency\n,,1000,,\ndefault,billing_period,,40,USD\ndefault,billing_period,,40,EUR\n";

@@ -168,21 +168,13 @@ CREATE INDEX control_difference_newest
   ON usage.control_difference (found_at DESC, scope_id, kind, period_start, period_end, external_id)
   WHERE state <> 'unattributed';
 
--- Ledger of the checks: what was proved, and when.
+-- When totals were checked. What a check proved and found is kept in usage.day_proof, in usage.control_difference and with its run.
 CREATE TABLE usage.control_check (
   source_id smallint NOT NULL CONSTRAINT control_check_source_id_fkey REFERENCES usage.source,
   checked_at timestamptz NOT NULL DEFAULT now(),
-  period_start timestamptz NOT NULL,
-  period_end timestamptz NOT NULL,
-  requests integer NOT NULL,
-  -- Final days x scopes compared with a total, and those that no window fits yet.
-  days_proved integer NOT NULL,
-  days_waiting integer NOT NULL,
-  restated integer NOT NULL,
-  differences integer NOT NULL,
+  -- Windows that could not be asked for.
   failures integer NOT NULL,
-  CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at),
-  CONSTRAINT control_check_period_order CHECK (period_start < period_end)
+  CONSTRAINT control_check_pkey PRIMARY KEY (source_id, checked_at)
 );
 
 -- When the days of each day scope were proved: compared with a whole export, and part of a total that the stored days equal;

@@ -246,8 +246,7 @@ CREATE TABLE usage.billing_period (
   plan_tier text,
   plan_started_at timestamptz,
   plan_ends_at timestamptz,
-  -- The first and the last time that it was the one under way.
-  first_read_at timestamptz NOT NULL,
+  -- The last time that it was the one under way.
   read_at timestamptz NOT NULL,
   CONSTRAINT billing_period_pkey PRIMARY KEY (source_id, ends_at)
 );

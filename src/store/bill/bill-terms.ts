@@ -41,8 +41,8 @@ export async function keepBillingPeriod(
 ): Promise<void> {
   const at = (ms: number | null) => (ms === null ? null : new Date(ms));
   await sql`
-    insert into usage.billing_period (source_id, ends_at, plan_tier, plan_started_at, plan_ends_at, first_read_at, read_at)
-    values (${period.sourceId}, ${at(period.endsAt)}, ${period.planTier}, ${at(period.planStartedAt)}, ${at(period.planEndsAt)}, now(), now())
+    insert into usage.billing_period (source_id, ends_at, plan_tier, plan_started_at, plan_ends_at, read_at)
+    values (${period.sourceId}, ${at(period.endsAt)}, ${period.planTier}, ${at(period.planStartedAt)}, ${at(period.planEndsAt)}, now())
     on conflict (source_id, ends_at) do update
     set plan_tier = excluded.plan_tier, plan_started_at = excluded.plan_started_at, plan_ends_at = excluded.plan_ends_at,
         read_at = excluded.read_at

@@ -124,25 +124,12 @@ export async function knownFindings(
   return rows;
 }
 
-/** The counts of one check of totals, for the ledger. */
-export interface CheckCounts {
-  readonly requests: number;
-  readonly daysProved: number;
-  readonly daysWaiting: number;
-  readonly restated: number;
-  readonly differences: number;
-  readonly failures: number;
-}
-
+/** Notes that totals were checked, and how many windows could not be asked for. */
 export async function noteCheck(
   db: Database,
-  { sourceId, range, counts }: { sourceId: number; range: Interval; counts: CheckCounts },
+  { sourceId, failures }: { sourceId: number; failures: number },
 ): Promise<void> {
-  const { requests, daysProved, daysWaiting, restated, differences, failures } = counts;
-  await sql`
-    insert into usage.control_check
-      (source_id, period_start, period_end, requests, days_proved, days_waiting, restated, differences, failures)
-    values (${sourceId}, ${new Date(range.start)}, ${new Date(range.end)}, ${requests}, ${daysProved}, ${daysWaiting},
-            ${restated}, ${differences}, ${failures})
-  `.execute(db);
+  await sql`insert into usage.control_check (source_id, failures) values (${sourceId}, ${failures})`.execute(
+    db,
+  );
 }

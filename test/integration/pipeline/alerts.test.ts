@@ -331,8 +331,8 @@ budgets:
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   // It begins today.
   await bench.sql(
-    `INSERT INTO usage.billing_period (source_id, ends_at, first_read_at, read_at)
-     SELECT source_id, date_trunc('day', now(), 'UTC') + interval '1 month', now(), now() FROM usage.source`,
+    `INSERT INTO usage.billing_period (source_id, ends_at, read_at)
+     SELECT source_id, date_trunc('day', now(), 'UTC') + interval '1 month', now() FROM usage.source`,
   );
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
 });

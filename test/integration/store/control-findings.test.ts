@@ -3,12 +3,7 @@ import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { loadedMeters, scopesOf } from "../../../src/store/catalog/scopes.ts";
-import {
-  type Finding,
-  keepFindings,
-  knownFindings,
-  noteCheck,
-} from "../../../src/store/proof/control-findings.ts";
+import { type Finding, keepFindings, knownFindings } from "../../../src/store/proof/control-findings.ts";
 import { endDropped, endUnread } from "../../../src/store/proof/ended.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
@@ -180,19 +175,4 @@ test("a meter is loaded as soon as any of its days is", async () => {
   await loadRows(store, { ...about, meter: "shortlived", window });
   expect(await loadedMeters(store.db, sourceId)).toEqual(METERS.filter((meter) => METER[meter].isExported));
   expect(await loadedMeters(store.db, sourceId + 1)).toEqual([]);
-});
-
-test("a check is kept with its counts", async () => {
-  const { store, sourceId, reader } = await setupFindings();
-  await noteCheck(store.db, {
-    ...{ sourceId, range: { start: day(0), end: day(7) } },
-    counts: { requests: 1, daysProved: 2, daysWaiting: 3, restated: 4, differences: 5, failures: 6 },
-  });
-  const { rows } = await reader.query("SELECT * FROM usage.control_check");
-  expect(rows).toMatchObject([
-    {
-      ...{ source_id: sourceId, period_start: new Date(day(0)), period_end: new Date(day(7)), requests: 1 },
-      ...{ days_proved: 2, days_waiting: 3, restated: 4, differences: 5, failures: 6 },
-    },
-  ]);
 });

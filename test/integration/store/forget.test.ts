@@ -254,10 +254,7 @@ test("a source goes with all that depends on it, and not while a process loads i
     "INSERT INTO usage.late_change VALUES ($1, '2026-03-01', 'all', 'workspace', 'day', true, 1, 1, 1)",
     [sourceId],
   );
-  await reader.query(
-    "INSERT INTO usage.control_check VALUES ($1, now(), '2026-03-01', '2026-04-01', 1, 1, 1, 1, 1, 1)",
-    [sourceId],
-  );
+  await reader.query("INSERT INTO usage.control_check VALUES ($1, now(), 1)", [sourceId]);
   await reader.query(
     `INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces)
      VALUES ($1, 'load', 'workspace', 'day', '2026-03-01', '2026-03-02', 1)`,

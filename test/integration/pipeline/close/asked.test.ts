@@ -171,8 +171,8 @@ describe("a billing period", () => {
   /** Ends of periods: a day, or the midnight that begins it. */
   const know = (...ends: string[]) =>
     bench.sql(
-      `INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, first_read_at, read_at)
-       SELECT s.source_id, e, 'plus', now(), now() FROM usage.source s, unnest($1::timestamptz[]) e WHERE s.slug = 'default'`,
+      `INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, read_at)
+       SELECT s.source_id, e, 'plus', now() FROM usage.source s, unnest($1::timestamptz[]) e WHERE s.slug = 'default'`,
       [ends],
     );
 
