@@ -187,9 +187,9 @@ export function card(first: Html | string, cells: readonly Cell[]): Html {
   )}</tr>`;
 }
 
-/** The head of a column of numbers. */
-export function numberHead(label: string): Html {
-  return html`<th scope="col" class="number">${label}</th>`;
+/** The head of a column of numbers. `spare`: a phone leaves the column out, whose cells have this class too. */
+export function numberHead(label: string, spare: "" | "spare" = ""): Html {
+  return html`<th scope="col" class="number ${spare}">${label}</th>`;
 }
 
 /** A button that asks the server to change something. `csrf` is the form's token of the session (`context.csrf()`). */

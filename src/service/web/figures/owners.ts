@@ -223,25 +223,26 @@ async function allOwners(
       caption: `Who pays for ${daysText(range)}. All rows add up to the total of ${source.slug}, but for rounding to cents. Traces are divided by ${DIMENSIONS[applied.divideBy].title}.${hasBefore ? ` The change is that of ${daysText(ended)} against ${daysText(before)}.` : ""}`,
       heads: [
         "Owner",
-        ...(hasCenters ? ["Cost centre"] : []),
+        ...(hasCenters ? [html`<th scope="col" class="spare">Cost centre</th>`] : []),
         numberHead("Traces"),
         ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
-        numberHead(`Share of ${change === "traces" ? change : "cost"}`),
+        numberHead(`Share of ${change === "traces" ? change : "cost"}`, "spare"),
         ...(hasBefore ? [numberHead(`Change of ${change === "traces" ? change : "cost"}`)] : []),
       ],
       rows: rows.map((one) => {
         const now = currency === undefined ? tracesOf(one) : costOf(one.costs, currency);
         const whole = currency === undefined ? total.traces : total.costs(currency);
         const to = address("/owners", { source: source.slug, month: month.name, owner: one.owner });
-        return html`<tr><th scope="row"><span class="swatch ${colourOf(owners.indexOf(one.owner))}"></span> <a href="${to}">${name(one.owner)}</a></th>
-          ${hasCenters ? html`<td>${one.costCenter === NO_COST_CENTER ? "–" : name(one.costCenter)}</td>` : ""}
+        const center = one.costCenter === NO_COST_CENTER ? undefined : name(one.costCenter);
+        return html`<tr><th scope="row"><span class="swatch ${colourOf(owners.indexOf(one.owner))}"></span> <a href="${to}">${name(one.owner)}</a>${center === undefined ? "" : html`<br class="on-phone"><small class="on-phone">${center}</small>`}</th>
+          ${hasCenters ? html`<td class="spare">${center ?? "–"}</td>` : ""}
           <td class="number">${amountShown(tracesOf(one))}</td>
           ${currencies.map((each) => html`<td class="number">${money(costOf(one.costs, each))}</td>`)}
-          <td class="number">${percent(percentOf(now, whole))}</td>
+          <td class="number spare">${percent(percentOf(now, whole))}</td>
           ${hasBefore ? html`<td class="number">${changeIn([one], currency)}</td>` : ""}</tr>`;
       }),
-      foot: html`<tr><th scope="row" ${hasCenters ? html`colspan="2"` : ""}>Total</th><td class="number">${least}${amountShown(total.traces)}</td>
-        ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
+      foot: html`<tr><th scope="row">Total</th>${hasCenters ? html`<td class="spare"></td>` : ""}<td class="number">${least}${amountShown(total.traces)}</td>
+        ${currencies.map((one) => html`<td class="number">${least}${money(total.costs(one))}</td>`)}<td class="spare"></td>${hasBefore ? html`<td class="number">${changeIn(rows, currency)}</td>` : ""}</tr>`,
     })}
     ${budgetTable(budgetsOf(budgets, source.slug), month)}
     ${budgetsElsewhere(budgets, asked, sources)}

@@ -91,7 +91,7 @@ export function idTable(report: Report, costs?: Report, { asClosed = false } = {
       ...(costs === undefined
         ? []
         : [numberHead(`Estimated cost${asClosed ? " as closed" : ""}, ${unitOf(costs)}`)]),
-      numberHead(`Share${ofTraces}`),
+      numberHead(`Share${ofTraces}`, "spare"),
       sortedHead(question, "growth", html`Change${ofTraces}`, since),
       html`<th scope="col" class="course">Course</th>`,
     ],
@@ -116,7 +116,7 @@ function idRow(
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`${numberCell(line.sum, report)}${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
 
@@ -158,7 +158,7 @@ function growthOf({ isComparable, compared, before }: Line, { question }: Report
   const growth = compared - before.amount;
   if (!isComparable || growth === 0n) return "";
   const size = growth < 0n ? -growth : growth;
-  return html`${growth < 0n ? "−" : "+"}${question.measure === "cost" ? money(size) : amountShown(size)} `;
+  return html`<span class="spare">${growth < 0n ? "−" : "+"}${question.measure === "cost" ? money(size) : amountShown(size)} </span>`;
 }
 
 function changeOf({ isComparable, change, before, compared }: Line): Html {

@@ -216,7 +216,7 @@ export async function closedPage(
     ${closed.costsClosedAt === null && closed.traces > 0 ? costlessMonth(given) : costTable(costs)}`;
 }
 
-const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map(numberHead);
+const CHANGE_HEADS = ["Closed", "Adjusted by", "Now"].map((label) => numberHead(label));
 
 function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
   if (totals === 0) return html`<p>None: every count is as it was closed.</p>`;
