@@ -27,3 +27,23 @@ function escaped(control: string): string {
 export function counted(number: number, thing: string): string {
   return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
 }
+
+/** Parts of a list of lines that are shown. */
+const MOST_LINES = 12;
+
+/** Such as `line 4` and `lines 3, 5, 7 to 12 and 1,700 more`. Ascending. */
+export function linesShown(lines: readonly number[]): string {
+  const runs: [first: number, last: number][] = [];
+  for (const line of lines) {
+    const run = runs.at(-1);
+    if (run !== undefined && run[1] === line - 1) run[1] = line;
+    else runs.push([line, line]);
+  }
+  const shown = runs.slice(0, MOST_LINES);
+  const many = shown.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  const parts = shown.map(([first, last]) =>
+    first === last ? `${first}` : last === first + 1 ? `${first}, ${last}` : `${first} to ${last}`,
+  );
+  const more = lines.length > many ? ` and ${(lines.length - many).toLocaleString("en-US")} more` : "";
+  return `${lines.length === 1 ? "line" : "lines"} ${parts.join(", ")}${more}`;
+}

@@ -282,7 +282,7 @@ test("a budget of a billing period is shown with its days, from a CSV file too",
   const shown = async (month: string) => cells(await printed(["owners", "budgets", month])).slice(1, -1);
   expect(await shown("2026-03")).toEqual([
     "budget of | billing period | in | budget | spent | final | forecast | % used | used up",
-    "everything | - | traces | 1,000 | 108 | 108 | - | 10.8",
+    "everything, all sources | - | traces | 1,000 | 108 | 108 | - | 10.8",
     "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | USD | 40.00 | 25.00 | 25.00 | - | 62.5",
     "everything of source default | 2026-03-15 to 2026-04-14 (100 %) | EUR | 40.00 | 0.00 | 0.00 | - | 0 | nothing has a price in EUR",
   ]);

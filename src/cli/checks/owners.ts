@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { readGiven } from "../../given-file.ts";
 import { allRoutes, routeProblem } from "../../pipeline/alerts/receiver.ts";
-import { counted } from "../../printable.ts";
+import { counted, linesShown } from "../../printable.ts";
 import { routeStates, routesOfNobody } from "../../store/activity/routes.ts";
 import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
@@ -16,14 +16,16 @@ export async function checkOwners(
   const applied = await appliedOwners(db);
   if (applied !== undefined) {
     const idle = await idleRules(db);
-    const [decide, lines] = idle.length === 1 ? ["decides", "line"] : ["decide", "lines"];
+    const decide = idle.length === 1 ? "decides" : "decide";
     const of =
-      idle.length === 0 ? "" : `; ${idle.length} ${decide} nothing now (${lines} ${idle.join(", ")})`;
+      idle.length === 0
+        ? ""
+        : `; ${idle.length.toLocaleString("en-US")} ${decide} nothing now (${linesShown(idle)})`;
     const budgets = await idleBudgets(db);
     const ofBudgets =
       budgets.length === 0
         ? ""
-        : `; ${counted(budgets.length, "budget")} ${budgets.length === 1 ? "counts" : "count"} nothing now (${budgets.length === 1 ? "line" : "lines"} ${budgets.join(", ")})`;
+        : `; ${counted(budgets.length, "budget")} ${budgets.length === 1 ? "counts" : "count"} nothing now (${linesShown(budgets)})`;
     const when = applied.appliedAt.toISOString().slice(0, 10);
     notes.pass(
       "owners",

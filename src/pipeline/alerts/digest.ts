@@ -199,14 +199,14 @@ function totalOf(
   return { traces, before, costs };
 }
 
-/** `318,712 traces (+5%)`. */
+/** `318,712 traces (+5 %)`. */
 function describeChange(now: Amount, before: Amount, unit: string): string {
-  const change = before === 0n ? "" : ` (${CHANGE.format(amountDrawn(now) / amountDrawn(before) - 1)})`;
+  const change =
+    before === 0n ? "" : ` (${CHANGE.format(100 * (amountDrawn(now) / amountDrawn(before) - 1))} %)`;
   return `${shownIn(now, unit)}${change}`;
 }
 
 const CHANGE = new Intl.NumberFormat("en-US", {
-  style: "percent",
   signDisplay: "exceptZero",
   maximumFractionDigits: 0,
 });

@@ -82,10 +82,7 @@ export async function currentBudgets(db: Database): Promise<CurrentBudgets> {
 export function describeBudget(budget: MonthBudget): string {
   const { currency, amount, spent, percent, reached } = budget;
   const shown = currency === null ? amountShown : centsShown;
-  const when =
-    reached === null
-      ? ""
-      : ` ${reached.isSure ? "It is used up since" : "It will be used up on"} ${reached.day}.`;
+  const when = reached === null ? "" : ` It ${reached.isSure ? "was" : "will be"} used up on ${reached.day}.`;
   return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this ${budget.per.replace("_", " ")}.${when}`;
 }
 
@@ -99,4 +96,9 @@ export function leastOf({ daysMissing, mayBeLess }: Pick<MonthBudget, "daysMissi
 export function describeBudgeted({ of, source, name }: Budget & { readonly name: string | null }): string {
   const within = source === null ? "" : ` of source ${source}`;
   return of === null ? `everything${within}` : `${of.kind} ${name ?? of.id}${within}`;
+}
+
+/** The same beside budgets of one source: `owner search, all sources`. */
+export function nameOfBudget(one: Parameters<typeof describeBudgeted>[0]): string {
+  return `${describeBudgeted(one)}${one.source === null ? ", all sources" : ""}`;
 }

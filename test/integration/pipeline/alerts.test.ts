@@ -235,7 +235,7 @@ test("a budget sends an alert with each mark that it passes, and when more of it
     expect(await raise()).toEqual({ told: 0, cleared: 0 });
     await set(traces);
     expect(await raise()).toEqual({ told: 1, cleared: 0 });
-    expect(heard.at(-1)?.text).toContain("(100 %) this month. It is used up since ");
+    expect(heard.at(-1)?.text).toContain("(100 %) this month. It was used up on ");
     // A budget that is raised passes its marks anew. The same file applied again is no news.
     await set(traces * 2);
     expect(await raise()).toEqual({ told: 1, cleared: 0 });

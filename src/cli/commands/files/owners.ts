@@ -13,9 +13,10 @@ import {
   leastOf,
   type MonthBudget,
   monthBudgets,
+  nameOfBudget,
 } from "../../../pipeline/bill/budgets.ts";
 import { givenMonth } from "../../../pipeline/months/close.ts";
-import { counted, printable, printableLine } from "../../../printable.ts";
+import { counted, linesShown, printable, printableLine } from "../../../printable.ts";
 import type { OwnerChange } from "../../../store/bill/owner-changes.ts";
 import { appliedOwners, type OwnedPart, ownedParts } from "../../../store/bill/owners.ts";
 import { usageSources } from "../../../store/figures/sources.ts";
@@ -33,6 +34,8 @@ const ROWS_SHOWN = 40;
 const SUGGESTED = 20;
 /** Of a comment beside a rule. */
 const LONGEST_NAME = 30;
+/** Of a table: longer than an id. */
+const LONGEST_SHOWN = 40;
 
 export const examples = [
   ["owners plan owners.yaml", "what the file would change, in traces and money"],
@@ -133,9 +136,9 @@ function describeOutcome(
     closed.length > 0 &&
       `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
-      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${idle.length === 1 ? "line" : "lines"} ${idle.join(", ")}.`,
+      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${linesShown(idle)}.`,
     idleBudgets.length > 0 &&
-      `These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: ${idleBudgets.length === 1 ? "line" : "lines"} ${idleBudgets.join(", ")}.`,
+      `These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: ${linesShown(idleBudgets)}.`,
     routesOfNobody.map(
       ({ line, route, owners }) =>
         `Line ${line}: route ${route} takes what is of ${owners.join(" and ")}, to whom no rule gives anything now.`,
@@ -236,7 +239,7 @@ async function budgets(
     return linesOf(
       `Budgets of ${monthTitle(month)}${ofMonth === undefined || ofMonth.isOver ? "" : `, of which ${ofMonth.percentOfTime} % is over`}:`,
       tableOf(data, {
-        "budget of": describeBudgeted,
+        "budget of": all.some(({ source }) => source !== null) ? nameOfBudget : describeBudgeted,
         "billing period": found.some(({ per }) => per !== "month") && periodOf,
         in: unitOf,
         budget: toTheRight(data, ({ amount, currency }) => shown(amount, currency)),
@@ -310,7 +313,7 @@ function describeUnallocated(found: readonly OwnedPart[]): string {
     cost: hasCosts && toTheRight(found, costOf),
     workspace: hasWorkspaces && (({ workspaceName, workspaceId }) => workspaceName ?? workspaceId),
     what: ({ dimension }) => dimension ?? "the rest",
-    name: ({ name, id }) => name ?? id,
+    name: ({ name, id }) => cutName(name ?? id, LONGEST_SHOWN),
     tags:
       found.some(({ tags }) => tags.length > 0) &&
       (({ tags }) => tags.map(({ key, value }) => `${key}=${value}`).join(", ")),
@@ -320,6 +323,11 @@ function describeUnallocated(found: readonly OwnedPart[]): string {
 function costOf({ costs }: OwnedPart): string {
   const all = Object.entries(costs).map(([currency, cost]) => `${shownDecimal(cost, currency)} ${currency}`);
   return all.length === 0 ? "-" : all.join(", ");
+}
+
+function cutName(text: string, longest: number): string {
+  const shown = printableLine(text.trim());
+  return shown.length > longest ? `${shown.slice(0, longest - 1)}…` : shown;
 }
 
 function wholeWorkspace(part: OwnedPart): OwnedPart {
@@ -332,8 +340,7 @@ function rulesFor(found: readonly OwnedPart[]): string[] {
   for (const one of [...found].sort((a, b) => Number(a.dimension === null) - Number(b.dimension === null))) {
     const rule = ruleFor(one);
     const about = one.tags.length > 0 ? "" : ((one.dimension === null ? one.workspaceName : one.name) ?? "");
-    const name = printableLine(about.trim());
-    const cut = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+    const cut = cutName(about, LONGEST_NAME);
     if (!lines.has(rule)) lines.set(rule, `- ${rule}${cut === "" ? "" : ` # ${cut}`}`);
   }
   return [...lines.values()];

@@ -85,7 +85,7 @@ function incidentTable(incidents: readonly Incident[], csrf: (() => string) | un
 }
 
 function kindOf({ kind, owner }: Pick<Told, "kind" | "owner">): Html {
-  const title = capital(kind.replaceAll("_", " "));
+  const title = kind === "unusual" ? "Unusual days" : capital(kind.replaceAll("_", " "));
   return owner === null ? html`${title}` : html`${title} of ${name(owner)}`;
 }
 
@@ -104,7 +104,7 @@ function toldOf({ told, waits }: Incident): Html {
     ...told.map(({ route, at }) => html`${route} ${at === null ? "perhaps" : instant(at)}`),
     ...waits.map((route) => html`${route} after its quiet hours`),
   ];
-  return html`${all.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
+  return html`${all.map((one, n) => html`${n === 0 ? "" : html`,<br>`}${one}`)}`;
 }
 
 function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {

@@ -2,7 +2,7 @@ import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts"
 import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
-import { describeBudgeted, leastOf, type MonthBudget } from "../../../pipeline/bill/budgets.ts";
+import { describeBudgeted, leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
 import { timeChart } from "../chart.ts";
 import { capital, card, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
 
@@ -30,7 +30,7 @@ export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMont
       ],
       rows: budgets.map((one) => {
         const shown = (amount: Amount) => amountIn(one, amount);
-        const of = `${capital(describeBudgeted(one))}${one.source === null ? ", all sources" : ""}`;
+        const of = capital(nameOfBudget(one));
         const time = one.isOver ? "" : `, of which ${one.percentOfTime} % has passed`;
         const period =
           one.per === "month" || one.period === null
@@ -79,7 +79,7 @@ function burnDown(budgets: readonly MonthBudget[]): Html {
       <li><span class="swatch line pace"></span> an even pace</li>
       ${hasForecast ? html`<li><span class="swatch line forecast"></span> forecast</li>` : ""}
     </ul>
-    <div class="burn-down">${shown.map((one) => html`<figure><figcaption>${name(capital(describeBudgeted(one)))}, ${one.currency ?? "traces"}</figcaption>${chartOf(one)}</figure>`)}</div>`;
+    <div class="burn-down">${shown.map((one) => html`<figure><figcaption>${name(capital(nameOfBudget(one)))}, ${one.currency ?? "traces"}</figcaption>${chartOf(one)}</figure>`)}</div>`;
 }
 
 function chartOf({ period, course, ahead, amount, currency, ...one }: MonthBudget): Html {
