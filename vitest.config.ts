@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { times } from "./test/support/drawn.ts";
 import { filesOf, GATE, LONG_FILES, REST } from "./test/support/projects.ts";
 
 /** `TESTS=gate` or `TESTS=rest`; without it all, so that a file that is named runs wherever it lies. */
@@ -52,7 +53,7 @@ export default defineConfig({
     projects: projects.map((test) => ({ extends: true, test })),
     globalSetup: ["test/support/global-setup.ts"],
     // A bound, not a measure: on a machine that others use too, a test may take ten times as long. No test sets a shorter one.
-    testTimeout: 600_000,
+    testTimeout: times(600_000),
     hookTimeout: 300_000,
     // No test changes what another file sees (globals, module state), so files share processes and loaded modules.
     isolate: false,

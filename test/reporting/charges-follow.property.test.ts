@@ -327,4 +327,4 @@ test(`stored charges are those that usage, prices and closes say, after each ste
     },
   );
   expect(Math.min(seen, ids)).toBeGreaterThan(10);
-}, 300_000);
+});

@@ -395,4 +395,4 @@ test(`owners have what the first rule gives them, and together all there is [see
   await store.transaction(({ db }) =>
     replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [], routes: [] }),
   );
-}, 300_000);
+});

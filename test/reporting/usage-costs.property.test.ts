@@ -84,7 +84,7 @@ test("costs by id and bucket are those of the views to the last digit, with tier
     ),
     { seed: SEED, numRuns: times(2) },
   );
-}, 600_000);
+});
 
 async function compare(store: Store, client: pg.Client, of: UsageCells, range: Days): Promise<void> {
   const currencies = await currenciesOf(store.db, of.sourceId);

@@ -101,7 +101,7 @@ test("usage by id, by bucket and what is loaded are those of the views, for any 
     ),
     { seed: SEED, numRuns: times(2) },
   );
-}, 600_000);
+});
 
 async function entityOf(client: pg.Client, id: string): Promise<number> {
   const { rows } = await client.query(

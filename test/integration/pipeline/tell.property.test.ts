@@ -71,9 +71,7 @@ interface Heard {
   readonly isAnswered: boolean;
 }
 
-test(`every incident arrives, and at most once at a receiver that answered (SEED=${SEED})`, {
-  timeout: 600_000,
-}, async () => {
+test(`every incident arrives, and at most once at a receiver that answered (SEED=${SEED})`, async () => {
   const random = generator(SEED);
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)] as T;
   const { store, reader } = await setupStore();
