@@ -3003,6 +3003,22 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   coverage_status text
 -- )
 
+-- VIEW usage.divided_traces (
+--   group_by text,
+--   slug text,
+--   usage_date date,
+--   workspace_entity_id integer,
+--   workspace_id text,
+--   workspace_name text,
+--   entity_id integer,
+--   dimension text,
+--   dimension_id text,
+--   dimension_name text,
+--   traces bigint,
+--   is_final boolean,
+--   coverage_status text
+-- )
+
 -- VIEW usage.expected_day (
 --   slug text,
 --   group_by text,

@@ -8,33 +8,37 @@ LANGUAGE sql STABLE ROWS 1000
 SET search_path = pg_catalog, pg_temp
 AS 'SELECT true';
 
+-- Traces as each dimension divides them: of its ids, and of the rest of each workspace (entity 0).
+CREATE OR REPLACE VIEW usage.divided_traces AS
+WITH workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
+SELECT g.group_by, u.slug, u.usage_date, u.workspace_entity_id, u.workspace_id, u.workspace_name, 0 AS entity_id, '' AS dimension,
+       '(none)' AS dimension_id, NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
+FROM usage.workspace_day u
+CROSS JOIN (VALUES ('project'), ('user'), ('api_key')) g (group_by)
+UNION ALL
+SELECT d.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id, part.dimension, part.id,
+       part.name, part.traces, usage.is_final(d.status), d.status
+FROM usage.daily_row d
+-- Where the workspace itself is not loaded, nothing is divided.
+JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
+CROSS JOIN LATERAL (
+  SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
+  UNION ALL
+  SELECT 0, '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
+) part
+WHERE d.group_by <> 'workspace';
+
 CREATE OR REPLACE VIEW usage.owned_usage AS
 WITH owned AS MATERIALIZED (
   SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
-),
-workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
+)
 SELECT p.slug, p.usage_date, p.workspace_id, p.workspace_name, p.dimension, p.dimension_id, p.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, p.traces * coalesce(o.share, 1) AS traces, p.is_final,
        p.coverage_status
-FROM (
-  SELECT u.slug, u.usage_date, u.workspace_entity_id, u.workspace_id, u.workspace_name, 0 AS entity_id, '' AS dimension,
-         '(none)' AS dimension_id, NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
-  FROM usage.workspace_day u
-  UNION ALL
-  SELECT d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id, part.dimension, part.id, part.name,
-         part.traces, usage.is_final(d.status), d.status
-  FROM usage.daily_row d
-  -- Where the workspace itself is not loaded, nothing is divided.
-  JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
-  CROSS JOIN LATERAL (
-    SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
-    UNION ALL
-    SELECT 0, '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
-  ) part
-  WHERE d.group_by = (SELECT o.dimension FROM usage.owned_dimension o)
-) p
+FROM usage.divided_traces p
 CROSS JOIN usage.expect_many() many
-LEFT JOIN owned o ON o.workspace_entity_id = p.workspace_entity_id AND o.entity_id = p.entity_id AND o.days @> p.usage_date AND many;
+LEFT JOIN owned o ON o.workspace_entity_id = p.workspace_entity_id AND o.entity_id = p.entity_id AND o.days @> p.usage_date AND many
+WHERE p.group_by = (SELECT d.dimension FROM usage.owned_dimension d);
 
 CREATE OR REPLACE VIEW reporting.fct_usage_owner_daily AS
 SELECT slug AS source_id, usage_date, workspace_id, workspace_name, owner, cost_center, sum(traces)::numeric(26, 4) AS traces,

@@ -63,7 +63,6 @@ export async function ownerChanges(
     jsonb_to_recordset(${JSON.stringify(shares)}::jsonb)
       s (workspace integer, entity integer, days datemultirange, owner text, "costCenter" text, share numeric)`;
   const dimensions = [...new Set([before.divideBy, after.divideBy])].map((one) => sql.lit(one));
-  const isCounted = sql.join([sql.lit("workspace"), ...dimensions]);
   const isPriced = dimensions.map((one) => sql`group_by = usage.cost_group(meter, ${one})`);
   const span = sql`usage.month_of(usage_date), width_bucket(usage_date, (select days from edge))`;
   const { rows } = await sql<OwnerChange>`
@@ -75,33 +74,19 @@ export async function ownerChanges(
       from owned cross join unnest(days) span cross join lateral (values (lower(span)), (upper(span))) e (day)
       where day is not null
     ),
-    workspace as materialized (select workspace_entity_id, loaded from usage.trace_cell where group_by = 'workspace'),
-    counted as materialized (
-      select slug, group_by, workspace_entity_id, entity_id, min(usage_date) as day, sum(traces) as amount
-      from usage.daily_row join workspace using (workspace_entity_id)
-      where group_by in (${isCounted}) and (group_by = 'workspace' or dimension_id <> '(none)') and loaded @> usage_date
+    summed as materialized (
+      select slug, group_by, null as meter, workspace_entity_id, entity_id, null as currency, min(usage_date) as day, sum(traces) as amount
+      from usage.divided_traces
+      where group_by in (${sql.join(dimensions)})
       group by slug, group_by, workspace_entity_id, entity_id, ${span}
-    ),
-    priced as materialized (
-      select slug, group_by, meter, workspace_entity_id, entity_id, currency, min(usage_date) as day, sum(cost) as amount
+      union all
+      select slug, group_by, meter, workspace_entity_id, coalesce(entity_id, 0), currency, min(usage_date), sum(cost)
       from usage.divided_cost
       where (${sql.join(isPriced, sql` or `)}) and exists (select from usage.priced_meter)
       group by slug, group_by, meter, workspace_entity_id, entity_id, currency, ${span}
     ),
     side (is_after, divides) as (values (false, ${before.divideBy}), (true, ${after.divideBy})),
-    part as (
-      select slug, is_after, workspace_entity_id, i.entity_id, null as currency, day, i.amount
-      from counted c join side on c.group_by in ('workspace', divides)
-      -- What an id has is taken from the rest of its workspace.
-      cross join lateral (
-        select c.entity_id, c.amount where c.group_by <> 'workspace'
-        union all
-        select 0, case c.group_by when 'workspace' then c.amount else -c.amount end
-      ) i
-      union all
-      select slug, is_after, workspace_entity_id, coalesce(entity_id, 0), currency, day, amount
-      from priced join side on group_by = usage.cost_group(meter, divides)
-    ),
+    part as (select * from summed join side on group_by = usage.cost_group(meter, divides) where amount is not null),
     change as (
       select slug, usage.month_of(day) as month, coalesce(owner, ${UNALLOCATED}) as owner, coalesce("costCenter", ${NO_COST_CENTER}) as center,
              currency, coalesce(sum(amount * coalesce(share, 1)) filter (where not p.is_after), 0) as before,
