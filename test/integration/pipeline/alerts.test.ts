@@ -11,6 +11,7 @@ import { digestOf } from "../../../src/pipeline/alerts/digest.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
+import { alertSettings } from "../../support/alerts.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
@@ -33,13 +34,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  settings = {
-    slug: "default",
-    firstSource: "default",
-    secrets: webhook(`http://127.0.0.1:${port}/hooks/sesame`),
-    staleAfterMs: HOUR_MS,
-    clock: { wait: async () => {} },
-  };
+  settings = alertSettings(webhook(`http://127.0.0.1:${port}/hooks/sesame`));
   await bench.sync();
 });
 

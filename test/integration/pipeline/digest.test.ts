@@ -9,6 +9,7 @@ import { textOf } from "../../../src/pipeline/alerts/message.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
+import { alertSettings } from "../../support/alerts.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Who asks for a digest gets each once, and its figures are those of the views. */
@@ -35,13 +36,7 @@ test("a route gets the digest of a week once, from the next one on", async () =>
     "rules: [{ owner: all }]\nroutes:\n  - { name: a, type: webhook, secret: USAGE_ROUTE_A, kinds: [], digests: [weekly] }",
   );
   const secrets = new Map([["USAGE_ROUTE_A", new Secret(`${receivers.webUrl}/webhook`)]]);
-  const settings = {
-    slug: "default",
-    firstSource: "default",
-    staleAfterMs: HOUR_MS,
-    secrets,
-    clock: { wait: async () => {} },
-  };
+  const settings = alertSettings(secrets);
   const raise = async (changed: Partial<typeof settings> = {}) =>
     raiseAlerts(await bench.open(), { ...settings, ...changed });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });

@@ -7,6 +7,7 @@ import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
+import { alertSettings } from "../../support/alerts.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
@@ -78,13 +79,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   expect(textOf(other.text)).not.toContain(`Unusual: ${day}`);
 
   const { secrets, heard } = await listen();
-  const raise = async () =>
-    raiseAlerts(await bench.open(), {
-      slug: "default",
-      firstSource: "default",
-      secrets,
-      staleAfterMs: HOUR_MS,
-    });
+  const raise = async () => raiseAlerts(await bench.open(), alertSettings(secrets));
   await raise();
   await raise();
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
@@ -150,13 +145,7 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   const { store, sourceId, load } = await flat(spikes);
   await load("project", 100, 0);
   const { secrets, heard } = await listen();
-  const raise = () =>
-    raiseAlerts({ store, sourceId } as EnteredSource, {
-      slug: "default",
-      firstSource: "default",
-      secrets,
-      staleAfterMs: HOUR_MS,
-    });
+  const raise = () => raiseAlerts({ store, sourceId } as EnteredSource, alertSettings(secrets));
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
   expect(heard[0]?.text).toContain("And 2 more.");

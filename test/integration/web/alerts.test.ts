@@ -5,6 +5,7 @@ import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import { replaceOwners } from "../../../src/store/bill/owners.ts";
+import { alertSettings } from "../../support/alerts.ts";
 import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -30,13 +31,7 @@ routes:
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   expect(await page()).toMatch(/Stale default . critical Nothing was loaded for 2 h\. nobody/);
   const secrets = new Map(Object.entries(environment).map(([name, value]) => [name, new Secret(value)]));
-  const settings = {
-    slug: "default",
-    firstSource: "default",
-    staleAfterMs: HOUR_MS,
-    secrets,
-    clock: { wait: async () => {} },
-  };
+  const settings = alertSettings(secrets);
   await expect(raiseAlerts(await bench.open(), settings)).rejects.toMatchObject({
     code: "route_failed",
     message:
