@@ -128,22 +128,6 @@ test.each(["specified", "live"] as const)("a task that is rolled back ends as ca
     expect((await rpc("GetTask", { id: result.id })).result.status.state).toBe("TASK_STATE_CANCELED");
 });
 
-test("ListTasks lists the tasks of a context, the newest first", async () => {
-  const { ask } = await bench({ a2a: "live" });
-  const rpc = async (method: string, params: object) => {
-    const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    return (await ask("POST", "/a2a/agent", call)).body.result;
-  };
-  const message = { role: "ROLE_USER", messageId: "m", parts: [{ text: "hello" }] };
-  const { task: first } = await rpc("SendMessage", { message });
-  const { contextId } = first;
-  const { task: second } = await rpc("SendMessage", { message: { ...message, contextId } });
-  await rpc("SendMessage", { message });
-  const { tasks } = await rpc("ListTasks", { contextId });
-  expect(tasks.map(({ id }: { id: string }) => id)).toEqual([second.id, first.id]);
-  expect((await rpc("ListTasks", {})).totalSize).toBe(3);
-});
-
 test("the control plane needs the key, and the deployment refuses only a wrong one", async () => {
   const { standin, ask } = await bench();
   const bare = await fetch(`${standin.url}/v2/sandboxes/templates/node`);

@@ -29,7 +29,7 @@ export interface Dialect {
   readonly isLive: boolean;
 }
 
-type Action = "send" | "stream" | "get" | "cancel" | "list";
+type Action = "send" | "stream" | "get" | "cancel";
 
 const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Action>>>> = {
   "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get", "tasks/cancel": "cancel" },
@@ -38,7 +38,6 @@ const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Actio
     SendStreamingMessage: "stream",
     GetTask: "get",
     CancelTask: "cancel",
-    ListTasks: "list",
   },
 };
 
@@ -98,12 +97,6 @@ const getting = z.strictObject({
   metadata: z.record(z.string(), z.unknown()).optional(),
   tenant: z.string().optional(),
 });
-const listing = z.strictObject({
-  contextId: z.string().optional(),
-  pageSize: z.int().min(1).max(100).default(50),
-  historyLength: z.int().min(0).max(MOST_HISTORY).default(0),
-  tenant: z.string().optional(),
-});
 
 export type Sent = z.output<typeof message> & { readonly text: string };
 
@@ -146,10 +139,6 @@ function refuseSpelling({ message: { role, parts } }: z.output<typeof sending>):
   const at = parts.findIndex(({ kind }) => kind === undefined);
   if (at === -1) return;
   throw new RpcRefusal(CODES.invalidParams, `params.message.parts.${at}.kind: it is missing`);
-}
-
-export function askedTasks(params: unknown): z.output<typeof listing> {
-  return read(listing, params);
 }
 
 export function askedTask(params: unknown): z.output<typeof getting> {

@@ -8,7 +8,6 @@ import type { World } from "../world.ts";
 import {
   actionOf,
   askedTask,
-  askedTasks,
   CODES,
   type Dialect,
   envelope,
@@ -103,7 +102,6 @@ interface Call extends NonNullable<ReturnType<typeof actionOf>> {
 async function result(call: Call): Promise<object> {
   const { does, version } = call;
   if (does === "get") return getTask(call);
-  if (does === "list") return listTasks(call);
   if (does === "cancel")
     throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
   const run = begin(call);
@@ -151,15 +149,6 @@ function getTask({ engine, params, version }: Call): object {
     throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
   }
   return toWireTask(run, version, historyLength);
-}
-
-/** The newest first, on one page (our guess). */
-function listTasks({ engine, params, version }: Call): object {
-  const { contextId, pageSize, historyLength } = askedTasks(params);
-  const runs = engine.runs().filter(({ thread }) => contextId === undefined || thread.id === contextId);
-  const page = runs.toReversed().slice(0, pageSize);
-  const tasks = page.map((run) => toWireTask(run, version, historyLength));
-  return { tasks, totalSize: runs.length, pageSize, nextPageToken: "" };
 }
 
 /** The protocol's events: the task, its start, its end with `final`. A client that disconnects does not end the run. */
