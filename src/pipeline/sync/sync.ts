@@ -1,6 +1,7 @@
 import { type UsageRequest, workspaceIdsOf } from "../../domain/planning/request.ts";
-import type { Interval } from "../../domain/time/window.ts";
+import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
+import { heldScopes } from "../../store/catalog/scopes.ts";
 import { quietWorkspaces } from "../../store/load/by-workspace.ts";
 import { retryAfterOutage } from "../../store/load/failures.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -28,16 +29,17 @@ export async function planSync(source: OpenSource) {
   const now = await storeNow(store.db);
   const inFlight = await tasksInFlight(store.db, sourceId);
   const led = await ledWindows(store.db, sourceId);
+  const held = await heldScopes(store.db);
   const quiet = await quietWorkspaces(store.db, { sourceId });
   const isQuiet = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
   const enter = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
-    const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(notIn(led));
+    const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(notIn(led, held));
     const own = planned
       .filter(({ groupBy }) => groupBy === "workspace")
       .map((task) => ({ ...task, workspaceIds: workspaceIdsOf(task) }));
-    const tasks = planned.filter(notIn(own));
+    const tasks = planned.filter(notIn(own, held));
     return {
       planned: planned.length,
       entered: await enterTasks(store.db, { sourceId, runId, tasks, isQuiet, dueAfterMs: keptForMs(source) }),
@@ -60,15 +62,30 @@ export async function planSync(source: OpenSource) {
   };
 }
 
-/** A test for tasks: other tasks, by workspace, do not lead to them. */
-function notIn(led: readonly LedWindow[]): (task: UsageRequest) => boolean {
+/**
+ * A test for tasks: other tasks, by workspace, do not lead to them. One that asks for a part of a led window is led to: the rest is final or in
+ * flight. Not so where a failure is not due (`held`): the task by workspace leaves that scope out.
+ */
+function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: UsageRequest) => boolean {
   const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>
-    `${meter} ${window.stride} ${window.start} ${window.end} ${workspaceId}`;
-  const keys = new Set(led.flatMap((one) => one.workspaceIds.map((id) => keyOf(one, id))));
-  return (task) =>
-    task.groupBy === "workspace" ||
-    METER[task.meter].kind !== "traces" ||
-    !keys.has(keyOf(task, task.members[0]?.workspaceId));
+    `${meter} ${window.stride} ${workspaceId}`;
+  const windows = new Map<string, Window[]>();
+  for (const one of led)
+    for (const id of one.workspaceIds) {
+      const key = keyOf(one, id);
+      windows.set(key, [...(windows.get(key) ?? []), one.window]);
+    }
+  return (task) => {
+    if (task.groupBy === "workspace" || METER[task.meter].kind !== "traces") return true;
+    const [{ workspaceId, scopeId } = { workspaceId: "", scopeId: 0 }] = task.members;
+    const { start, end } = task.window;
+    const isHeld = held.has(scopeId);
+    return !windows
+      .get(keyOf(task, workspaceId))
+      ?.some((one) =>
+        isHeld ? one.start === start && one.end === end : one.start <= start && one.end >= end,
+      );
+  };
 }
 
 /** What one sync fetches: the wanted time that is not final, and failures that are due, wherever they are. */

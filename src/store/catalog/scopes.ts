@@ -192,6 +192,14 @@ export async function missingTime(db: Database, wanted: Missing): Promise<Planne
     .sort((a, b) => a.scopeId - b.scopeId);
 }
 
+/** The scopes with failures that are not due. */
+export async function heldScopes(db: Database): Promise<ReadonlySet<number>> {
+  const { rows } = await sql<{ scope_id: number }>`
+    select distinct scope_id from usage.failure where retry_at > now()
+  `.execute(db);
+  return new Set(rows.map(({ scope_id }) => scope_id));
+}
+
 /** The scopes with failures that are due, with the parts that failed. */
 export async function dueFailures(
   db: Database,

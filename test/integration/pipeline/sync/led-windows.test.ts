@@ -106,6 +106,34 @@ test("where the answer by workspace fails, the others are entered; one whose own
   expect(days.map(({ by }) => by)).toEqual(["api_key", "project"]);
 });
 
+test("what is left of a window of which a part waits is not entered beside the task by workspace, which leads to it", async () => {
+  const { bench, source, entered } = await setupLoaded();
+  await planSync(source);
+  // As if an hour had begun since projects, users and keys were entered.
+  const wait = `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
+    SELECT t.source_id, c.group_by, t.stride, t.period_start, t.period_end - interval '1 hour', ARRAY[c.scope_id], t.workspace_ids
+    FROM usage.fetch_task t JOIN usage.trace_scope c USING (stride)
+    WHERE t.group_by = 'workspace' AND stride = 'hour' AND c.group_by <> 'workspace' AND t.period_end - t.period_start > interval '2 hours'`;
+  await bench.sql(wait);
+  const before = await entered();
+  expect(before.length).toBeGreaterThan(0);
+  expect(await planSync(source)).toMatchObject({ entered: 0 });
+  await bench.sql("DELETE FROM usage.fetch_task WHERE group_by = 'workspace'");
+  await planSync(source);
+  expect(await entered()).toEqual(before);
+  // What failed and is not due is left out by the task by workspace, so the rest is entered.
+  await bench.sql(`DELETE FROM usage.fetch_task`);
+  await bench.sql(
+    `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
+     SELECT scope_id, min(period_start), min(period_start) + interval '1 hour', nextval('usage.fetch_number'), 'failed', 'x', 'x', 1, now(), now() + interval '1 hour'
+     FROM usage.coverage JOIN usage.trace_scope USING (scope_id) WHERE group_by = 'user' AND stride = 'hour' AND NOT final GROUP BY 1`,
+  );
+  await planSync(source);
+  const rest = await entered();
+  expect(rest.length).toBeGreaterThan(0);
+  expect(new Set(rest.map(({ by }) => by))).toEqual(new Set(["user"]));
+});
+
 test("what is final is not asked for again where only its workspace is", async () => {
   const { bench, source, entered, workEntered } = await setupLoaded();
   await bench.sql("DELETE FROM usage.fetch_task");
