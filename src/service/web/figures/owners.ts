@@ -25,9 +25,8 @@ import {
 import type { Database } from "../../../store/db/database.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { currenciesOf } from "../../../store/figures/costs.ts";
 import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
-import { closedMonths } from "../../../store/months/closed-months.ts";
+import { closedMonth } from "../../../store/months/closed-months.ts";
 import { MOST_PARTS, timeChart } from "../chart.ts";
 import type { Page } from "../layout.ts";
 import { withoutCost } from "../months/bill.ts";
@@ -195,12 +194,15 @@ async function allOwners(
 ): Promise<Html> {
   const { source, month, range, ended, before } = asked;
   const { figures, days } = await ownersOf(db, { source: source.slug, range, ended, before });
-  const currencies = await currenciesIn(db, source.sourceId, figures);
+  const currencies = currenciesIn(figures);
   const isUnderWay = month.start === monthAt(at).start;
   const budgets = isUnderWay
     ? (await currentBudgets(db)).budgets
     : await monthBudgets(db, { month, now: at });
-  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: month.start, to: month.end });
+  // Only a month that is over is closed.
+  const closed = isUnderWay
+    ? undefined
+    : await closedMonth(db, { sourceId: source.sourceId, monthStart: month.start });
   const [currency] = currencies;
   // Days that are not loaded would look like a change.
   const hasBefore = daysBetween(before) > 0 && state.daysMissing === 0 && state.daysMissingBefore === 0;
@@ -268,16 +270,13 @@ function budgetsElsewhere(
   return html`<p class="quiet">Other sources have budgets of their own: ${links}.</p>`;
 }
 
-/** Currencies of prices that something has a cost in. */
-async function currenciesIn(
-  db: Database,
-  sourceId: number,
-  figures: readonly OwnerFigure[],
-): Promise<string[]> {
-  const used = new Set(
-    figures.flatMap(({ costs, costsBefore }) => [...Object.keys(costs), ...Object.keys(costsBefore)]),
-  );
-  return (await currenciesOf(db, sourceId)).filter((currency) => used.has(currency));
+/** Currencies that something has a cost in. */
+function currenciesIn(figures: readonly OwnerFigure[]): string[] {
+  const used = figures.flatMap(({ costs, costsBefore }) => [
+    ...Object.keys(costs),
+    ...Object.keys(costsBefore),
+  ]);
+  return [...new Set(used)].sort();
 }
 
 const tracesOf = ({ traces }: OwnerFigure) => amountCut(traces);
@@ -430,7 +429,7 @@ async function oneOwner(
 async function csvOf(db: Database, { source, range, ended, before }: Asked): Promise<string> {
   const { figures } = await ownersOf(db, { source: source.slug, range, ended, before });
   const state = await ownedState(db, { source: source.slug, range, before });
-  const currencies = await currenciesIn(db, source.sourceId, figures);
+  const currencies = currenciesIn(figures);
   const isFinal = state.workspaces > 0 && state.open.length === 0;
   const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
   const earlier = (text: string | null | undefined) => (state.daysMissingBefore > 0 ? null : decimal(text));
