@@ -222,7 +222,7 @@ test.each([
     "{ name: a, type: sms, secret: USAGE_ROUTE_A }",
     /^line 3, column 22: "type" is not one of webhook, /,
   ],
-  ["without a secret", "{ name: a, type: slack }", /^line 3, column 5: "secret" /],
+  ["without a secret", "{ name: a, type: slack }", /^line 3, column 5: "secret" is missing$/],
   [
     "with the secret itself",
     "{ name: a, type: slack, secret: https://hooks.example/sesame }",

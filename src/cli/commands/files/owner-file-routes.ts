@@ -16,7 +16,10 @@ import { isQuietHours, isTimeZone, leavesTime } from "../../../pipeline/alerts/q
 const listOf = <T extends z.ZodType>(entry: T) => z.array(entry, "is not a list such as [a, b]");
 const oneOf = <const T extends readonly string[]>(words: T) =>
   z.enum(words, `is not one of ${words.join(", ")}`);
-const text = z.string("is not a text").regex(/\S/, "is empty").max(1000, "has more than 1,000 characters");
+const text = z
+  .string({ error: ({ input }) => (input === undefined ? "is missing" : "is not a text") })
+  .regex(/\S/, "is empty")
+  .max(1000, "has more than 1,000 characters");
 /** Of one address and nothing else: a name or a second address in it would go somewhere nobody meant. */
 const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
 
