@@ -210,7 +210,7 @@ test("a billing period closes once all of its days are final and reconciled, and
     bench.fetch({ wanted: [{ stride: "day", range: { start: before, end } }], reprocess: "all" });
   await load();
   await bench.sql(
-    "INSERT INTO usage.billing_period SELECT 1, e, 'plus', NULL, NULL, now(), now() FROM unnest($1::timestamptz[]) e",
+    "INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, read_at) SELECT 1, e, 'plus', now() FROM unnest($1::timestamptz[]) e",
     [[day(before), day(end)]],
   );
   const close = (on: number) =>
