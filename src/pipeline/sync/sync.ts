@@ -63,8 +63,8 @@ export async function planSync(source: OpenSource) {
 }
 
 /**
- * A test for tasks: other tasks, by workspace, do not lead to them. One that asks for a part of a led window is led to: the rest is final or in
- * flight. Not so where a failure is not due (`held`): the task by workspace leaves that scope out.
+ * A test for tasks: other tasks, by workspace, do not lead to them. One that asks for a part of a led window is led to: the rest is final
+ * or in flight. Not so where a failure of its scope is not due (`held`): if it lies in the rest, the task by workspace leaves the scope out.
  */
 function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: UsageRequest) => boolean {
   const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>

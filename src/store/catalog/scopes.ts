@@ -155,8 +155,8 @@ interface Alike {
 }
 
 /**
- * The scopes that lack time, with the parts that they lack, in order of scope id. Postgres subtracts, once for all scopes whose stored state is the
- * same: most of a large customer's. Scopes that lack the same time share the list of it.
+ * The scopes that lack time, with the parts that they lack, in order of scope id. Postgres subtracts, once for all scopes whose stored
+ * state is the same: most of a large customer's. Scopes that lack the same time share the list of it.
  */
 export async function missingTime(db: Database, wanted: Missing): Promise<PlannedScope[]> {
   const { sourceId, meter = "traces", groupings, strides, workspaceIds, within, reprocess, retry } = wanted;

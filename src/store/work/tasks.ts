@@ -33,8 +33,8 @@ export interface ClaimedTask extends StoredTask {
 const LEASE = sql`interval '10 minutes'`;
 
 /**
- * SQL value: when the oldest figure that task `r` asks for anew was fetched. Hours are as old as their days, which prove them; null where nothing
- * is loaded.
+ * SQL value: when the oldest figure that task `r` asks for anew was fetched. Hours are as old as their days, which prove them; null where
+ * nothing is loaded.
  */
 const ASKED_AT = sql`(
   select case when bool_or(v.scope_id = s.scope_id)
@@ -343,9 +343,9 @@ const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_qu
 /**
  * Takes the next waiting tasks for the queue, up to `most` queued tasks of a source: the routine before backfills; the workspace
  * dimension before the others; of these what is due, days before hours, the oldest first; then days before hours, busy workspaces before
- * quiet ones, new time before old. A share goes to what has waited longest, a backfill as long as it runs. Without it, each sync would enter time that is not final again, and that could use
- * up the whole request rate limit for good. Needs a transaction, so that only one caller enqueues at a time. Returns them in this
- * order.
+ * quiet ones, new time before old. A share goes to what has waited longest, a backfill as long as it runs. Without it, each sync would
+ * enter time that is not final again, and that could use up the whole request rate limit for good. Needs a transaction, so that only one
+ * caller enqueues at a time. Returns them in this order.
  *
  * It reads as many tasks as there are places, of the routine, of its oldest, of what is due and of each backfill that runs: hundreds of
  * thousands may wait.
