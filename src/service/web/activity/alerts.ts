@@ -100,11 +100,13 @@ function pageLink({ kind, source }: Incident): Html {
 
 function toldOf({ told, waits }: Incident): Html {
   if (told.length + waits.length === 0) return html`nobody`;
-  const all = [
-    ...told.map(({ route, at }) => html`${route} ${at === null ? "perhaps" : instant(at)}`),
-    ...waits.map((route) => html`${route} after its quiet hours`),
-  ];
-  return html`${all.map((one, n) => html`${n === 0 ? "" : html`,<br>`}${one}`)}`;
+  const together = Map.groupBy(told, ({ at }) => at);
+  const all = [...together].map(([at, some]) => {
+    const routes = some.map(({ route }) => route).join(", ");
+    return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
+  });
+  if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
+  return html`${all.map((one, n) => html`${n === 0 ? "" : html`<br>`}${one}`)}`;
 }
 
 function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {
