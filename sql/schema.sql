@@ -3013,10 +3013,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   entity_id integer,
 --   dimension text,
 --   dimension_id text,
---   dimension_name text,
 --   traces bigint,
 --   is_final boolean,
---   coverage_status text
+--   coverage_status text,
+--   dimension_name text
 -- )
 
 -- VIEW usage.expected_day (

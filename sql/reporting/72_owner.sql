@@ -11,7 +11,9 @@ SELECT c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id
 FROM usage.scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.entity e USING (entity_id)
-WHERE e.external_id <> '' AND e.dimension IN ((SELECT d.dimension FROM usage.owned_dimension d), 'deployment', 'sandbox')
+-- Deployments and sandboxes are counted as projects. Without the scopes, the series of all users would be read.
+WHERE c.group_by IN ((SELECT d.dimension FROM usage.owned_dimension d), 'project')
+  AND e.external_id <> '' AND e.dimension IN ((SELECT d.dimension FROM usage.owned_dimension d), 'deployment', 'sandbox')
 GROUP BY c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id
 UNION ALL
 SELECT e.source_id, w.entity_id, NULL, '', NULL

@@ -133,11 +133,8 @@ $$;
 -- ids are a union in a window, not joined: so a filter on the day reaches the records of both, and these are read once.
 CREATE OR REPLACE VIEW usage.divided_cost AS
 SELECT s.slug, d.group_by, d.usage_date, d.workspace_entity_id, w.workspace_id, w.workspace_name, d.entity_id, d.dimension_id,
-       (
-         -- Looked up here alone: so it is not where nobody asks for it.
-         SELECT n.name FROM usage.entity_name n WHERE n.entity_id = d.entity_id
-         ORDER BY n.last_bucket DESC, n.fetch_number DESC, n.name LIMIT 1
-       ) AS dimension_name, d.sku, d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
+       -- Looked up here alone: so it is not where nobody asks for it.
+       (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = d.entity_id) AS dimension_name, d.sku, d.meter, d.measure, d.currency, d.ends - d.starts AS quantity,
        (
          usage.cost_up_to(d.ends, d.unit_price, d.whole, d.whole_cost) - usage.cost_up_to(d.starts, d.unit_price, d.whole, d.whole_cost)
        )::numeric(38, 10) AS cost,
@@ -162,7 +159,7 @@ FROM (
              ORDER BY CASE WHEN unit_price IS NULL THEN dimension_id END COLLATE "C"
            ), 0) AS counted
     FROM (
-      SELECT g.group_by, c.workspace_id AS workspace_entity_id, c.usage_date, p.part, NULL::integer AS entity_id, NULL::text AS dimension_id,
+      SELECT g.group_by, c.workspace_id AS workspace_entity_id, c.usage_date, p.part, 0 AS entity_id, NULL::text AS dimension_id,
              c.sku, usage.meter_of_measure(c.measure) AS meter, c.measure, c.currency, NULL::numeric AS of_id, c.day_traces_now AS now,
              c.day_traces AS whole, c.day_cost AS whole_cost, c.day_unit_price AS unit_price, c.is_closed, c.is_final AS is_certain,
              c.coverage_status, NULL::text AS status

@@ -11,22 +11,26 @@ AS 'SELECT true';
 -- Traces as each dimension divides them: of its ids, and of the rest of each workspace (entity 0).
 CREATE OR REPLACE VIEW usage.divided_traces AS
 WITH workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
-SELECT g.group_by, u.slug, u.usage_date, u.workspace_entity_id, u.workspace_id, u.workspace_name, 0 AS entity_id, '' AS dimension,
-       '(none)' AS dimension_id, NULL AS dimension_name, u.traces, u.is_final, u.coverage_status
-FROM usage.workspace_day u
-CROSS JOIN (VALUES ('project'), ('user'), ('api_key')) g (group_by)
-UNION ALL
-SELECT d.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id, part.dimension, part.id,
-       part.name, part.traces, usage.is_final(d.status), d.status
-FROM usage.daily_row d
--- Where the workspace itself is not loaded, nothing is divided.
-JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
-CROSS JOIN LATERAL (
-  SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.dimension_name AS name, d.traces WHERE d.dimension_id <> '(none)'
+-- What is not asked for is computed in the outer list alone: of a union all columns are computed.
+SELECT u.*, (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = u.entity_id) AS dimension_name
+FROM (
+  SELECT g.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, 0 AS entity_id, '' AS dimension,
+         '(none)' AS dimension_id, d.traces, d.is_final, d.coverage_status
+  FROM usage.workspace_day d
+  CROSS JOIN (VALUES ('project'), ('user'), ('api_key')) g (group_by)
   UNION ALL
-  SELECT 0, '', '(none)', NULL, CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
-) part
-WHERE d.group_by <> 'workspace';
+  SELECT d.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, part.entity_id, part.dimension, part.id,
+         part.traces, usage.is_final(d.status), d.status
+  FROM usage.daily_row d
+  -- Where the workspace itself is not loaded, nothing is divided.
+  JOIN workspace w ON w.workspace_entity_id = d.workspace_entity_id AND coalesce(w.loaded @> d.usage_date, false)
+  CROSS JOIN LATERAL (
+    SELECT d.entity_id, d.group_by AS dimension, d.dimension_id AS id, d.traces WHERE d.dimension_id <> '(none)'
+    UNION ALL
+    SELECT 0, '', '(none)', CASE WHEN d.dimension_id <> '(none)' THEN -d.traces ELSE 0 END
+  ) part
+  WHERE d.group_by <> 'workspace'
+) u;
 
 CREATE OR REPLACE VIEW usage.owned_usage AS
 WITH owned AS MATERIALIZED (
@@ -60,16 +64,17 @@ WITH owned AS MATERIALIZED (
   SELECT workspace_entity_id, entity_id, days, rule_number, owner, cost_center, share FROM usage.owned_days
 )
 SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name,
-       CASE WHEN c.entity_id IS NULL THEN '' WHEN c.meter = 'deployments' THEN 'deployment' WHEN c.meter = 'sandboxes' THEN 'sandbox'
+       CASE WHEN c.entity_id = 0 THEN '' WHEN c.meter = 'deployments' THEN 'deployment' WHEN c.meter = 'sandboxes' THEN 'sandbox'
             ELSE c.group_by END AS dimension,
-       CASE WHEN c.entity_id IS NULL THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
+       CASE WHEN c.entity_id = 0 THEN '(none)' ELSE c.dimension_id END AS dimension_id, c.dimension_name,
        coalesce(o.owner, '(unallocated)') AS owner, coalesce(o.cost_center, '(none)') AS cost_center, o.rule_number, c.sku, c.measure, c.currency,
        coalesce(o.share, 1) AS share, c.quantity * coalesce(o.share, 1) AS quantity, c.cost * coalesce(o.share, 1) AS cost, c.is_closed, c.is_final, c.coverage_status,
        c.entity_id
 FROM usage.divided_cost c
 CROSS JOIN usage.expect_many() many
+-- One key: else the planner merges by the workspace alone, and looks at each owner of it.
 LEFT JOIN owned o
-  ON o.workspace_entity_id = c.workspace_entity_id AND o.entity_id = coalesce(c.entity_id, 0) AND o.days @> c.usage_date AND many
+  ON ARRAY[o.workspace_entity_id, o.entity_id] = ARRAY[c.workspace_entity_id, c.entity_id] AND o.days @> c.usage_date AND many
 WHERE c.group_by = usage.cost_group(c.meter, (SELECT d.dimension FROM usage.owned_dimension d))
   AND EXISTS (SELECT FROM usage.priced_meter);
 

@@ -80,7 +80,7 @@ export async function ownerChanges(
       where group_by in (${sql.join(dimensions)})
       group by slug, group_by, workspace_entity_id, entity_id, ${span}
       union all
-      select slug, group_by, meter, workspace_entity_id, coalesce(entity_id, 0), currency, min(usage_date), sum(cost)
+      select slug, group_by, meter, workspace_entity_id, entity_id, currency, min(usage_date), sum(cost)
       from usage.divided_cost
       where (${sql.join(isPriced, sql` or `)}) and exists (select from usage.priced_meter)
       group by slug, group_by, meter, workspace_entity_id, entity_id, currency, ${span}
