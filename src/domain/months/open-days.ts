@@ -85,86 +85,134 @@ interface Step {
 
 /** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
-  const { month, without, settleAfterMs, hasRedis, digests = [], sourceFlags = "" } = asked;
-  const costFlags = asked.withoutCosts ? " --without-costs" : "";
+  const commands = commandsOf(asked);
   const readable = open.filter(isReadable);
-  const has = (...reasons: OpenReason[]) => readable.some(({ reason }) => reasons.includes(reason));
+  return [
+    ...(has(open, "not_available") ? [NO_DAYS] : []),
+    ...METERS.flatMap((meter) => {
+      const own = readable.filter((one) => one.meter === meter);
+      return loadSteps(own, { meter, load: commands.load(meter), settleAfterMs: asked.settleAfterMs });
+    }),
+    ...proofSteps(readable, commands),
+    ...acceptSteps(open, commands, asked.digests ?? []),
+    ...workspaceSteps(open, commands),
+    ...(asked.lacksPrice ? [priceStep(asked.month, commands)] : []),
+  ];
+}
+
+type Commands = ReturnType<typeof commandsOf>;
+
+/** The commands that the steps consist of. */
+function commandsOf({ month, without, withoutCosts, hasRedis, sourceFlags = "" }: AskedClose) {
+  const range = `--from ${month.start} --to ${month.end}`;
   const inlineFlags = hasRedis ? "" : " --inline";
-  const loadOf = (meter: Meter) => {
-    const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
-    return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
-  };
-  const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
-  const close = `usage-etl close ${month.name}${sourceFlags}${costFlags}`;
+  const costFlags = withoutCosts ? " --without-costs" : "";
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
+  return {
+    load: (meter: Meter) => {
+      const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
+      return `usage-etl backfill ${range}${tierFlags}${sourceFlags}${inlineFlags}`;
+    },
+    reconcile: `usage-etl reconcile ${range}${sourceFlags}`,
+    checkTotals: `usage-etl totals --reach all${sourceFlags}`,
+    close: (flags: string) =>
+      `usage-etl close ${month.name}${sourceFlags}${costFlags} ${flags}${withoutFlags}`,
+  };
+}
+
+const NO_DAYS: Step = {
+  kind: "none",
+  text: "The platform does not answer in days, so the month cannot be closed.",
+  commands: [],
+};
+
+/** For what is not loaded of one meter, or not final. */
+function loadSteps(
+  own: readonly OpenDay[],
+  { meter, load, settleAfterMs }: { meter: Meter; load: string; settleAfterMs: number },
+): Step[] {
+  const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
   const steps: Step[] = [];
-  const say = (kind: Step["kind"], text: string, ...commands: string[]) =>
-    void steps.push({ kind, text, commands });
-  if (open.some(({ reason }) => reason === "not_available")) {
-    say("none", "The platform does not answer in days, so the month cannot be closed.");
+  if (has(own, "failed")) {
+    const text = `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`;
+    steps.push({ kind: "load", text, commands: [load] });
+  } else if (has(own, "missing")) {
+    steps.push({ kind: "load", text: `Load what is missing${of}: \`${load}\``, commands: [load] });
   }
-  for (const meter of METERS) {
-    const own = readable.filter((one) => one.meter === meter);
-    const hasOwn = (wanted: OpenReason) => own.some(({ reason }) => reason === wanted);
-    const load = loadOf(meter);
-    const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
-    if (hasOwn("failed")) {
-      say("load", `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`, load);
-    } else if (hasOwn("missing")) say("load", `Load what is missing${of}: \`${load}\``, load);
-    if (hasOwn("provisional")) {
-      const last = Math.max(...own.filter(({ reason }) => reason === "provisional").map(({ day }) => day));
-      const isTier = METER[meter].tier !== METER.traces.tier;
-      const final = shortInstant(
-        last + DAY_MS + (isTier ? tierSettleAfterMs([], settleAfterMs) : settleAfterMs),
-      );
-      const until = isTier
-        ? `${final} at the latest, since traces may change their tier`
-        : `${final} (USAGE_SETTLE_AFTER)`;
-      const text = `Wait until ${until}, and load again what is provisional${of}: \`${load}\``;
-      say("wait", text, load);
-    }
-  }
-  if (has("open")) {
-    const repair = `${reconcile} --repair`;
-    say("repair", `Repair what differs from the export: \`${repair}\``, repair);
-  } else if (has("not_reconciled") || readable.some(isTraceGap)) {
-    say("reconcile", `Reconcile with the export: \`${reconcile}\``, reconcile);
-  }
-  if (has("tiers_differ")) {
-    const check = `usage-etl totals --reach all${sourceFlags}`;
-    say("check", `Check again whether the retention tiers add up: \`${check}\``, check);
-  }
-  if (open.some(({ reason }) => DISAGREEMENTS.includes(reason))) {
-    // So that nothing is accepted that is found between this list and that command.
-    const expectFlags = digests.map((digest) => ` --expect ${digest}`).join("");
-    const accept = `${close} --accept-disagreements${withoutFlags}${expectFlags}`;
-    say("accept", `Ask the platform about what differs there, or accept it: \`${accept}\``, accept);
-  }
-  for (const one of new Map(
-    open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one]),
-  ).values()) {
-    const [problem, remedy] = WAYS_OUT[one.access];
-    const meters = METERS.filter((meter) =>
-      open.some((other) => other.workspaceId === one.workspaceId && other.meter === meter),
-    );
-    const loads = meters.map(loadOf);
-    const leaveOut = `${close} --without ${one.workspaceId}${withoutFlags}`;
-    steps.push({
-      kind: "workspace",
-      text: `Workspace ${one.workspaceId} ${problem}. ${remedy} and load it: ${loads.map((load) => `\`${load}\``).join(", ")}. Or leave it out: \`${leaveOut}\``,
-      commands: [...loads, leaveOut],
-      workspaceId: one.workspaceId,
-    });
-  }
-  if (asked.lacksPrice) {
-    const costless = `${close} --without-costs${withoutFlags}`;
-    say(
-      "prices",
-      `No price is valid in ${month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
-      costless,
-    );
+  const provisional = own.filter(({ reason }) => reason === "provisional");
+  if (provisional.length > 0) {
+    const end = Math.max(...provisional.map(({ day }) => day)) + DAY_MS;
+    const until = finalFrom(end, meter, settleAfterMs);
+    const text = `Wait until ${until}, and load again what is provisional${of}: \`${load}\``;
+    steps.push({ kind: "wait", text, commands: [load] });
   }
   return steps;
+}
+
+/** When a day of a meter is final, in words. */
+function finalFrom(end: number, meter: Meter, settleAfterMs: number): string {
+  const isTier = METER[meter].tier !== METER.traces.tier;
+  const final = shortInstant(end + (isTier ? tierSettleAfterMs([], settleAfterMs) : settleAfterMs));
+  return isTier
+    ? `${final} at the latest, since traces may change their tier`
+    : `${final} (USAGE_SETTLE_AFTER)`;
+}
+
+/** For what is loaded and not proved. */
+function proofSteps(readable: readonly OpenDay[], { reconcile, checkTotals }: Commands): Step[] {
+  const steps: Step[] = [];
+  if (has(readable, "open")) {
+    const repair = `${reconcile} --repair`;
+    const text = `Repair what differs from the export: \`${repair}\``;
+    steps.push({ kind: "repair", text, commands: [repair] });
+  } else if (has(readable, "not_reconciled") || readable.some(isTraceGap)) {
+    const text = `Reconcile with the export: \`${reconcile}\``;
+    steps.push({ kind: "reconcile", text, commands: [reconcile] });
+  }
+  if (has(readable, "tiers_differ")) {
+    const text = `Check again whether the retention tiers add up: \`${checkTotals}\``;
+    steps.push({ kind: "check", text, commands: [checkTotals] });
+  }
+  return steps;
+}
+
+function acceptSteps(open: readonly OpenDay[], { close }: Commands, digests: readonly string[]): Step[] {
+  if (!open.some(({ reason }) => DISAGREEMENTS.includes(reason))) return [];
+  // So that nothing is accepted that is found between this list and that command.
+  const expectFlags = digests.map((digest) => ` --expect ${digest}`).join("");
+  const accept = `${close("--accept-disagreements")}${expectFlags}`;
+  const text = `Ask the platform about what differs there, or accept it: \`${accept}\``;
+  return [{ kind: "accept", text, commands: [accept] }];
+}
+
+/** For each workspace that no sync can read. */
+function workspaceSteps(open: readonly OpenDay[], { load, close }: Commands): Step[] {
+  const unread = new Map(open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one.access]));
+  return [...unread].map(([workspaceId, access]) => {
+    const [problem, remedy] = WAYS_OUT[access];
+    const own = open.filter((one) => one.workspaceId === workspaceId);
+    const loads = METERS.filter((meter) => own.some((one) => one.meter === meter)).map(load);
+    const leaveOut = close(`--without ${workspaceId}`);
+    return {
+      kind: "workspace",
+      text: `Workspace ${workspaceId} ${problem}. ${remedy} and load it: ${loads.map((one) => `\`${one}\``).join(", ")}. Or leave it out: \`${leaveOut}\``,
+      commands: [...loads, leaveOut],
+      workspaceId,
+    };
+  });
+}
+
+function priceStep(month: CalendarMonth, { close }: Commands): Step {
+  const costless = close("--without-costs");
+  return {
+    kind: "prices",
+    text: `No price is valid in ${month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
+    commands: [costless],
+  };
+}
+
+function has(open: readonly OpenDay[], wanted: OpenReason): boolean {
+  return open.some(({ reason }) => reason === wanted);
 }
 
 /** What is loaded of traces has to be reconciled then. */

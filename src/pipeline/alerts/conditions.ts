@@ -168,9 +168,38 @@ function conditions(
     readonly told?: OwnersTold;
   },
 ): Condition[] {
-  const { differences, controlTotals, providerTotals, lostWorkspaces, quietSeconds, unpriced } = facts;
-  const hours = Math.floor(quietSeconds / 3600);
+  const { source, now, limits, unpriced } = facts;
   const all: Condition[] = [
+    ...ofProof(facts),
+    ...ofLoading(facts, staleAfterMs),
+    limitCondition(limits),
+    ...(budgets === undefined
+      ? []
+      : byOwner(
+          "budget",
+          budgets.budgets.filter((one) => (one.source ?? firstSource) === source),
+          ({ of }) => (of?.kind === "owner" ? of.id : null),
+          told,
+        ).map(([owner, own]) => ({ ...budgetCondition({ ...budgets, budgets: own }), owner }))),
+    ...(unusual === undefined
+      ? []
+      : byOwner("unusual", ofLastWeeks(unusual, source, now), ({ owner }) => owner, told).map(
+          ([owner, own]) => ({ ...unusualCondition(own), owner }),
+        )),
+    found(
+      "unpriced",
+      { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
+      describeUnpriced(unpriced) ?? "",
+      "every loaded day with usage has a price, or no prices are stored",
+    ),
+  ];
+  // Some name what people have named.
+  return all.map((one) => ({ ...one, message: printableLine(one.message) }));
+}
+
+/** Of what is stored: it differs from what the platform says elsewhere, or changed late. */
+function ofProof({ differences, controlTotals, providerTotals, finalChanges }: AlertFacts): Condition[] {
+  return [
     found(
       "difference",
       differences,
@@ -191,10 +220,20 @@ function conditions(
     ),
     found(
       "final_changed",
-      facts.finalChanges,
-      `${counted(facts.finalChanges.count, "final count")} changed in the last day. See reporting_detail.usage_restatement.`,
+      finalChanges,
+      `${counted(finalChanges.count, "final count")} changed in the last day. See reporting_detail.usage_restatement.`,
       "no final count changed for a day",
     ),
+  ];
+}
+
+/** Of what keeps usage from being loaded. */
+function ofLoading(
+  { quietSeconds, isRefused, lostWorkspaces, withdrawnZeros }: AlertFacts,
+  staleAfterMs: number,
+): Condition[] {
+  const hours = Math.floor(quietSeconds / 3600);
+  return [
     {
       ...CRITICAL,
       kind: "stale",
@@ -206,7 +245,7 @@ function conditions(
     {
       ...CRITICAL,
       kind: "refused",
-      isFiring: facts.isRefused,
+      isFiring: isRefused,
       ...ONCE,
       message: "The platform refuses the key. See usage-etl status.",
       over: "the platform takes the key again",
@@ -214,32 +253,10 @@ function conditions(
     found(
       "access_lost",
       lostWorkspaces,
-      describeLost(lostWorkspaces.ids, facts.withdrawnZeros),
+      describeLost(lostWorkspaces.ids, withdrawnZeros),
       "the key has access to every known workspace again, and what was withdrawn is loaded",
     ),
-    limitCondition(facts.limits),
-    ...(budgets === undefined
-      ? []
-      : byOwner(
-          "budget",
-          budgets.budgets.filter(({ source }) => (source ?? firstSource) === facts.source),
-          ({ of }) => (of?.kind === "owner" ? of.id : null),
-          told,
-        ).map(([owner, own]) => ({ ...budgetCondition({ ...budgets, budgets: own }), owner }))),
-    ...(unusual === undefined
-      ? []
-      : byOwner("unusual", ofLastWeeks(unusual, facts.source, facts.now), ({ owner }) => owner, told).map(
-          ([owner, own]) => ({ ...unusualCondition(own), owner }),
-        )),
-    found(
-      "unpriced",
-      { count: unpriced.days, newest: Date.parse(unpriced.lastDay ?? "1970-01-01") },
-      describeUnpriced(unpriced) ?? "",
-      "every loaded day with usage has a price, or no prices are stored",
-    ),
   ];
-  // Some name what people have named.
-  return all.map((one) => ({ ...one, message: printableLine(one.message) }));
 }
 
 function isNo(what: string, many: number): string {

@@ -8,6 +8,19 @@ import { within } from "./health.ts";
 /** What this process counts, and what Postgres knows at a scrape. No label names a user or project: there may be millions. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
+interface QueueCount {
+  readonly queue: string;
+  readonly state: string;
+  readonly jobs: number;
+}
+
+/** Requests of a source. */
+interface SyncNeed {
+  readonly source: string;
+  readonly needed: number;
+  readonly allowed: number;
+}
+
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
 /**
@@ -16,13 +29,40 @@ const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"]
  */
 export function createMetrics(
   db: Database,
-  countQueues: () => Promise<readonly { queue: string; state: string; jobs: number }[]>,
-  readNeeds: () => Promise<readonly { source: string; needed: number; allowed: number }[]>,
+  countQueues: () => Promise<readonly QueueCount[]>,
+  readNeeds: () => Promise<readonly SyncNeed[]>,
   replica?: Pick<Replica, "read" | "seen">,
 ) {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
+  const counts = registerCounts(registry);
+  const showStored = registerStored(registry);
+  const showReplica = replica && registerReplica(registry);
+  const showQueues = registerQueues(registry);
+  const showNeeds = registerNeeds(registry);
+  return {
+    ...counts,
+    /** Prometheus text. */
+    text: async () => {
+      // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
+      const [{ stored, isUp, isReplica }, queues, needs] = await Promise.all([
+        readStored(db, replica),
+        within(countQueues()).catch(() => []),
+        within(readNeeds()).catch(() => []),
+      ]);
+      showStored(stored, isUp);
+      if (replica !== undefined) showReplica?.({ ...replica.seen(), isUsed: isReplica });
+      showQueues(queues);
+      showNeeds(needs);
+      return registry.metrics();
+    },
+    contentType: registry.contentType,
+  };
+}
+
+/** Registers what this process counts, and returns what counts it. */
+function registerCounts(registry: Registry) {
+  const registers = [registry];
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name: `usage_etl_${name}`, help, labelNames, registers });
   // Not `job`: Prometheus keeps that label for the scrape.
@@ -40,20 +80,6 @@ export function createMetrics(
     ...["source", "status"],
   );
   const rows = counter("rows_total", "Records loaded by this process, by outcome.", "source", "outcome");
-  const showStored = registerStored(registry);
-  const showReplica = replica && registerReplica(registry);
-  const queueJobs = new Gauge({
-    name: "usage_etl_queue_jobs",
-    help: "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_tasks.",
-    labelNames: ["queue", "state"],
-    registers,
-  });
-  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames: ["source"], registers });
-  const needed = gauge("usage_etl_round_requests_needed", "Requests that provisional time costs each sync.");
-  const allowed = gauge(
-    "usage_etl_round_requests_allowed",
-    "Requests that the rate limit allows from one sync to the next.",
-  );
   return {
     /** Counts what a job did, from the counts it logs. */
     jobDone: (done: { job: string; source: string; seconds: number; counts: Record<string, unknown> }) => {
@@ -65,34 +91,39 @@ export function createMetrics(
         if (typeof count === "number" && count > 0) rows.inc({ source, outcome }, count);
       }
     },
+    jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
+      jobs.inc({ kind: job, source, outcome: code }),
     /**
      * Counts a request to the platform; `status` is undefined if no answer came. Each process counts its own, for rate()
      * and sum(): Postgres keeps only usage requests, and prunes them.
      */
     requestSent: ({ source, status }: { source: string; status: number | undefined }) =>
       requests.inc({ source, status: status ?? "none" }),
-    jobFailed: ({ job, source, code }: { job: string; source: string; code: string }) =>
-      jobs.inc({ kind: job, source, outcome: code }),
-    /** Prometheus text. */
-    text: async () => {
-      // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
-      const [{ stored, isUp, isReplica }, counts, needs] = await Promise.all([
-        readStored(db, replica),
-        within(countQueues()).catch(() => []),
-        within(readNeeds()).catch(() => []),
-      ]);
-      showStored(stored, isUp);
-      if (replica !== undefined) showReplica?.({ ...replica.seen(), isUsed: isReplica });
-      queueJobs.reset();
-      for (const { queue, state, jobs: count } of counts) queueJobs.set({ queue, state }, count);
-      for (const one of [needed, allowed]) one.reset();
-      for (const { source, ...need } of needs) {
-        needed.set({ source }, need.needed);
-        allowed.set({ source }, need.allowed);
-      }
-      return registry.metrics();
-    },
-    contentType: registry.contentType,
+  };
+}
+
+function registerQueues(registry: Registry): (counts: readonly QueueCount[]) => void {
+  const help = "Jobs in Redis by BullMQ's own count. Postgres's count is usage_etl_due_tasks.";
+  const gauge = gaugeOf(registry, "queue_jobs", help, "queue", "state");
+  return (counts) => {
+    gauge.reset();
+    for (const { queue, state, jobs } of counts) gauge.set({ queue, state }, jobs);
+  };
+}
+
+function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void {
+  const gauge = (name: string, help: string) => gaugeOf(registry, name, help, "source");
+  const needed = gauge("round_requests_needed", "Requests that provisional time costs each sync.");
+  const allowed = gauge(
+    "round_requests_allowed",
+    "Requests that the rate limit allows from one sync to the next.",
+  );
+  return (needs) => {
+    for (const one of [needed, allowed]) one.reset();
+    for (const { source, ...need } of needs) {
+      needed.set({ source }, need.needed);
+      allowed.set({ source }, need.allowed);
+    }
   };
 }
 
@@ -121,11 +152,21 @@ type Stored = Awaited<ReturnType<typeof metricFacts>>;
  * they could not be read, and whether Postgres (the primary) answered.
  */
 function registerStored(registry: Registry): (stored: Stored | undefined, isUp: boolean) => void {
-  const registers = [registry];
+  const gauges = storedGauges(registry);
+  const up = gaugeOf(registry, "database_up", "1 if Postgres answered this scrape.");
+  return (stored, isUp) => {
+    for (const one of Object.values(gauges)) one.reset();
+    // An alert on this gauge says why the others are missing.
+    up.set(isUp ? 1 : 0);
+    if (stored !== undefined) setStored(gauges, stored);
+  };
+}
+
+function storedGauges(registry: Registry) {
   const gauge = (name: string, help: string, ...labels: string[]) =>
-    new Gauge({ name: `usage_etl_${name}`, help, labelNames: ["source", ...labels], registers });
+    gaugeOf(registry, name, help, "source", ...labels);
   const scope = ["group_by", "stride"];
-  const gauges = {
+  return {
     due: gauge("due_tasks", "Fetch tasks that wait or are queued.", "state"),
     oldest: gauge("oldest_due_seconds", "Age of the oldest fetch task that waits or is queued."),
     loaded: gauge("last_success_timestamp_seconds", "Time of the last load.", ...scope),
@@ -162,60 +203,55 @@ function registerStored(registry: Registry): (stored: Stored | undefined, isUp: 
     probeVerdict: gauge("probe_verdict", "1 for the verdict of the last meter probe.", "state"),
     probeAt: gauge("probe_last_timestamp_seconds", "End of the last compared meter probe."),
   };
-  const up = new Gauge({
-    name: "usage_etl_database_up",
-    help: "1 if Postgres answered this scrape.",
-    registers,
-  });
-  return (stored, isUp) => {
-    for (const one of Object.values(gauges)) one.reset();
-    // An alert on this gauge says why the others are missing.
-    up.set(isUp ? 1 : 0);
-    if (stored === undefined) return;
-    for (const { tasks, ...labels } of stored.due) gauges.due.set(labels, tasks);
-    for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
-      gauges.lost.set({ source }, access.lostWorkspaces);
-      gauges.withdrawn.set({ source }, access.withdrawnZeros);
-      gauges.oldest.set({ source }, oldestDueSeconds);
-      gauges.open.set({ source }, openDifferences);
-      gauges.refused.set({ source }, refused ? 1 : 0);
-    }
-    for (const { source, groupBy, stride, fetchedAt, finalUntil } of stored.freshness) {
-      const labels = { source, group_by: groupBy, stride };
-      gauges.loaded.set(labels, fetchedAt);
-      if (finalUntil !== null) gauges.final.set(labels, finalUntil);
-    }
-    for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
-    for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
-    for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
-    for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
-    for (const { source, changes } of stored.finalChanges) gauges.changes.set({ source }, changes);
-    for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
-    for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
-      gauges.probeDifference.set({ source, group_by: groupBy }, difference);
-      if (delay !== null) gauges.probeDelay.set({ source }, delay);
-      gauges.probeAt.set({ source }, endedAt);
-    }
-    for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
-  };
+}
+
+function setStored(gauges: ReturnType<typeof storedGauges>, stored: Stored): void {
+  for (const { tasks, ...labels } of stored.due) gauges.due.set(labels, tasks);
+  for (const { source, oldestDueSeconds, openDifferences, refused, ...access } of stored.sources) {
+    gauges.lost.set({ source }, access.lostWorkspaces);
+    gauges.withdrawn.set({ source }, access.withdrawnZeros);
+    gauges.oldest.set({ source }, oldestDueSeconds);
+    gauges.open.set({ source }, openDifferences);
+    gauges.refused.set({ source }, refused ? 1 : 0);
+  }
+  for (const { source, groupBy, stride, fetchedAt, finalUntil } of stored.freshness) {
+    const labels = { source, group_by: groupBy, stride };
+    gauges.loaded.set(labels, fetchedAt);
+    if (finalUntil !== null) gauges.final.set(labels, finalUntil);
+  }
+  for (const { parts, ...labels } of stored.failures) gauges.failures.set(labels, parts);
+  for (const { differences, ...labels } of stored.differences) gauges.unresolved.set(labels, differences);
+  for (const { source, at } of stored.reconciled) gauges.reconciled.set({ source }, at);
+  for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
+  for (const { source, changes } of stored.finalChanges) gauges.changes.set({ source }, changes);
+  for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
+  for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
+    gauges.probeDifference.set({ source, group_by: groupBy }, difference);
+    if (delay !== null) gauges.probeDelay.set({ source }, delay);
+    gauges.probeAt.set({ source }, endedAt);
+  }
+  for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
 }
 
 /** Registers what is known of the replica, and returns what sets it. */
 function registerReplica(registry: Registry): (seen: { lagMs: number | undefined; isUsed: boolean }) => void {
-  const registers = [registry];
-  const lag = new Gauge({
-    name: "usage_etl_replica_lag_seconds",
-    help: "How far the replica is behind the primary, 2 s too much at most. Missing where it is not known.",
-    registers,
-  });
-  const used = new Gauge({
-    name: "usage_etl_replica_used",
-    help: "1 if what Postgres knows was read from the replica at this scrape, 0 if from the primary.",
-    registers,
-  });
+  const lag = gaugeOf(
+    registry,
+    "replica_lag_seconds",
+    "How far the replica is behind the primary, 2 s too much at most. Missing where it is not known.",
+  );
+  const used = gaugeOf(
+    registry,
+    "replica_used",
+    "1 if what Postgres knows was read from the replica at this scrape, 0 if from the primary.",
+  );
   return ({ lagMs, isUsed }) => {
     lag.remove();
     if (lagMs !== undefined) lag.set(lagMs / 1000);
     used.set(isUsed ? 1 : 0);
   };
+}
+
+function gaugeOf<Label extends string>(registry: Registry, name: string, help: string, ...labels: Label[]) {
+  return new Gauge({ name: `usage_etl_${name}`, help, labelNames: labels, registers: [registry] });
 }
