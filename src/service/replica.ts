@@ -88,70 +88,30 @@ export function replicaOf(config: Config, log: Logger): Replica | undefined {
 export function startReplica(options: ReplicaOptions): Replica {
   const { primary, replica, maxLagMs, everyMs = EVERY_MS, log } = options;
   const { monotonic = () => performance.now() } = options;
-  const process = randomUUID();
-  const startedAt = monotonic();
-  /** The last that was certainly written: by the primary's clock, and by ours before it was sent. */
-  let beat: { readonly at: number; readonly sentAt: number } | undefined;
-  let state: State = "starting";
+  const heart = new Heart(primary.db, monotonic);
+  const standing = new Standing(log);
   let lagMs: number | undefined;
-  let told: string | undefined;
-  /** Why the primary got no heartbeat. */
-  let silence: string | undefined;
-
-  /** Never less than it is: the time that the heartbeat took counts. */
-  const ageOf = (asOf: number): number =>
-    beat === undefined ? Number.POSITIVE_INFINITY : Math.max(0, beat.at - asOf) + monotonic() - beat.sentAt;
-
-  function enter(next: Exclude<State, "starting">, reason?: string): void {
-    if (next === state) return;
-    state = next;
-    if (next === "used") log.info({ replica: next }, "pages and metrics are read from the replica");
-    else {
-      const code = next === "away" ? "replica_unreachable" : "replica_behind";
-      log.warn({ code, reason }, "pages and metrics are read from the primary");
-    }
-  }
-
-  function tellOnce(reason: string): void {
-    if (reason === told) return;
-    told = reason;
-    log.warn({ code: "replica_refused", reason }, "the replica refuses what the primary answers");
-  }
-
-  async function writeBeat(): Promise<void> {
-    const sentAt = monotonic();
-    try {
-      beat = { at: await writeHeartbeat(primary.db, process), sentAt };
-      silence = undefined;
-    } catch (error) {
-      silence = reasonOf(error);
-    }
-  }
 
   async function look(): Promise<void> {
     try {
-      const asOf = await within(readHeartbeat(replica.db, process));
-      lagMs = asOf === undefined ? undefined : ageOf(asOf);
-      const late = lagMs ?? monotonic() - startedAt;
+      const asOf = await heart.seenOn(replica.db);
+      lagMs = asOf === undefined ? undefined : heart.ageOf(asOf);
+      const late = lagMs ?? heart.sinceStart();
       if (late > maxLagMs) {
-        const why = silence === undefined ? "" : `; the primary takes no heartbeat: ${silence}`;
-        enter("behind", `it is ${Math.round(late / 1000)} s behind or more${why}`);
-      } else if (lagMs !== undefined) enter("used");
+        const why = heart.silence === undefined ? "" : `; the primary takes no heartbeat: ${heart.silence}`;
+        standing.enter("behind", `it is ${Math.round(late / 1000)} s behind or more${why}`);
+      } else if (lagMs !== undefined) standing.enter("used");
     } catch (error) {
       lagMs = undefined;
-      enter("away", reasonOf(error));
+      standing.enter("away", reasonOf(error));
     }
   }
 
-  let writing: Promise<void> | undefined;
-  let looking: Promise<void> | undefined;
+  const beating = onceAtATime(() => heart.beat());
+  const looking = onceAtATime(look);
   const tick = () => {
-    writing ??= writeBeat().finally(() => {
-      writing = undefined;
-    });
-    looking ??= look().finally(() => {
-      looking = undefined;
-    });
+    beating.start();
+    looking.start();
   };
   const timer = setInterval(tick, everyMs).unref();
   tick();
@@ -164,27 +124,27 @@ export function startReplica(options: ReplicaOptions): Replica {
     try {
       return await inSnapshot(replica.db, async (db) => {
         // In the same snapshot: behind one address there may be several replicas.
-        const asOf = await within(readHeartbeat(db, process)).catch((cause) => {
+        const asOf = await heart.seenOn(db).catch((cause) => {
           throw faultOf(cause) ?? silent(cause);
         });
-        if (asOf === undefined || ageOf(asOf) > most) return undefined;
-        const lag = ageOf(asOf);
+        if (asOf === undefined || heart.ageOf(asOf) > most) return undefined;
+        const lag = heart.ageOf(asOf);
         return { value: await work({ db, age: { asOf, lagMs: lag, isOld: lag > maxLagMs } }) };
       });
     } catch (error) {
       const { code } = error as { code?: string };
       // Too much was asked for. The primary should not be kept busy with it as well.
       if (code === "57014") throw error;
-      if (faultOf(error) instanceof UnreachableError) enter("away", reasonOf(error));
+      if (faultOf(error) instanceof UnreachableError) standing.enter("away", reasonOf(error));
       // 40001: the primary removed meanwhile what was read. Something unknown may be known on the primary.
-      else if (!(error instanceof EtlError) && code !== "40001") tellOnce(reasonOf(error));
+      else if (!(error instanceof EtlError) && code !== "40001") standing.refused(reasonOf(error));
       return undefined;
     }
   }
 
   return {
     read: async ({ primary: db, mayBeOld }, work) => {
-      if (state === "used") {
+      if (standing.isUsed()) {
         const done = await onReplica(work, maxLagMs);
         if (done !== undefined) return done.value;
       }
@@ -197,14 +157,105 @@ export function startReplica(options: ReplicaOptions): Replica {
         return done.value;
       }
     },
-    seen: () => ({ lagMs, isUsed: state === "used" }),
+    seen: () => ({ lagMs, isUsed: standing.isUsed() }),
     close: async () => {
       clearInterval(timer);
-      await within(Promise.resolve(writing)).catch(() => {});
-      await within(removeHeartbeat(primary.db, process)).catch(() => {});
+      await within(Promise.resolve(beating.running())).catch(() => {});
+      await within(heart.remove()).catch(() => {});
       await Promise.all([primary.close(), replica.close()]);
-      await looking;
+      await looking.running();
     },
+  };
+}
+
+/** The heartbeat that this process writes on the primary, and what it says of a replica. */
+class Heart {
+  readonly #primary: Database;
+  readonly #monotonic: () => number;
+  readonly #process = randomUUID();
+  readonly #startedAt: number;
+  /** The last that was certainly written: by the primary's clock, and by ours before it was sent. */
+  #beat: { readonly at: number; readonly sentAt: number } | undefined;
+  /** Why the primary got no heartbeat. */
+  silence: string | undefined;
+
+  constructor(primary: Database, monotonic: () => number) {
+    this.#primary = primary;
+    this.#monotonic = monotonic;
+    this.#startedAt = monotonic();
+  }
+
+  async beat(): Promise<void> {
+    const sentAt = this.#monotonic();
+    try {
+      this.#beat = { at: await writeHeartbeat(this.#primary, this.#process), sentAt };
+      this.silence = undefined;
+    } catch (error) {
+      this.silence = reasonOf(error);
+    }
+  }
+
+  /** The last heartbeat that has arrived, by the primary's clock. */
+  seenOn(db: Database): Promise<number | undefined> {
+    return within(readHeartbeat(db, this.#process));
+  }
+
+  /** Milliseconds, never less than it is: the time that the heartbeat took counts. */
+  ageOf(asOf: number): number {
+    if (this.#beat === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.#beat.at - asOf) + this.#monotonic() - this.#beat.sentAt;
+  }
+
+  sinceStart(): number {
+    return this.#monotonic() - this.#startedAt;
+  }
+
+  remove(): Promise<void> {
+    return removeHeartbeat(this.#primary, this.#process);
+  }
+}
+
+/** Whether the replica is used, and the log of it: each change once. */
+class Standing {
+  readonly #log: Logger;
+  #state: State = "starting";
+  #refusal: string | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  isUsed(): boolean {
+    return this.#state === "used";
+  }
+
+  enter(next: Exclude<State, "starting">, reason?: string): void {
+    if (next === this.#state) return;
+    this.#state = next;
+    if (next === "used") this.#log.info({ replica: next }, "pages and metrics are read from the replica");
+    else {
+      const code = next === "away" ? "replica_unreachable" : "replica_behind";
+      this.#log.warn({ code, reason }, "pages and metrics are read from the primary");
+    }
+  }
+
+  refused(reason: string): void {
+    if (reason === this.#refusal) return;
+    this.#refusal = reason;
+    this.#log.warn({ code: "replica_refused", reason }, "the replica refuses what the primary answers");
+  }
+}
+
+/** `start` does nothing while the work is under way. */
+function onceAtATime(work: () => Promise<void>) {
+  let running: Promise<void> | undefined;
+  return {
+    start: () => {
+      running ??= work().finally(() => {
+        running = undefined;
+      });
+    },
+    running: () => running,
   };
 }
 
