@@ -7,14 +7,14 @@ import type { Logger, Warn } from "../log.ts";
 import { knownSyncBudget } from "../pipeline/sync/sync-budget.ts";
 import type { RedisServer } from "../redis-server.ts";
 import type { Store } from "../store/db/database.ts";
-import { processState } from "./http/health.ts";
-import { createMetrics } from "./http/metrics.ts";
+import { type ProcessState, processState } from "./http/health.ts";
+import { createMetrics, type Metrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import { keepMemorySmall } from "./memory.ts";
 import { pageServices, pagesOf } from "./pages.ts";
-import { openQueues } from "./queues.ts";
+import { openQueues, type ServiceQueues } from "./queues.ts";
 import { replicaOf } from "./replica.ts";
-import { startSource } from "./source.ts";
+import { type Shared, startSource } from "./source.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
 
@@ -40,61 +40,20 @@ export interface Service {
 
 /** Starts the roles of the service in this process: first the queues and the HTTP side, then each source. */
 export async function serve(options: ServeOptions): Promise<Service> {
-  const { config, store, redis: server, role, log, untilReady = async () => {} } = options;
-  const { servesPages = role !== "worker" } = options;
+  const { config, store, role, log, untilReady = async () => {} } = options;
   const sources = requireSources(config);
-  const closers: (() => Promise<void> | void)[] = [];
-  const defer = (close: () => Promise<void> | void) => void closers.push(close);
-  const abort = new AbortController();
   const state = processState(systemClock.now());
-  const close = async () => {
-    state.draining = true;
-    abort.abort(
-      new EtlError({
-        code: "draining",
-        message: "The process ends.",
-        next: "Another process takes its jobs.",
-      }),
-    );
-    // A job may wait for a Postgres that is silent.
-    store.hurry();
-    for (let next = closers.pop(); next !== undefined; next = closers.pop()) {
-      try {
-        await next();
-      } catch {
-        // A part that does not close must not keep the process: the others are closed, and the process ends.
-      }
-    }
-  };
+  const { defer, close, signal } = closingOf(store, state);
   try {
     const secretFiles = watchSecretFiles(secretFilesOf(config), log);
     defer(secretFiles.close);
     const warn: Warn = (about) => log.warn(about, "connection");
     const slugs = sources.map(({ slug }) => slug);
-    const queues = await openQueues({ slugs, redis: server, role, isTraced: config.telemetry, warn });
+    const queues = await openQueues({ slugs, redis: options.redis, role, isTraced: config.telemetry, warn });
     defer(queues.close);
-    const replica = replicaOf(config, log);
-    if (replica !== undefined) defer(replica.close);
-    const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store), replica);
-    const token = config.bullBoardToken?.reveal();
-    const redis = { server, queues };
-    const pages = servesPages ? pageServices({ config, store, redis, log, replica }) : undefined;
-    if (pages !== undefined) defer(pages.close);
-    const http = await startHttpServer({
-      host: config.httpHost,
-      port: config.httpPort,
-      state,
-      reader: store.db,
-      redisTime: queues.time,
-      metrics,
-      clock: systemClock,
-      ...(pages === undefined ? {} : { addPages: pagesOf(pages) }),
-      board: token === undefined ? undefined : { token, queues: queues.all },
-    });
-    defer(http.close);
+    const { url, metrics } = await startHttp(options, { queues, state, defer });
     await untilReady();
 
-    const { signal } = abort;
     const clockOff = await startClockGuard({ redisTime: queues.clock, clock: systemClock, log, signal });
     const shared = {
       config,
@@ -121,11 +80,67 @@ export async function serve(options: ServeOptions): Promise<Service> {
     clockOff.onChange(noteClock);
     noteClock();
     defer(keepMemorySmall());
-    return { url: http.url, close };
+    return { url, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+type Defer = Shared["defer"];
+
+/** Collects what closes the parts of the process. `signal` is aborted where closing begins. */
+function closingOf(store: Store, state: ProcessState) {
+  const closers: Parameters<Defer>[0][] = [];
+  const abort = new AbortController();
+  const close = async () => {
+    state.draining = true;
+    abort.abort(
+      new EtlError({
+        code: "draining",
+        message: "The process ends.",
+        next: "Another process takes its jobs.",
+      }),
+    );
+    // A job may wait for a Postgres that is silent.
+    store.hurry();
+    for (let next = closers.pop(); next !== undefined; next = closers.pop()) {
+      try {
+        await next();
+      } catch {
+        // A part that does not close must not keep the process: the others are closed, and the process ends.
+      }
+    }
+  };
+  const defer: Defer = (closer) => void closers.push(closer);
+  return { defer, close, signal: abort.signal };
+}
+
+/** Health and metrics, and the pages where they are served. */
+async function startHttp(
+  { config, store, redis: server, role, servesPages = role !== "worker", log }: ServeOptions,
+  { queues, state, defer }: { queues: ServiceQueues; state: ProcessState; defer: Defer },
+): Promise<{ url: string; metrics: Metrics }> {
+  const replica = replicaOf(config, log);
+  if (replica !== undefined) defer(replica.close);
+  const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store), replica);
+  const redis = { server, queues };
+  const pages = servesPages ? pageServices({ config, store, redis, log, replica }) : undefined;
+  if (pages !== undefined) defer(pages.close);
+  const token = config.bullBoardToken?.reveal();
+  const http = await startHttpServer({
+    host: config.httpHost,
+    port: config.httpPort,
+    state,
+    reader: store.db,
+    redisTime: queues.time,
+    metrics,
+    clock: systemClock,
+    ...(pages === undefined ? {} : { addPages: pagesOf(pages) }),
+    board: token === undefined ? undefined : { token, queues: queues.all },
+  });
+  defer(http.close);
+  return { url: http.url, metrics };
 }
 
 /** Requests that a sync of each source needs, and that its rate limit allows; without sources that never answered. */

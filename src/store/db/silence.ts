@@ -50,63 +50,15 @@ interface Watched {
 /** Looks after connections of one database. `onClosed` is called with how many a look has closed. */
 export function watchSilence(
   address: Address,
-  { lookEveryMs, answerMs, longestMs }: SilenceLimits,
+  limits: SilenceLimits,
   onClosed: (connections: number) => void,
 ) {
+  const { lookEveryMs, answerMs } = limits;
   const watched = new Set<Watched>();
   let looking: Promise<void> | undefined;
 
-  function isQuiet(one: Watched): boolean {
-    const { bytesRead, bytesWritten, writableLength } = streamOf(one.client);
-    const bytes = bytesRead + bytesWritten - writableLength;
-    const isQuiet = !one.client.readyForQuery && bytes === one.bytes;
-    one.bytes = bytes;
-    return isQuiet;
-  }
-
-  async function look(): Promise<void> {
-    const silent: Watched[] = [];
-    for (const one of watched) {
-      if (isQuiet(one)) {
-        one.quiet++;
-        silent.push(one);
-      } else Object.assign(one, { quiet: 0, lost: 0 });
-    }
-    if (silent.length === 0) return;
-    const isOverdue = ({ quiet }: Watched) => quiet * lookEveryMs >= longestMs;
-    const backends = silent.map((one) => ({
-      pid: one.client.processID,
-      end: isOverdue(one)
-        ? ("always" as const)
-        : one.lost === LOOKS - 1
-          ? ("idle" as const)
-          : ("never" as const),
-    }));
-    let closed = 0;
-    const close = (one: Watched) => {
-      watched.delete(one);
-      closed++;
-      streamOf(one.client).destroy(silence(one.quiet * lookEveryMs));
-    };
-    const overdue = silent.filter(isOverdue);
-    // Nothing more is read of it before its statement ends, since this is the reason.
-    for (const { client } of overdue) streamOf(client).pause();
-    await Promise.all(overdue.map(({ client }) => cancelStatement(client, answerMs)));
-    overdue.forEach(close);
-    if (closed > 0) onClosed(closed);
-    closed = 0;
-    const idle = await idleBackends(address, backends, answerMs);
-    for (const one of silent) {
-      // An answer may have come meanwhile.
-      if (!watched.has(one) || !isQuiet(one)) continue;
-      one.lost = idle === undefined || idle.has(one.client.processID) ? one.lost + 1 : 0;
-      if (one.lost >= LOOKS) close(one);
-    }
-    if (closed > 0) onClosed(closed);
-  }
-
   const timer = setInterval(() => {
-    looking ??= look().finally(() => {
+    looking ??= look(watched, { address, limits, onClosed }).finally(() => {
       looking = undefined;
     });
   }, lookEveryMs).unref();
@@ -146,6 +98,66 @@ export function watchSilence(
       await looking;
     },
   };
+}
+
+/** Without a byte since the last time, while a statement is under way. */
+function isQuiet(one: Watched): boolean {
+  const { bytesRead, bytesWritten, writableLength } = streamOf(one.client);
+  const bytes = bytesRead + bytesWritten - writableLength;
+  const isQuiet = !one.client.readyForQuery && bytes === one.bytes;
+  one.bytes = bytes;
+  return isQuiet;
+}
+
+interface Look {
+  readonly address: Address;
+  readonly limits: SilenceLimits;
+  readonly onClosed: (connections: number) => void;
+}
+
+async function look(
+  watched: Set<Watched>,
+  { address, limits: { lookEveryMs, longestMs, answerMs }, onClosed }: Look,
+): Promise<void> {
+  const silent = countQuiet(watched);
+  if (silent.length === 0) return;
+  const close = (those: readonly Watched[]) => {
+    for (const one of those) {
+      watched.delete(one);
+      streamOf(one.client).destroy(silence(one.quiet * lookEveryMs));
+    }
+    if (those.length > 0) onClosed(those.length);
+  };
+  const isOverdue = ({ quiet }: Watched) => quiet * lookEveryMs >= longestMs;
+  const endOf = (one: Watched): Backend["end"] => {
+    if (isOverdue(one)) return "always";
+    return one.lost === LOOKS - 1 ? "idle" : "never";
+  };
+  const backends = silent.map((one) => ({ pid: one.client.processID, end: endOf(one) }));
+  const overdue = silent.filter(isOverdue);
+  // Nothing more is read of it before its statement ends, since this is the reason.
+  for (const { client } of overdue) streamOf(client).pause();
+  await Promise.all(overdue.map(({ client }) => cancelStatement(client, answerMs)));
+  close(overdue);
+  const idle = await idleBackends(address, backends, answerMs);
+  // An answer may have come meanwhile.
+  const still = silent.filter((one) => watched.has(one) && isQuiet(one));
+  for (const one of still) {
+    one.lost = idle === undefined || idle.has(one.client.processID) ? one.lost + 1 : 0;
+  }
+  close(still.filter(({ lost }) => lost >= LOOKS));
+}
+
+/** Those without a byte since the last look, which is counted. */
+function countQuiet(watched: Iterable<Watched>): Watched[] {
+  const silent: Watched[] = [];
+  for (const one of watched) {
+    if (isQuiet(one)) {
+      one.quiet++;
+      silent.push(one);
+    } else Object.assign(one, { quiet: 0, lost: 0 });
+  }
+  return silent;
 }
 
 function silence(ms: number): UnreachableError {
