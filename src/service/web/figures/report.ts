@@ -88,38 +88,111 @@ export async function reportOf(
   question: Question,
   { now, masked }: { now: number; masked: boolean },
 ): Promise<Report> {
-  const { source, by, range, ended, before, per, measure, workspace } = question;
-  const of: UsageCells = {
+  const { range, before, per, measure } = question;
+  const of = cellsOf(question);
+  const loaded = await timesOf(db, of, { question, now });
+  const { parts, time, ofWorkspace } = loaded;
+  const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
+  const read =
+    range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
+  const { sums, open, courseBefore, restated = [] } = read;
+  const buckets = bucketsOf(range, per);
+  const unpriced = await unpricedOf(db, question);
+  const total = totalOf(sums, buckets);
+  const unloaded = sums.find(({ kind }) => kind === "unloaded");
+  const facts = { question, buckets, loaded, unpriced, open, unloaded, total };
+  return {
+    question,
+    buckets,
+    restated: new Set(restated),
+    unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
+    courseBefore: bucketsOf(before, per).map((bucket) => {
+      const { isComplete, ...state } = time.stateOf(bucket);
+      const isWhole = isComplete && !hasDayIn(unpriced.days, bucket);
+      return { at: bucket.at, amount: courseBefore.get(bucket.at) ?? 0n, ...state, isComplete: isWhole };
+    }),
+    workspaces: parts.length,
+    unpriced: unpriced.all.filter(({ day }) => day >= range.from),
+    lines: sums.filter(isLine).map((sum) => lineOf(sum, facts)),
+    total: lineOf(total, facts),
+    gaps: parts
+      .map((part) => ({
+        workspaceId: part.workspaceId,
+        name: part.name,
+        missing: ofWorkspace.get(part.workspaceId)?.missingIn(intervalOf(range)) ?? [],
+      }))
+      .filter(({ missing }) => missing.length > 0),
+    provisional: time.provisionalIn(intervalOf(range)),
+  };
+}
+
+function cellsOf({ source, by, measure, workspace }: Question): UsageCells {
+  return {
     sourceId: source.sourceId,
     source: source.slug,
     by,
     workspaceId: workspace?.key ?? null,
     ...(measure === "cost" ? {} : { counted: measure }),
   };
-  const span = { from: before.from, to: range.to };
+}
+
+/** From the earlier range to the end of what is asked for. */
+function spanOf({ before, range }: Question): Days {
+  return { from: before.from, to: range.to };
+}
+
+/** What is loaded of what is shown. */
+interface Times {
+  readonly parts: readonly LoadedWorkspace[];
+  /** Of all workspaces. */
+  readonly time: LoadedTime;
+  readonly ofWorkspace: ReadonlyMap<string, LoadedTime>;
+  /** Of costs: of the dimension that divides them. They are proved where it is proved too. */
+  readonly dividing: LoadedTime;
+}
+
+async function timesOf(
+  db: Database,
+  of: UsageCells,
+  { question, now }: { question: Question; now: number },
+): Promise<Times> {
+  const { per, measure } = question;
+  const span = spanOf(question);
+  const timeOf = (parts: readonly LoadedWorkspace[]) => new LoadedTime(parts, { now, per });
+  const isCost = measure === "cost";
   // Costs follow from the usage by workspace of all that is priced; a dimension divides them.
-  const parts = await (measure === "cost" ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
-  const time = new LoadedTime(parts, { now, per });
-  // Costs are final as their workspace's are. Divided, they are proved where the dimension that divides them is too.
-  const dividing =
-    measure === "cost" ? new LoadedTime(await loadedOf(db, of, { per, span }), { now, per }) : time;
-  const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
-  const {
-    sums,
-    open,
-    courseBefore,
-    restated = [],
-  } = range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
-  const buckets = bucketsOf(range, per);
-  const unpriced =
-    measure === "cost"
-      ? await unpricedIn(db, { source: source.slug, workspaceId: workspace?.id ?? null, range: span })
-      : [];
-  const allUnpricedDays = daysIn(unpriced);
-  const unpricedDays = new Map(
-    [...Map.groupBy(unpriced, ({ workspaceId }) => workspaceId)].map(([id, own]) => [id, daysIn(own)]),
-  );
-  const total: Sum = {
+  const parts = await (isCost ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
+  const time = timeOf(parts);
+  return {
+    parts,
+    time,
+    ofWorkspace: new Map(parts.map((part) => [part.workspaceId, timeOf([part])])),
+    dividing: isCost ? timeOf(await loadedOf(db, of, { per, span })) : time,
+  };
+}
+
+/** Of costs: the usage without a price. Days are UTC midnights, epoch milliseconds. */
+interface Unpriced {
+  readonly all: readonly UnpricedDay[];
+  readonly days: ReadonlySet<number>;
+  readonly byWorkspace: ReadonlyMap<string, ReadonlySet<number>>;
+}
+
+async function unpricedOf(db: Database, question: Question): Promise<Unpriced> {
+  const { measure, source, workspace } = question;
+  const of = { source: source.slug, workspaceId: workspace?.id ?? null, range: spanOf(question) };
+  const all = measure === "cost" ? await unpricedIn(db, of) : [];
+  const daysOf = (own: readonly UnpricedDay[]) => new Set(own.map(({ day }) => Date.parse(day)));
+  const byWorkspace = Map.groupBy(all, ({ workspaceId }) => workspaceId);
+  return {
+    all,
+    days: daysOf(all),
+    byWorkspace: new Map([...byWorkspace].map(([id, own]) => [id, daysOf(own)])),
+  };
+}
+
+function totalOf(sums: readonly Sum[], buckets: readonly Bucket[]): Sum {
+  return {
     kind: "total",
     id: null,
     name: null,
@@ -130,81 +203,82 @@ export async function reportOf(
       buckets.map(({ at }) => [at, sumOf(sums.map(({ byBucket }) => byBucket.get(at) ?? 0n))]),
     ),
   };
-  const ofWorkspace = new Map(parts.map((part) => [part.workspaceId, new LoadedTime([part], { now, per })]));
-  // Where the dimension is not loaded, the cost of its ids stands in a line of its own.
-  const unloaded = sums.find(({ kind }) => kind === "unloaded");
-  const lineOf = (sum: Sum): Line => {
-    const own = (by === "workspace" && sum.id !== null && ofWorkspace.get(sum.id)) || time;
-    const isDivided = sum.kind === "id" || sum.kind === "none" || sum.kind === "rest";
-    // Which ids used what has no price is known of workspaces only.
-    const uncosted =
-      by === "workspace" && sum.kind === "id" ? unpricedDays.get(sum.id ?? "") : allUnpricedDays;
-    const state = (interval: Interval, isOpen: boolean, elsewhere: Amount | undefined): State => {
-      const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
-      const isUnpriced = uncosted !== undefined && hasDayIn(uncosted, interval);
-      const isWhole = isComplete && !isUnpriced && !(isDivided && (elsewhere ?? 0n) !== 0n);
-      const isSettled = isWhole && !isOpen;
-      return {
-        isComplete: isWhole,
-        isFinal: isSettled && isFinal,
-        isProved: isSettled && isProved && dividing.stateOf(interval).isProved,
-        isUnderWay,
-        isUnpriced,
-      };
-    };
-    const [inRange, inBefore] = [intervalOf(range), intervalOf(before)];
-    const figure: Figure = { amount: sum.amount, ...state(inRange, open.size > 0, unloaded?.amount) };
-    const known = state(inBefore, false, unloaded?.before);
-    const isRead = before.from < before.to;
-    const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
-    const whole = state(intervalOf(ended), false, unloaded?.amount);
-    const isComparable = whole.isComplete && !whole.isUnderWay && early.isComplete;
-    const compared = ended.to < range.to ? sum.amount - (sum.byBucket.get(ended.to) ?? 0n) : sum.amount;
-    return {
-      kind: sum.kind,
-      id: sum.id,
-      name: sum.name,
-      ids: sum.ids,
-      sum: figure,
-      before: early,
-      isComparable,
-      share: percentOf(sum.amount, total.amount),
-      compared,
-      change: isComparable ? percentOf(compared - sum.before, sum.before) : null,
-      course: buckets.map((bucket) => ({
-        amount: sum.byBucket.get(bucket.at) ?? 0n,
-        ...state(bucket, open.has(bucket.at), unloaded?.byBucket.get(bucket.at)),
-      })),
-    };
+}
+
+/** What stands for no id, now or before, is no line. */
+function isLine({ kind, amount, before, byBucket }: Sum): boolean {
+  const isNothing = amount === 0n && [...byBucket.values()].every((one) => one === 0n);
+  return kind === "id" || !isNothing || before !== 0n;
+}
+
+/** What a line follows from, beside its own sum. */
+interface Facts extends Pick<Sums, "open"> {
+  readonly question: Question;
+  readonly buckets: readonly Bucket[];
+  readonly loaded: Times;
+  readonly unpriced: Unpriced;
+  /** Where the dimension is not loaded, the cost of its ids stands in a line of its own. */
+  readonly unloaded: Sum | undefined;
+  readonly total: Sum;
+}
+
+function lineOf(sum: Sum, facts: Facts): Line {
+  const { question, buckets, open, unloaded, total } = facts;
+  const { range, before, ended } = question;
+  const state = claimsOf(sum, facts);
+  const figure: Figure = {
+    amount: sum.amount,
+    ...state(intervalOf(range), { isOpen: open.size > 0, elsewhere: unloaded?.amount }),
   };
+  const known = state(intervalOf(before), { isOpen: false, elsewhere: unloaded?.before });
+  const isRead = before.from < before.to;
+  const early: Figure = { amount: sum.before, ...known, isComplete: known.isComplete && isRead };
+  const whole = state(intervalOf(ended), { isOpen: false, elsewhere: unloaded?.amount });
+  const isComparable = whole.isComplete && !whole.isUnderWay && early.isComplete;
+  const compared = ended.to < range.to ? sum.amount - (sum.byBucket.get(ended.to) ?? 0n) : sum.amount;
   return {
-    question,
-    buckets,
-    restated: new Set(restated),
-    unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
-    courseBefore: bucketsOf(before, per).map((bucket) => {
-      const { isComplete, ...state } = time.stateOf(bucket);
-      const isWhole = isComplete && !hasDayIn(allUnpricedDays, bucket);
-      return { at: bucket.at, amount: courseBefore.get(bucket.at) ?? 0n, ...state, isComplete: isWhole };
-    }),
-    workspaces: parts.length,
-    unpriced: unpriced.filter(({ day }) => day >= range.from),
-    // What stands for no id, now or before, is no line.
-    lines: sums
-      .filter(({ kind, amount, before: early, byBucket }) => {
-        const isNothing = amount === 0n && [...byBucket.values()].every((one) => one === 0n);
-        return kind === "id" || !isNothing || early !== 0n;
-      })
-      .map(lineOf),
-    total: lineOf(total),
-    gaps: parts
-      .map((part) => ({
-        workspaceId: part.workspaceId,
-        name: part.name,
-        missing: ofWorkspace.get(part.workspaceId)?.missingIn(intervalOf(range)) ?? [],
-      }))
-      .filter(({ missing }) => missing.length > 0),
-    provisional: time.provisionalIn(intervalOf(range)),
+    kind: sum.kind,
+    id: sum.id,
+    name: sum.name,
+    ids: sum.ids,
+    sum: figure,
+    before: early,
+    isComparable,
+    share: percentOf(sum.amount, total.amount),
+    compared,
+    change: isComparable ? percentOf(compared - sum.before, sum.before) : null,
+    course: buckets.map((bucket) => ({
+      amount: sum.byBucket.get(bucket.at) ?? 0n,
+      ...state(bucket, { isOpen: open.has(bucket.at), elsewhere: unloaded?.byBucket.get(bucket.at) }),
+    })),
+  };
+}
+
+/**
+ * What a sum can claim of an interval. `isOpen`: its figure is not final, although its days may be. `elsewhere`: the amount of
+ * the interval that is not divided.
+ */
+function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
+  const isOfWorkspaces = question.by === "workspace";
+  const own = (isOfWorkspaces && id !== null && loaded.ofWorkspace.get(id)) || loaded.time;
+  const isDivided = kind === "id" || kind === "none" || kind === "rest";
+  // Which ids used what has no price is known of workspaces only.
+  const uncosted = isOfWorkspaces && kind === "id" ? unpriced.byWorkspace.get(id ?? "") : unpriced.days;
+  return (
+    interval: Interval,
+    { isOpen, elsewhere = 0n }: { isOpen: boolean; elsewhere: Amount | undefined },
+  ): State => {
+    const { isComplete, isFinal, isProved, isUnderWay } = own.stateOf(interval);
+    const isUnpriced = uncosted !== undefined && hasDayIn(uncosted, interval);
+    const isWhole = isComplete && !isUnpriced && !(isDivided && elsewhere !== 0n);
+    const isSettled = isWhole && !isOpen;
+    return {
+      isComplete: isWhole,
+      isFinal: isSettled && isFinal,
+      isProved: isSettled && isProved && loaded.dividing.stateOf(interval).isProved,
+      isUnderWay,
+      isUnpriced,
+    };
   };
 }
 
@@ -279,7 +353,7 @@ async function tracesOf(
 
 async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
   const { range, before, per, currency, rows: top, find, sort } = question;
-  if (currency === undefined || per === "hour") return { sums: [], open: new Set(), courseBefore: new Map() };
+  if (currency === undefined || per === "hour") return NOTHING;
   const listed = { before, top, find, masked, sort };
   const rows = await usageCosts(db, of, { ...range, ...listed, per, currency });
   const byBucketOf = (own: readonly CostLine[]) =>
@@ -297,11 +371,6 @@ async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked
   });
   const open = await openCosts(db, of, { ...range, per, currency });
   return { sums, open, courseBefore: byBucketOf(early) };
-}
-
-/** UTC midnights of the days, epoch milliseconds. */
-function daysIn(unpriced: readonly UnpricedDay[]): ReadonlySet<number> {
-  return new Set(unpriced.map(({ day }) => Date.parse(day)));
 }
 
 function hasDayIn(days: ReadonlySet<number>, { start, end }: Interval): boolean {
