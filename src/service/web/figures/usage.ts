@@ -240,94 +240,105 @@ function underWay(question: Question): Html {
   return html`${today} is under way: its figures grow until it ends.${without}`;
 }
 
+const MOST_WORKSPACES = 5;
 /** Per cent without an id that a reader should know of. */
 const MUCH = 20;
-const MOST_WORKSPACES = 5;
 
 /** What a reader must know before they believe the figures. */
 function claims(report: Report): Html[] {
-  const unpriced = describeUnpricedDays(report.unpriced);
-  const { question, gaps, provisional, total, workspaces } = report;
-  const { per, perNote, asked, range, source, by, measure } = question;
-  const notices: Html[] = [];
-  if (perNote !== undefined) notices.push(notice("info", perNote));
-  if (asked.from < source.dataStart)
-    notices.push(
-      notice(
-        "info",
-        `${measure === "cost" || measure === "traces" ? "Usage" : capital(COUNTED_WORDS[measure])} of ${source.slug} begins on ${source.dataStart}. There is none to show before.`,
-      ),
-    );
-  if (workspaces === 0) {
-    notices.push(
-      notice(
-        "warn",
-        prose("No workspace of this source is known yet. `usage-etl sync --inline` loads its usage."),
-      ),
-    );
-    return notices;
-  }
-  if (gaps.length > 0) {
-    const dimension = measure === "cost" ? "workspace" : by;
-    // The page of coverage is about traces of all tiers.
-    const hasCoveragePage = measure === "cost" || measure === "traces";
-    const coverage = (workspace?: string) =>
-      address("/coverage", { source: source.slug, stride: "day", ...range, group_by: dimension, workspace });
-    const named = gaps.slice(0, MOST_WORKSPACES);
-    notices.push(
-      notice(
-        "warn",
-        html`<p>The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero.</p>
+  const { question, workspaces } = report;
+  const notices = [
+    question.perNote === undefined ? undefined : notice("info", question.perNote),
+    beginning(question),
+    ...(workspaces === 0
+      ? [noWorkspace()]
+      : [
+          notLoadedIn(report),
+          provisionalIn(report),
+          report.total.sum.isUnderWay ? notice("info", underWay(question)) : undefined,
+          hoursUnproved(report),
+          costsProvisional(report),
+          costOfNobody(report),
+          leftOut(report),
+        ]),
+  ];
+  return notices.filter((one) => one !== undefined);
+}
+
+function beginning({ asked, source, measure }: Question): Html | undefined {
+  if (asked.from >= source.dataStart) return undefined;
+  const what = measure === "cost" || measure === "traces" ? "Usage" : capital(COUNTED_WORDS[measure]);
+  return notice(
+    "info",
+    `${what} of ${source.slug} begins on ${source.dataStart}. There is none to show before.`,
+  );
+}
+
+function noWorkspace(): Html {
+  return notice(
+    "warn",
+    prose("No workspace of this source is known yet. `usage-etl sync --inline` loads its usage."),
+  );
+}
+
+function notLoadedIn({ question, gaps, workspaces }: Report): Html | undefined {
+  if (gaps.length === 0) return undefined;
+  const { per, range, source, by, measure } = question;
+  const dimension = measure === "cost" ? "workspace" : by;
+  // The page of coverage is about traces of all tiers.
+  const hasCoveragePage = measure === "cost" || measure === "traces";
+  const coverage = (workspace?: string) =>
+    address("/coverage", { source: source.slug, stride: "day", ...range, group_by: dimension, workspace });
+  const named = gaps.slice(0, MOST_WORKSPACES);
+  return notice(
+    "warn",
+    html`<p>The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero.</p>
         <ul>${named.map(
           (gap) => html`<li>${name(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing, per)}.
             ${hasCoveragePage ? html`<a href="${coverage(gap.workspaceId)}">See its coverage</a>` : ""}</li>`,
         )}</ul>
         ${gaps.length > named.length ? html`<p>The same is so for ${gaps.length - named.length} more of ${workspaces} workspaces. ${hasCoveragePage ? html`<a href="${coverage()}">See all of them</a>` : ""}</p>` : ""}`,
-      ),
-    );
-  }
-  if (provisional.length > 0) {
-    notices.push(notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, per)}.`));
-  }
-  if (total.sum.isUnderWay) notices.push(notice("info", underWay(question)));
-  if (per === "hour" && total.sum.isFinal && !total.sum.isProved) {
-    const byDay = addressOf(question, { per: "day" });
-    notices.push(
-      notice(
-        "info",
-        html`Hours are compared apart from days, and some of these are not yet. <a href="${byDay}">By day</a> they may be proved.`,
-      ),
-    );
-  }
-  if (
-    measure === "cost" &&
-    total.sum.isComplete &&
-    !total.sum.isFinal &&
-    provisional.length === 0 &&
-    !total.sum.isUnderWay
-  ) {
-    notices.push(
-      notice(
-        "info",
-        "Costs are provisional where an earlier day of their month is: it may shift the volume tiers.",
-      ),
-    );
-  }
-  const apart = report.lines.find(({ kind }) => kind === "none");
-  if (measure === "cost" && apart !== undefined && (apart.share ?? 0) >= MUCH) {
-    const one = idWord({ by, measure });
-    notices.push(
-      notice(
-        "info",
-        `${percent(apart.share)} of this cost stands for no ${one}: traces that name none, and what the platform counts without it, such as sandboxes.`,
-      ),
-    );
-  }
-  if (unpriced !== undefined) {
-    const leftOut = `${unpriced} have no valid price, or their month was closed without their cost, so these costs leave them out.`;
-    notices.push(
-      notice("warn", prose(`${leftOut} \`usage-etl export --view usage_unpriced_daily\` lists them.`)),
-    );
-  }
-  return notices;
+  );
+}
+
+function provisionalIn({ question, provisional }: Report): Html | undefined {
+  if (provisional.length === 0) return undefined;
+  return notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, question.per)}.`);
+}
+
+function hoursUnproved({ question, total }: Report): Html | undefined {
+  if (question.per !== "hour" || !total.sum.isFinal || total.sum.isProved) return undefined;
+  const byDay = addressOf(question, { per: "day" });
+  return notice(
+    "info",
+    html`Hours are compared apart from days, and some of these are not yet. <a href="${byDay}">By day</a> they may be proved.`,
+  );
+}
+
+function costsProvisional({ question, total, provisional }: Report): Html | undefined {
+  const { isComplete, isFinal, isUnderWay } = total.sum;
+  const isSaidAlready = provisional.length > 0 || isUnderWay;
+  if (question.measure !== "cost" || !isComplete || isFinal || isSaidAlready) return undefined;
+  return notice(
+    "info",
+    "Costs are provisional where an earlier day of their month is: it may shift the volume tiers.",
+  );
+}
+
+function costOfNobody({ question, lines }: Report): Html | undefined {
+  const { by, measure } = question;
+  const apart = lines.find(({ kind }) => kind === "none");
+  if (measure !== "cost" || apart === undefined || (apart.share ?? 0) < MUCH) return undefined;
+  const one = idWord({ by, measure });
+  return notice(
+    "info",
+    `${percent(apart.share)} of this cost stands for no ${one}: traces that name none, and what the platform counts without it, such as sandboxes.`,
+  );
+}
+
+function leftOut(report: Report): Html | undefined {
+  const unpriced = describeUnpricedDays(report.unpriced);
+  if (unpriced === undefined) return undefined;
+  const leftOut = `${unpriced} have no valid price, or their month was closed without their cost, so these costs leave them out.`;
+  return notice("warn", prose(`${leftOut} \`usage-etl export --view usage_unpriced_daily\` lists them.`));
 }
