@@ -62,65 +62,8 @@ interface Called extends PlatformAnswer, Sent {
  * `UsageError` (`context_invalid`). The client owns `http`: closing one closes the other.
  */
 export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
-  const protocols = new Map<string, Protocol>();
-  /** Conversations whose server refuses the task of an earlier message. */
-  const byContextAlone = new Set<string>();
-
-  const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
-    const query = new URLSearchParams({ assistant_id: assistantId });
-    const read = await getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
-    protocols.set(assistantId, read.protocol);
-    return read;
-  };
-  const protocolOf = async (assistantId: string, signal: AbortSignal | undefined): Promise<Protocol> => {
-    const known = protocols.get(assistantId);
-    if (known !== undefined) return known;
-    try {
-      const within = deadlineSignal("The agent card", { withinMs: cardMs, signal });
-      return (await card(assistantId, { signal: within })).protocol;
-    } catch (error) {
-      if (signal?.aborted || !(error instanceof EtlError)) throw error;
-      // Every server takes the names of 0.3. What is wrong with this one, the call itself tells.
-      protocols.set(assistantId, "0.3");
-      return "0.3";
-    }
-  };
-  const post = async (assistantId: string, call: Call, { signal, withinMs }: Waiting): Promise<Called> => {
-    const { method, params, headers, accept = "application/json", secrets = "", effect } = call;
-    const id = randomUUID();
-    const body = { jsonrpc: "2.0", id, method, params };
-    const path = `/a2a/${encodeURIComponent(assistantId)}`;
-    const sent = {
-      method: "POST",
-      path,
-      body,
-      secrets,
-      effect,
-      headers,
-      accept,
-      signal,
-      headersMs: withinMs,
-    } as const;
-    return { ...(await http.send(sent)), id, taskId: call.taskId };
-  };
-  const read = async (called: Called): Promise<Task> =>
-    readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
-  /** The message as it is sent first. */
-  const begin = (given: Sending): Message => {
-    refuseContext(given.contextId);
-    const message = { ...given, messageId: randomUUID() };
-    const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
-    return isAlone ? { ...message, taskId: null } : message;
-  };
-  /** The message once more, with its context alone. Throws the error of the first one if that would not help. */
-  const again = (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
-    const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
-    if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;
-    byContextAlone.add(sent.contextId);
-    onContextAlone?.();
-    return { ...sent, taskId: null };
-  };
-
+  const { card, protocolOf } = createCards(http, cardMs);
+  const { begin, again } = createConversations();
   return {
     card,
     send: async (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) => {
@@ -131,7 +74,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
       const protocol = await protocolOf(given.assistantId, signal);
       const attempt = async (message: Message): Promise<Task> => {
         sent = messageCall(message, "send", protocol);
-        return read(await post(given.assistantId, sent, { signal, withinMs }));
+        return read(await post(http, given.assistantId, sent, { signal, withinMs }));
       };
       try {
         return await attempt(first);
@@ -152,7 +95,7 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
       const protocol = await protocolOf(given.assistantId, signal);
       const attempt = async function* (message: Message) {
         sent = messageCall(message, "stream", protocol);
-        const called = await post(given.assistantId, sent, { signal, withinMs });
+        const called = await post(http, given.assistantId, sent, { signal, withinMs });
         const check = checkOf(called);
         const readEvent = createEventReader(check);
         for await (const data of eventData(called)) {
@@ -178,10 +121,82 @@ export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
       { signal }: Asking = {},
     ) => {
       const call = taskCall(of, await protocolOf(of.assistantId, signal));
-      return read(await post(of.assistantId, call, { signal }));
+      return read(await post(http, of.assistantId, call, { signal }));
     },
     close: () => http.close(),
   };
+}
+
+/** The cards of assistants, and the names of methods that they tell, once each. */
+function createCards(http: PlatformHttp, cardMs: number) {
+  const protocols = new Map<string, Protocol>();
+  const card = async (assistantId: string, { signal }: Asking = {}): Promise<AgentCard> => {
+    const query = new URLSearchParams({ assistant_id: assistantId });
+    const read = await getJson(http, { path: "/.well-known/agent-card.json", query, signal }, cardSchema);
+    protocols.set(assistantId, read.protocol);
+    return read;
+  };
+  const protocolOf = async (assistantId: string, signal: AbortSignal | undefined): Promise<Protocol> => {
+    const known = protocols.get(assistantId);
+    if (known !== undefined) return known;
+    try {
+      const within = deadlineSignal("The agent card", { withinMs: cardMs, signal });
+      return (await card(assistantId, { signal: within })).protocol;
+    } catch (error) {
+      if (signal?.aborted || !(error instanceof EtlError)) throw error;
+      // Every server takes the names of 0.3. What is wrong with this one, the call itself tells.
+      protocols.set(assistantId, "0.3");
+      return "0.3";
+    }
+  };
+  return { card, protocolOf };
+}
+
+/** Knows the conversations whose server refuses the task of an earlier message. */
+function createConversations() {
+  const byContextAlone = new Set<string>();
+  return {
+    /** The message as it is sent first. */
+    begin: (given: Sending): Message => {
+      refuseContext(given.contextId);
+      const message = { ...given, messageId: randomUUID() };
+      const isAlone = given.contextId != null && byContextAlone.has(given.contextId);
+      return isAlone ? { ...message, taskId: null } : message;
+    },
+    /** The message once more, with its context alone. Throws the error of the first one if that would not help. */
+    again: (sent: Message, error: unknown, onContextAlone: (() => void) | undefined): Message => {
+      const isRefused = error instanceof RpcError && error.rpcCode === RPC.unsupported;
+      if (!isRefused || sent.taskId == null || sent.contextId == null) throw error;
+      byContextAlone.add(sent.contextId);
+      onContextAlone?.();
+      return { ...sent, taskId: null };
+    },
+  };
+}
+
+async function post(
+  http: PlatformHttp,
+  assistantId: string,
+  { taskId, method, params, headers, accept = "application/json", secrets = "", effect }: Call,
+  { signal, withinMs }: Waiting,
+): Promise<Called> {
+  const id = randomUUID();
+  const answer = await http.send({
+    method: "POST",
+    path: `/a2a/${encodeURIComponent(assistantId)}`,
+    body: { jsonrpc: "2.0", id, method, params },
+    secrets,
+    effect,
+    headers,
+    accept,
+    signal,
+    headersMs: withinMs,
+  });
+  return { ...answer, id, taskId };
+}
+
+async function read(called: Called): Promise<Task> {
+  return readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
 }
 
 const NOTHING_SENT = "Nothing was sent: the server did not answer for the agent card.";

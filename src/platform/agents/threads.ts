@@ -72,32 +72,6 @@ const LISTED = 100;
  * reason unchanged; those that wait throw `DeadlineError`. The client owns `http`: closing one closes the other.
  */
 export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClock) {
-  const threadPath = (threadId: string) => `/threads/${encodeURIComponent(threadId)}`;
-  const runPath = ({ threadId, runId }: RunOf) => `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
-  const runs = async (threadId: string, { signal }: Asking = {}) => {
-    const query = new URLSearchParams({ limit: `${LISTED}` });
-    const listed = await getJson(
-      http,
-      { path: `${threadPath(threadId)}/runs`, query, signal },
-      z.array(runSchema),
-    );
-    return listed.map((run) => fromWireRun(run, threadId));
-  };
-  const readRun = async (of: RunOf, { signal }: Asking): Promise<Run> =>
-    fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
-  /** The run, from the list where it is not answered by itself. The error, where the server tells neither. */
-  const find = async (of: RunOf, io: Asking): Promise<Run | PlatformError> => {
-    const found = await orAbsent(readRun(of, io));
-    if (!(found instanceof PlatformError)) return found;
-    const listed = await orAbsent(runs(of.threadId, io));
-    if (listed instanceof PlatformError) return found;
-    const isWhole = listed.length < LISTED;
-    return (
-      listed.find(({ runId }) => runId === of.runId) ??
-      (isWhole ? { runId: of.runId, threadId: of.threadId, status: "rolled_back" } : found)
-    );
-  };
-
   return {
     createThread: async (io?: Asking) => {
       const effect = "A thread may have been created, which costs nothing. Run the command again.";
@@ -117,10 +91,10 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
     },
     /** Undefined if there is none, as after a rollback. */
     run: async (of: RunOf, io: Asking = {}) => {
-      const found = await orAbsent(readRun(of, io));
+      const found = await orAbsent(readRun(http, of, io));
       return found instanceof PlatformError ? undefined : found;
     },
-    runs,
+    runs: (threadId: string, io?: Asking) => listRuns(http, threadId, io),
     cancel: async (of: RunOf, io?: Asking) => {
       const effect = `The run may have been cancelled. Look at GET ${runPath(of)} of the deployment.`;
       const request = { method: "POST", path: `${runPath(of)}/cancel`, body: {}, effect, ...io } as const;
@@ -134,7 +108,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
     join: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The end of run ${of.runId}`, { withinMs, clock, signal }, async ({ leftMs, signal }) => {
         const joined = await orAbsent(waitForAnswer(http, { path: `${runPath(of)}/join`, signal, leftMs }));
-        const found = await find(of, { signal });
+        const found = await find(http, of, { signal });
         if (!(found instanceof PlatformError)) return isUnderWay(found) ? undefined : found;
         if (joined instanceof PlatformError) throw joined;
         return { runId: of.runId, threadId: of.threadId, status: "unknown" };
@@ -142,7 +116,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
     /** The run once it has begun, else as `join`. */
     waitForStart: (of: RunOf, { withinMs, signal }: Waiting) =>
       pollUntil(`The start of run ${of.runId}`, { withinMs, clock, signal }, async ({ signal }) => {
-        const found = await find(of, { signal });
+        const found = await find(http, of, { signal });
         if (found instanceof PlatformError) throw found;
         return found.status === "pending" ? undefined : found;
       }),
@@ -150,6 +124,38 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       (await getJson(http, { path: `${threadPath(threadId)}/state`, ...io }, stateSchema)).values,
     close: () => http.close(),
   };
+}
+
+function threadPath(threadId: string): string {
+  return `/threads/${encodeURIComponent(threadId)}`;
+}
+
+function runPath({ threadId, runId }: RunOf): string {
+  return `${threadPath(threadId)}/runs/${encodeURIComponent(runId)}`;
+}
+
+async function readRun(http: PlatformHttp, of: RunOf, { signal }: Asking): Promise<Run> {
+  return fromWireRun(await getJson(http, { path: runPath(of), signal }, runSchema), of.threadId);
+}
+
+async function listRuns(http: PlatformHttp, threadId: string, { signal }: Asking = {}): Promise<Run[]> {
+  const path = `${threadPath(threadId)}/runs`;
+  const query = new URLSearchParams({ limit: `${LISTED}` });
+  const listed = await getJson(http, { path, query, signal }, z.array(runSchema));
+  return listed.map((run) => fromWireRun(run, threadId));
+}
+
+/** The run, from the list where it is not answered by itself. The error, where the server tells neither. */
+async function find(http: PlatformHttp, of: RunOf, io: Asking): Promise<Run | PlatformError> {
+  const found = await orAbsent(readRun(http, of, io));
+  if (!(found instanceof PlatformError)) return found;
+  const listed = await orAbsent(listRuns(http, of.threadId, io));
+  if (listed instanceof PlatformError) return found;
+  const isWhole = listed.length < LISTED;
+  return (
+    listed.find(({ runId }) => runId === of.runId) ??
+    (isWhole ? { runId: of.runId, threadId: of.threadId, status: "rolled_back" } : found)
+  );
 }
 
 /** Reads an answer to its end, whatever it is. */

@@ -101,47 +101,8 @@ interface Around {
   readonly canLogOut: boolean;
 }
 
-export function routesOf(app: FastifyInstance, { services, whoSent, sessions, canLogOut }: Around) {
-  const contextOf = async <Q extends Schema, P extends Schema>(
-    { query, params }: Schemas<Q, P>,
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-    { db, age }: Reading = { db: services.reader },
-  ): Promise<Context<z.output<Q>, z.output<P>>> => {
-    const who = whoSent(request);
-    let token: string | undefined;
-    return {
-      ...services,
-      db,
-      age,
-      query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
-      params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
-      who,
-      actor: { name: who.name, role: who.role, via: "page" },
-      now: await nowOf(db),
-      // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
-      csrf: () => {
-        token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
-        return token;
-      },
-      request,
-      reply,
-    };
-  };
-  type Asked = Pick<Context<unknown, unknown>, "reply" | "now" | "age" | "who">;
-  const send = ({ reply, now, age, who }: Asked, page: Page) => {
-    return sendPage(reply, page, { asOf: age?.asOf ?? now, age, who, canLogOut });
-  };
-  const shown = <C extends { readonly db: Database }, T>(
-    { oneInstant = false }: { readonly oneInstant?: boolean },
-    context: C,
-    show: (context: C) => Promise<T>,
-  ): Promise<T> => (oneInstant ? inSnapshot(context.db, (db) => show({ ...context, db })) : show(context));
-  const reading = <T>(mayBeOld: boolean, work: (from: Reading) => Promise<T>): Promise<T> => {
-    const { reader: primary, replica } = services;
-    if (!mayBeOld || replica === undefined) return work({ db: primary });
-    return replica.read({ primary, mayBeOld }, work);
-  };
-
+export function routesOf(app: FastifyInstance, around: Around) {
+  const { services, whoSent, sessions } = around;
   /** What the address of a page may hold, by path. */
   const fieldsOf = new Map<string, readonly string[]>();
 
@@ -149,16 +110,13 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
     /** A page at a path. It changes nothing. */
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      schemas: Reads<Q, P>,
+      reads: Reads<Q, P>,
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
     ): void {
-      if (schemas.query instanceof z.ZodObject) fieldsOf.set(path, Object.keys(schemas.query.shape));
+      if (reads.query instanceof z.ZodObject) fieldsOf.set(path, Object.keys(reads.query.shape));
       app.get(path, async (request, reply) => {
-        const [context, page] = await reading(schemas.mayBeOld === true, async (from) => {
-          const context = await contextOf(schemas, { request, reply }, from);
-          return [context, await shown(schemas, context, show)] as const;
-        });
-        return send(context, page);
+        const [context, page] = await shown(around, reads, { request, reply }, show);
+        return send(around, context, page);
       });
     },
 
@@ -169,7 +127,7 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
       give: (context: Context<z.output<Q>, z.output<P>>) => Promise<FastifyReply>,
     ): void {
       app.get(path, async (request, reply) => {
-        return give(await contextOf(schemas, { request, reply }));
+        return give(await contextOf(around, schemas, { request, reply }));
       });
     },
 
@@ -181,53 +139,101 @@ export function routesOf(app: FastifyInstance, { services, whoSent, sessions, ca
         context: Context<z.output<Q>, z.output<P>> & { readonly body: z.output<B> },
       ) => Promise<Page | { readonly redirect: string }>,
     ): void {
-      app.post(
-        path,
-        {
-          config: { addressFields: fieldsOf.get(path) },
-          preHandler: [
-            async (request: FastifyRequest) => {
-              if (whoSent(request).role !== "operator") throw viewersOnlyLook();
-            },
-            app.csrfProtection,
-          ],
-        },
-        async (request, reply) => {
-          const context = await contextOf(schemas, { request, reply });
-          const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
-          const done = await change({ ...context, body });
-          if ("redirect" in done) return reply.redirect(done.redirect, 303);
-          return send(context, done);
-        },
-      );
+      const operatorsOnly = async (request: FastifyRequest) => {
+        if (whoSent(request).role !== "operator") throw viewersOnlyLook();
+      };
+      const options = {
+        config: { addressFields: fieldsOf.get(path) },
+        preHandler: [operatorsOnly, app.csrfProtection],
+      };
+      app.post(path, options, async (request, reply) => {
+        const context = await contextOf(around, schemas, { request, reply });
+        const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
+        const done = await change({ ...context, body });
+        if ("redirect" in done) return reply.redirect(done.redirect, 303);
+        return send(around, context, done);
+      });
     },
 
     /** New inner HTML of the element with `data-live="PATH"`, looked for each `everyMs` and sent whenever it differs. */
     live<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      schemas: Reads<Q, P> & { readonly everyMs: number },
+      reads: Reads<Q, P> & { readonly everyMs: number },
       show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Html>,
     ): void {
       app.get(path, { sse: "only" }, async (request, reply) => {
         const { session, until } = whoSent(request);
         const fragment = async () => {
           if (until !== undefined && (await sessions.has(session))) throw loggedOut();
-          return reading(schemas.mayBeOld === true, async (from) => {
-            const context = await contextOf(schemas, { request, reply }, from);
-            const { now, age } = context;
-            return {
-              content: String(await shown(schemas, context, show)),
-              asOf: age?.asOf ?? now,
-              lagMs: age?.lagMs ?? 0,
-            };
-          });
+          const [{ now, age }, content] = await shown(around, reads, { request, reply }, show);
+          return { content: String(content), asOf: age?.asOf ?? now, lagMs: age?.lagMs ?? 0 };
         };
-        const { everyMs } = schemas;
+        const { everyMs } = reads;
         const by = until === undefined ? {} : { session, address: request.ip };
         await liveUpdates(reply, { by, fragment, everyMs, clock: services.clock, log: services.log });
       });
     },
   };
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+async function contextOf<Q extends Schema, P extends Schema>(
+  { services, whoSent }: Around,
+  { query, params }: Schemas<Q, P>,
+  { request, reply }: Exchange,
+  { db, age }: Reading = { db: services.reader },
+): Promise<Context<z.output<Q>, z.output<P>>> {
+  const who = whoSent(request);
+  let token: string | undefined;
+  return {
+    ...services,
+    db,
+    age,
+    query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
+    params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
+    who,
+    actor: { name: who.name, role: who.role, via: "page" },
+    now: await nowOf(db),
+    // Once: without a cookie yet, each call would make another secret, and only the last form of a page would be valid.
+    csrf: () => {
+      token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
+      return token;
+    },
+    request,
+    reply,
+  };
+}
+
+/** What a handler shows, with the context that it was read in: on a replica and as of one instant, where it may. */
+async function shown<Q extends Schema, P extends Schema, T>(
+  around: Around,
+  reads: Reads<Q, P>,
+  exchange: Exchange,
+  show: (context: Context<z.output<Q>, z.output<P>>) => Promise<T>,
+) {
+  const { mayBeOld = false, oneInstant = false } = reads;
+  const { reader: primary, replica } = around.services;
+  const read = async (from: Reading) => {
+    const context = await contextOf(around, reads, exchange, from);
+    const content = oneInstant
+      ? await inSnapshot(context.db, (db) => show({ ...context, db }))
+      : await show(context);
+    return [context, content] as const;
+  };
+  if (!mayBeOld || replica === undefined) return read({ db: primary });
+  return replica.read({ primary, mayBeOld }, read);
+}
+
+function send(
+  { canLogOut }: Around,
+  { reply, now, age, who }: Pick<Context<unknown, unknown>, "reply" | "now" | "age" | "who">,
+  page: Page,
+) {
+  return sendPage(reply, page, { asOf: age?.asOf ?? now, age, who, canLogOut });
 }
 
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
