@@ -16,7 +16,7 @@ const VERBOSE_OPTION = ["--verbose", "show the whole request of an error"] as co
 
 /** Where each command is defined. Only the named one is loaded: all take most of a second. */
 const DEFINITIONS = {
-  demo: () => import("./commands/demo.ts"),
+  demo: () => import("./commands/demo/demo.ts"),
   standin: () => import("./commands/standin.ts"),
   init: () => import("./commands/init.ts"),
   migrate: () => import("./commands/migrate.ts"),

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { commandEnvironment } from "../../src/cli/session/running-demo.ts";
 import { monthAt, monthBefore } from "../../src/domain/months/month.ts";
-import { BILLED, PLANTED } from "../../src/local/demo/plant.ts";
+import { BILLED, PLANTED } from "../../src/local/demo/story.ts";
 import { startChromium } from "./browser/chromium.ts";
 import { poll } from "./poll.ts";
 

@@ -1,6 +1,4 @@
 import { Secret } from "../../config/secret.ts";
-import { raiseAlerts } from "../../pipeline/alerts/tell.ts";
-import type { EnteredSource } from "../../pipeline/source/source.ts";
 import { openReceivers } from "./receivers.ts";
 
 /** Of a message on a terminal. */
@@ -36,12 +34,4 @@ function gist(path: string, body: string): string {
   const { text = "", blocks, payload, event_action: action, dedup_key: key } = JSON.parse(body);
   const all: string = blocks?.[0]?.text.text ?? payload?.summary ?? (text || `${action} ${key}`);
   return all.split("\n")[0] ?? "";
-}
-
-/** Tells at once what the schedule of the service would tell within a minute. */
-export async function tellDemo(
-  opened: readonly (EnteredSource & { readonly config: { readonly slug: string } })[],
-  settings: Omit<Parameters<typeof raiseAlerts>[1], "slug">,
-): Promise<void> {
-  for (const source of opened) await raiseAlerts(source, { ...settings, slug: source.config.slug });
 }

@@ -1,18 +1,11 @@
 import { DateTime } from "luxon";
 import { expect, onTestFinished, test } from "vitest";
+import { createLoader } from "../../../src/cli/commands/demo/loader.ts";
+import { giveOwners, plant } from "../../../src/cli/commands/demo/plant.ts";
 import { createOutput } from "../../../src/cli/report/output.ts";
 import type { Session } from "../../../src/cli/session/session.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { createLoader } from "../../../src/local/demo/loader.ts";
-import {
-  daysOf,
-  giveOwners,
-  PLANTED,
-  plant,
-  readStory,
-  type Story,
-  startTroubled,
-} from "../../../src/local/demo/plant.ts";
+import { daysOf, PLANTED, readStory, type Story, startTroubled } from "../../../src/local/demo/story.ts";
 import { runInline } from "../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { closeMonth } from "../../../src/store/months/month-close.ts";

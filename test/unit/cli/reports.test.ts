@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { notesOf } from "../../../src/cli/checks/check.ts";
 import { checkWorkspaces } from "../../../src/cli/checks/platform.ts";
+import { unevenStrides } from "../../../src/cli/commands/demo/report.ts";
 import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
-import { unevenStrides } from "../../../src/cli/report/demo-report.ts";
 import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";
 import {
   describeListedOnly,

@@ -1,43 +1,42 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { Command } from "commander";
-import { type Config, readRedis, type SourceConfig } from "../../config/config.ts";
-import { withEnvFile } from "../../config/env-file.ts";
-import { Secret } from "../../config/secret.ts";
-import { UnreachableError } from "../../errors.ts";
-import { createLoader } from "../../local/demo/loader.ts";
+import { type Config, readRedis, type SourceConfig } from "../../../config/config.ts";
+import { withEnvFile } from "../../../config/env-file.ts";
+import { Secret } from "../../../config/secret.ts";
+import { UnreachableError } from "../../../errors.ts";
 import {
   BILLED,
-  checkAll,
-  describePlanted,
-  giveOwners,
   keepStory,
-  loadBill,
   PLANTED,
-  plant,
   readStory,
+  type Story,
   startBilled,
   startTroubled,
-} from "../../local/demo/plant.ts";
-import { firstSync, runOn, SYNC_EVERY } from "../../local/demo/sync.ts";
-import { openDemoReceivers, tellDemo } from "../../local/demo/told.ts";
-import { resolvePostgres, resolveRedis } from "../../local/servers/resolve.ts";
-import { billEarlier } from "../../local/standin/engine/meter.ts";
-import { type Standin, startStandin } from "../../local/standin/server.ts";
-import { createLogger, type Logger } from "../../log.ts";
-import { conditionSettingsOf } from "../../pipeline/alerts/conditions.ts";
-import { readResourceTags } from "../../pipeline/bill/read-terms.ts";
-import { openSource } from "../../pipeline/source/open-source.ts";
-import { redisServerOf } from "../../redis-server.ts";
-import { servePages } from "../../service/pages.ts";
-import { serve } from "../../service/serve.ts";
-import { migrate } from "../../store/db/migrate.ts";
-import { sentByProbes } from "../../store/proof/probes.ts";
-import { EXIT } from "../session/exit.ts";
-import { wholeNumber } from "../session/options.ts";
-import { announceDemo, DEMO_DIR } from "../session/running-demo.ts";
-import { createSession, inSession, type Session } from "../session/session.ts";
-import { sourceDepsOf } from "../session/sources.ts";
+} from "../../../local/demo/story.ts";
+import { openDemoReceivers } from "../../../local/demo/told.ts";
+import { resolvePostgres, resolveRedis } from "../../../local/servers/resolve.ts";
+import { billEarlier } from "../../../local/standin/engine/meter.ts";
+import { type Standin, startStandin } from "../../../local/standin/server.ts";
+import { createLogger, type Logger } from "../../../log.ts";
+import { conditionSettingsOf } from "../../../pipeline/alerts/conditions.ts";
+import { raiseAlerts } from "../../../pipeline/alerts/tell.ts";
+import { readResourceTags } from "../../../pipeline/bill/read-terms.ts";
+import { openSource } from "../../../pipeline/source/open-source.ts";
+import type { OpenSource } from "../../../pipeline/source/source.ts";
+import { type RedisServer, redisServerOf } from "../../../redis-server.ts";
+import { servePages } from "../../../service/pages.ts";
+import { serve } from "../../../service/serve.ts";
+import { migrate } from "../../../store/db/migrate.ts";
+import { sentByProbes } from "../../../store/proof/probes.ts";
+import { EXIT } from "../../session/exit.ts";
+import { wholeNumber } from "../../session/options.ts";
+import { announceDemo, DEMO_DIR } from "../../session/running-demo.ts";
+import { createSession, inSession, type Session } from "../../session/session.ts";
+import { sourceDepsOf } from "../../session/sources.ts";
+import { createLoader } from "./loader.ts";
+import { checkAll, describePlanted, giveOwners, loadBill, plant } from "./plant.ts";
+import { firstSync, runOn, SYNC_EVERY } from "./sync.ts";
 
 /** The stand-in serves only this demo. */
 const RATE_LIMIT = 1000;
@@ -68,11 +67,39 @@ export function define(command: Command): void {
     .action(inSession(demo, { alone: true }));
 }
 
-async function demo(
-  given: Session,
-  { once = false, inline = false, dataDir, port }: DemoOptions,
-): Promise<number> {
-  const { output, signal, onClose } = given;
+async function demo(given: Session, options: DemoOptions): Promise<number> {
+  const stage = await startAll(given, options);
+  const { session, healthy, beside, redis, pages } = stage;
+  const { output } = session;
+  const loader = createLoader(session, redis);
+  const first = await openFrom(stage, healthy);
+  const exit = await firstSync(first, output, loader);
+  if (exit !== EXIT.done || beside === undefined) return exit;
+  await checkAll(first);
+  await readResourceTags(first);
+  const { story, troubled } = beside;
+  const planted = await openFrom(stage, beside.planted);
+  await plant(planted, { story, troubled, loader });
+  keepStory(options.dataDir, { ...story, isTold: true });
+  const billed = await openFrom(stage, beside.billed);
+  const bill = await loadBill(billed, loader);
+  await giveOwners(billed);
+  for (const text of [describePlanted(story, troubled, pages), bill, OWNERS_HINT, ALERTS_HINT])
+    output.note(`\n${text}`);
+  const opened = [first, planted, billed] as const;
+  await tellReceivers(opened, session);
+  output.note(threeToTry(pages, stage.postgresUrl));
+  if (stage.envFile !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${stage.envFile}`);
+  if (redis === undefined) return runOn(opened, session, loader);
+  await startScheduler(stage, redis);
+  return runOn(opened, session);
+}
+
+type Stage = Awaited<ReturnType<typeof startAll>>;
+
+/** Starts servers, platforms and pages. All are closed with the session. */
+async function startAll(given: Session, { once = false, inline = false, dataDir, port }: DemoOptions) {
+  const { output, onClose } = given;
   const postgres = await resolvePostgres({ dataDir, say: output.note, mayInstall: asking(given) });
   onClose(() => postgres.close());
   const found = inline ? undefined : await findRedis(given);
@@ -80,33 +107,22 @@ async function demo(
   const [pagesPort, ...ports] = await portsFrom(port, output.note);
   const standin = await startStandin({ port: ports[0], tags: "on" });
   onClose(() => standin.close());
-  const story = readStory(dataDir, standin.now());
-  const troubled = once ? undefined : await startTroubled(story, ports[1]);
-  if (troubled !== undefined) onClose(() => troubled.standin.close());
-  const billed = once ? undefined : await startBilled(story, ports[2]);
-  if (billed !== undefined) onClose(() => billed.close());
-
-  const sources = [
-    healthySource(standin),
-    ...(troubled === undefined ? [] : [plantedSource(troubled, story)]),
-    ...(billed === undefined ? [] : [billedSource(billed, story)]),
-  ];
-  const receivers = once ? undefined : await openDemoReceivers(output.note);
-  if (receivers !== undefined) onClose(() => receivers.close());
+  const beside = once ? undefined : await startBeside(given, readStory(dataDir, standin.now()), ports);
+  const healthy = healthySource(standin);
   const config = demoConfig(given.config, {
     databaseUrl: postgres.url,
     redis,
-    sources,
+    sources: beside === undefined ? [healthy] : [healthy, beside.planted, beside.billed],
     httpPort: pagesPort,
-    routeSecrets: receivers?.secrets ?? new Map(),
+    routeSecrets: beside?.receivers.secrets ?? new Map(),
   });
   const session = createSession({ ...given, config });
-  const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   const store = await session.store();
   await migrate(store);
   // What probes of an earlier start have sent stays billed.
-  for (const { at, traces } of await sentByProbes(store.db, healthySource(standin).slug))
+  for (const { at, traces } of await sentByProbes(store.db, healthy.slug))
     billEarlier(standin, { at, runs: traces });
+  const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
   const service =
     redis === undefined
@@ -117,63 +133,66 @@ async function demo(
   const announced = await announceDemo(dataDir, {
     databaseUrl: postgres.url,
     redisUrl: found?.url,
-    sources,
+    sources: config.sources,
     pages,
     syncEvery: SYNC_EVERY.iso,
-    routes: receivers?.settings ?? {},
+    routes: beside?.receivers.settings ?? {},
     environment: withEnvFile(process.env),
   });
   onClose(async () => announced?.withdraw());
+  const queue = redis === undefined ? "none (inline)" : "BullMQ";
   output.note(`Pages: ${pages}`);
-  output.note(
-    `Postgres: ${postgres.origin}. Queue: ${redis === undefined ? "none (inline)" : "BullMQ"}. Platform: the stand-in on ${standin.url}.`,
-  );
+  output.note(`Postgres: ${postgres.origin}. Queue: ${queue}. Platform: the stand-in on ${standin.url}.`);
   output.note(`Health and metrics: ${service.url}/readyz, ${service.url}/metrics`);
-
-  const open = (source: SourceConfig) => {
-    const deps = sourceDepsOf(source, { ...given, config, store });
-    return openSource({ ...deps, log: log.child({ source: source.slug }) });
+  return {
+    session,
+    store,
+    log,
+    redis,
+    healthy,
+    beside,
+    pages,
+    postgresUrl: postgres.url,
+    envFile: announced?.file,
   };
-  const loader = createLoader(session, redis);
-  const [healthy, planted, whole] = sources as [SourceConfig, SourceConfig?, SourceConfig?];
-  const opened = [await open(healthy)] as [Awaited<ReturnType<typeof open>>];
-  const exit = await firstSync(opened[0], output, loader);
-  if (exit !== EXIT.done || troubled === undefined || planted === undefined || whole === undefined)
-    return exit;
-  await checkAll(opened[0]);
-  await readResourceTags(opened[0]);
-  const trouble = await open(planted);
-  await plant(trouble, { story, troubled, loader });
-  keepStory(dataDir, { ...story, isTold: true });
-  const bill = await open(whole);
-  const billText = await loadBill(bill, loader);
-  await giveOwners(bill);
-  opened.push(trouble, bill);
-  output.note(`\n${describePlanted(story, troubled, pages)}`);
-  output.note(`\n${billText}`);
-  output.note(`\n${OWNERS_HINT}`);
-  output.note(`\n${ALERTS_HINT}`);
-  await tellDemo(opened, {
+}
+
+/** What a demo that goes on shows beside the healthy source: one with trouble, one with the whole bill, and who is told. */
+async function startBeside({ output, onClose }: Session, story: Story, ports: readonly number[]) {
+  const troubled = await startTroubled(story, ports[1]);
+  onClose(() => troubled.standin.close());
+  const standin = await startBilled(story, ports[2]);
+  onClose(() => standin.close());
+  const receivers = await openDemoReceivers(output.note);
+  onClose(() => receivers.close());
+  // Two workspaces are enough to show one that is refused.
+  const workspaceIds = troubled.workspaces.map(({ id }) => id);
+  const planted = { ...sourceOf(troubled.standin, PLANTED), dataStart: story.closed, workspaceIds };
+  const billed = { ...sourceOf(standin, BILLED), dataStart: story.closed };
+  return { story, troubled, planted, billed, receivers };
+}
+
+function openFrom({ session, store, log }: Stage, source: SourceConfig): Promise<OpenSource> {
+  const deps = sourceDepsOf(source, { ...session, store });
+  return openSource({ ...deps, log: log.child({ source: source.slug }) });
+}
+
+/** Tells at once what the schedule of the service would tell within a minute. */
+async function tellReceivers(opened: readonly OpenSource[], { config, signal }: Session): Promise<void> {
+  const settings = {
     secrets: config.routeSecrets,
     webUrl: config.webUrl,
     signal,
     ...conditionSettingsOf(config),
-  });
-  output.note(threeToTry(pages, postgres.url));
-  if (announced !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${announced.file}`);
-  if (redis !== undefined) {
-    // Its health needs no port that stays.
-    const scheduler = await serve({
-      config: { ...config, httpPort: 0 },
-      store,
-      redis,
-      role: "scheduler",
-      servesPages: false,
-      log,
-    });
-    onClose(() => scheduler.close());
-  }
-  return runOn(opened, { output, signal, loader: redis === undefined ? loader : undefined });
+  };
+  for (const source of opened) await raiseAlerts(source, { ...settings, slug: source.config.slug });
+}
+
+async function startScheduler({ session, store, log }: Stage, redis: RedisServer): Promise<void> {
+  // Its health needs no port that stays.
+  const config = { ...session.config, httpPort: 0 };
+  const scheduler = await serve({ config, store, redis, role: "scheduler", servesPages: false, log });
+  session.onClose(() => scheduler.close());
 }
 
 const OWNERS_HINT =
@@ -247,7 +266,7 @@ async function findRedis(session: Session) {
 function asking({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {
-    const { promptsFor } = await import("./init.ts");
+    const { promptsFor } = await import("../init.ts");
     const answer = await promptsFor(signal).text(`Install ${what}? Enter installs it, "no" does not.`, "yes");
     return !/^n/i.test(answer);
   };
@@ -261,18 +280,6 @@ function healthySource(standin: Standin): SourceConfig {
     // The stand-in names its project like this.
     probeProject: "agent-server",
   };
-}
-
-/** Two workspaces are enough to show one that is refused. */
-function plantedSource(
-  { standin, workspaces }: Awaited<ReturnType<typeof startTroubled>>,
-  { closed }: { closed: string },
-): SourceConfig {
-  return { ...sourceOf(standin, PLANTED), dataStart: closed, workspaceIds: workspaces.map(({ id }) => id) };
-}
-
-function billedSource(standin: Standin, { closed }: { closed: string }): SourceConfig {
-  return { ...sourceOf(standin, BILLED), dataStart: closed };
 }
 
 function sourceOf(standin: Standin, slug: string) {

@@ -1,20 +1,21 @@
-import { exitOfProbe } from "../../cli/commands/proof/probe.ts";
-import { describeDemo } from "../../cli/report/demo-report.ts";
-import { exitOfRange, rangeToData } from "../../cli/report/load-report.ts";
-import type { Output } from "../../cli/report/output.ts";
-import { EXIT } from "../../cli/session/exit.ts";
-import { fewestRequests } from "../../domain/planning/request.ts";
-import { abandonProbe, type ProbeResult, probeMeter } from "../../pipeline/proof/probe.ts";
-import { reconcile } from "../../pipeline/proof/reconcile.ts";
-import { asRun } from "../../pipeline/runs.ts";
-import { learnMeters } from "../../pipeline/source/learn-meters.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
-import { statusOfAsked } from "../../pipeline/sync/asked-range.ts";
-import { planSource, routineDemand } from "../../pipeline/sync/plan.ts";
-import { deploymentClientsOf } from "../../platform/clients.ts";
-import { dailyTotals, fetchesSince, newestFetch, storedTotals } from "../../store/figures/load-totals.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
+import { fewestRequests } from "../../../domain/planning/request.ts";
+import { abandonProbe, type ProbeResult, probeMeter } from "../../../pipeline/proof/probe.ts";
+import { reconcile } from "../../../pipeline/proof/reconcile.ts";
+import { asRun } from "../../../pipeline/runs.ts";
+import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
+import type { OpenSource } from "../../../pipeline/source/source.ts";
+import { statusOfAsked } from "../../../pipeline/sync/asked-range.ts";
+import { planSource, routineDemand } from "../../../pipeline/sync/plan.ts";
+import { deploymentClientsOf } from "../../../platform/clients.ts";
+import { dailyTotals, fetchesSince, newestFetch, storedTotals } from "../../../store/figures/load-totals.ts";
+import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { exitOfRange, rangeToData } from "../../report/load-report.ts";
+import type { Output } from "../../report/output.ts";
+import { EXIT } from "../../session/exit.ts";
+import type { Session } from "../../session/session.ts";
+import { exitOfProbe } from "../proof/probe.ts";
 import type { Loader } from "./loader.ts";
+import { describeDemo } from "./report.ts";
 
 /** The stand-in bills at once. */
 const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
@@ -76,7 +77,8 @@ const ENQUEUE_EVERY_MS = 5_000;
 /** Prints what each further sync did, until Ctrl-C. With a loader, nobody else does these syncs. */
 export async function runOn(
   sources: readonly [OpenSource, ...OpenSource[]],
-  { output, signal, loader }: { output: Output; signal: AbortSignal; loader: Loader | undefined },
+  { output, signal }: Session,
+  loader?: Loader,
 ): Promise<number> {
   const [{ store, clock }] = sources;
   for (;;) {
@@ -85,13 +87,13 @@ export async function runOn(
     try {
       while (clock.now() < nextSync) {
         await clock.wait(loader === undefined ? SYNC_EVERY.ms : ENQUEUE_EVERY_MS, signal);
-        for (const source of loader === undefined ? [] : sources) await loader?.enqueue(source);
+        for (const source of sources) await loader?.enqueue(source);
       }
     } catch (error) {
       if (signal.aborted) return EXIT.done;
       throw error;
     }
-    for (const source of loader === undefined ? [] : sources) await loader?.sync(source);
+    for (const source of sources) await loader?.sync(source);
     let [requests, failed] = [0, 0];
     for (const { config } of sources) {
       const since = await fetchesSince(store.db, { source: config.slug, after: before });

@@ -1,14 +1,14 @@
 import PQueue from "p-queue";
-import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { openSessionQueue } from "../../cli/session/queue.ts";
-import type { Session } from "../../cli/session/session.ts";
-import { workMessage } from "../../pipeline/extract/work-task.ts";
-import { asRun } from "../../pipeline/runs.ts";
-import type { OpenSource } from "../../pipeline/source/source.ts";
-import { enqueueTasks, type FetchQueue, messageId, requeueLost } from "../../pipeline/sync/enqueue.ts";
-import { planSync } from "../../pipeline/sync/sync.ts";
-import type { RedisServer } from "../../redis-server.ts";
-import { routineTasks } from "../../store/work/tasks.ts";
+import { fetchQueueOf } from "../../../../jobs/queues.ts";
+import { workMessage } from "../../../pipeline/extract/work-task.ts";
+import { asRun } from "../../../pipeline/runs.ts";
+import type { OpenSource } from "../../../pipeline/source/source.ts";
+import { enqueueTasks, type FetchQueue, messageId, requeueLost } from "../../../pipeline/sync/enqueue.ts";
+import { planSync } from "../../../pipeline/sync/sync.ts";
+import type { RedisServer } from "../../../redis-server.ts";
+import { routineTasks } from "../../../store/work/tasks.ts";
+import { openSessionQueue } from "../../session/queue.ts";
+import type { Session } from "../../session/session.ts";
 
 const LOOK_EVERY_MS = 100;
 /** Fetch tasks at once, where no worker takes them from Redis. */

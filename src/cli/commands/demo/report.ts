@@ -1,13 +1,13 @@
-import { isLoaded, type RangeLine } from "../../domain/coverage/range-status.ts";
-import { STRIDES } from "../../domain/time/stride.ts";
-import type { ProbeResult } from "../../pipeline/proof/probe.ts";
-import type { ReconcileResult } from "../../pipeline/proof/reconcile.ts";
-import { counted } from "../../printable.ts";
-import type { StoredTotals, WorkspaceTotal } from "../../store/figures/load-totals.ts";
-import { describeProbe } from "../commands/proof/probe.ts";
-import { describeReconcile } from "../commands/proof/reconcile.ts";
-import { describeRange } from "./load-report.ts";
-import { linesOf, tableOf } from "./output.ts";
+import { isLoaded, type RangeLine } from "../../../domain/coverage/range-status.ts";
+import { STRIDES } from "../../../domain/time/stride.ts";
+import type { ProbeResult } from "../../../pipeline/proof/probe.ts";
+import type { ReconcileResult } from "../../../pipeline/proof/reconcile.ts";
+import { counted } from "../../../printable.ts";
+import type { StoredTotals, WorkspaceTotal } from "../../../store/figures/load-totals.ts";
+import { describeRange } from "../../report/load-report.ts";
+import { linesOf, tableOf } from "../../report/output.ts";
+import { describeProbe } from "../proof/probe.ts";
+import { describeReconcile } from "../proof/reconcile.ts";
 
 export function describeDemo(shown: {
   extracted: readonly (StoredTotals & { windows: number; fewest: number })[];

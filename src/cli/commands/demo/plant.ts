@@ -1,0 +1,172 @@
+import { fileURLToPath } from "node:url";
+import { monthAt, monthBefore } from "../../../domain/months/month.ts";
+import { DAY_MS, floorToGrid } from "../../../domain/time/stride.ts";
+import { GROUPINGS } from "../../../domain/usage/record.ts";
+import { BILLED, DRIFT, daysOf, PLANTED, type Story, type Troubled } from "../../../local/demo/story.ts";
+import { applyOwners } from "../../../pipeline/bill/apply-owners.ts";
+import { importPrices } from "../../../pipeline/bill/import-prices.ts";
+import { readBill } from "../../../pipeline/bill/read-bill.ts";
+import { checkTotals } from "../../../pipeline/proof/check-totals.ts";
+import { reconcile } from "../../../pipeline/proof/reconcile.ts";
+import { asRun, endOfTotals } from "../../../pipeline/runs.ts";
+import type { OpenSource } from "../../../pipeline/source/source.ts";
+import { planSource } from "../../../pipeline/sync/plan.ts";
+import { monthOfBill } from "../../../store/bill/bill-month.ts";
+import { appliedOwners } from "../../../store/bill/owners.ts";
+import { listPrices } from "../../../store/bill/prices.ts";
+import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { closeMonth } from "../../../store/months/month-close.ts";
+import { backfillOf, createBackfill, listBackfills, steerBackfill } from "../../../store/work/backfills.ts";
+import { readOwnerFile } from "../files/owner-file.ts";
+import { readPriceFile } from "../files/price-file.ts";
+import { describeBill } from "../proof/totals.ts";
+import type { Loader } from "./loader.ts";
+
+const PRICES = fileURLToPath(new URL("prices.csv", import.meta.url));
+const OWNERS = fileURLToPath(new URL("owners.yaml", import.meta.url));
+/** Hours of a week before those that every sync keeps. */
+const BACKFILLED = { from: 45, to: 38 };
+/** The backfill is paused when so many of its tasks are done. */
+const PAUSED_AFTER = 5;
+/** Who the timeline says it was. */
+const PLANTER = { name: "demo", role: "operator", via: "command" } as const;
+const LOOK_EVERY_MS = 20;
+const LONGEST_LOOK_MS = 10_000;
+
+/**
+ * Lets a source meet what goes wrong in real ones, by the product's own steps: a sync that is refused in part, a closed month, a
+ * count that changes afterwards, an export that differs, a paused backfill. A second time it changes nothing.
+ */
+export async function plant(
+  source: OpenSource,
+  {
+    story,
+    troubled,
+    loader,
+  }: { story: Story; troubled: Pick<Troubled, "recover" | "change">; loader: Loader },
+): Promise<void> {
+  const { store, sourceId, settings } = source;
+  // On kept data the platform said so before.
+  if (story.isTold) troubled.change();
+  await loader.sync(source);
+  troubled.recover();
+  if (!story.isTold) {
+    await compare(source, { repair: false });
+    await priceUsage(source);
+    await closeMonth(store, {
+      sourceId,
+      monthStart: story.closed,
+      settleAfterMs: settings.settleAfterMs,
+      by: PLANTER,
+    });
+    troubled.change();
+  }
+  await compare(source, { repair: true });
+  await checkAll(source);
+  await pauseBackfill(source, loader);
+}
+
+async function compare(source: OpenSource, { repair }: { repair: boolean }): Promise<void> {
+  const range = { start: source.dataStart, end: await storeNow(source.store.db) };
+  await asRun(
+    source,
+    "reconcile",
+    (runId) => reconcile({ ...source, runId }, { range, stride: "day", repair }),
+    ({ differences }) => ({ outcome: differences.length > 0 ? "differs" : "done" }),
+  );
+}
+
+/** Checks all final days against totals, as the service does on some nights. */
+export async function checkAll(source: OpenSource): Promise<void> {
+  await asRun(source, "totals", (runId) => checkTotals({ ...source, runId }, "all"), endOfTotals);
+}
+
+/** Prices that somebody imported into the demo stay. */
+async function priceUsage({ store }: OpenSource): Promise<void> {
+  if ((await listPrices(store.db)).length > 0) return;
+  await importPrices(store, { file: PRICES, lines: await readPriceFile(PRICES), replace: false });
+}
+
+/** Owners that somebody applied to the demo stay. To be called once tags are read and prices imported. */
+export async function giveOwners({ store }: OpenSource): Promise<void> {
+  if ((await appliedOwners(store.db)) !== undefined) return;
+  await applyOwners(store, { name: "owners.yaml", owners: await readOwnerFile(OWNERS), by: PLANTER });
+}
+
+async function pauseBackfill(source: OpenSource, loader: Loader): Promise<void> {
+  const { store, sourceId, config, clock } = source;
+  const known = await listBackfills(store.db);
+  if (known.some((one) => one.source === config.slug)) return;
+  const today = floorToGrid(await storeNow(store.db), DAY_MS);
+  const range = { start: today - BACKFILLED.from * DAY_MS, end: today - BACKFILLED.to * DAY_MS };
+  const wanted = [{ stride: "hour", range }] as const;
+  const tasks = await planSource(source, { wanted, reprocess: "missing" });
+  const workspaceIds = source.workspaces.map((one) => one.workspaceId);
+  const backfillId = await createBackfill(store, {
+    sourceId,
+    meter: "traces",
+    range,
+    stride: "hour",
+    groupings: GROUPINGS,
+    workspaceIds,
+    reprocess: "missing",
+    tasks,
+    by: PLANTER,
+  });
+  await loader.enqueue(source);
+  const until = clock.now() + LONGEST_LOOK_MS;
+  const isBegun = async () => (await backfillOf(store.db, backfillId)).done >= PAUSED_AFTER;
+  while (!(await isBegun()) && clock.now() < until) await clock.wait(LOOK_EVERY_MS, source.signal);
+  await steerBackfill(store, { backfillId, action: "pause", by: PLANTER });
+}
+
+/** What is planted, and where it is seen. */
+export function describePlanted(
+  story: Story,
+  { workspaces: [refused, changed] }: Troubled,
+  pages: string,
+): string {
+  const { restated, differing } = daysOf(story);
+  const { from, to } = story.refused;
+  const at = (path: string) => `    ${pages}${path}source=${PLANTED}`;
+  return [
+    `Source ${PLANTED} shows what goes wrong in real life. All of it was planted; source demo has none of it.`,
+    `- A gap, until somebody loads it: the platform refused ${refused.name} from ${from} to ${to}, and answers again.`,
+    `${at("coverage?")}&from=${from}&to=${to}`,
+    `- A failure: it refuses the users of ${changed.name} on ${story.failing}, each time.`,
+    `${at("coverage?")}&group_by=user&from=${story.failing}`,
+    `- A closed month, of which a count of ${restated} changed afterwards.`,
+    at(`months/${story.closed.slice(0, 7)}?`),
+    `- A difference: the export of ${differing} says more than the JSON, so ${differing.slice(0, 7)} does not close as it is.`,
+    at("differences?"),
+    "- A paused backfill, for the hours of a week.",
+    at("backfills?"),
+  ].join("\n");
+}
+
+/** Loads all that the server counts, proves it, and holds its months against the billing provider's totals. Returns what to say about it. */
+export async function loadBill(source: OpenSource, loader: Loader): Promise<string> {
+  const { store, config } = source;
+  await loader.sync(source);
+  await compare(source, { repair: true });
+  await checkAll(source);
+  const bill = await readBill(source, { reach: "quarter", isPatient: false });
+  const month = monthBefore(monthAt(await storeNow(store.db)));
+  const { traces, longlived, agentRuns, nodesExecuted } = await monthOfBill(store.db, {
+    source: config.slug,
+    monthStart: month.start,
+  });
+  const share = longlived === null || !traces ? "not known" : `${((longlived / traces) * 100).toFixed(1)} %`;
+  return [
+    `Source ${BILLED} shows the whole bill, from a server that counts retention tiers, deployments, sandboxes and evaluators.`,
+    `- In ${month.name}, ${count(longlived)} of ${count(traces)} traces were long-lived (${share}), which cost more.`,
+    `- Deployments ran ${count(agentRuns)} agent runs of ${count(nodesExecuted)} nodes, counted apart from traces.`,
+    `- In the bill (\`usage-etl bill ${month.name} --source ${BILLED}\`) one part is not proved: the sum of a sandbox was made to differ from its hours.`,
+    `- The billing provider's own totals. ${DRIFT} traces too many were planted in one of them:`,
+    describeBill(BILLED, bill).replace(/^/gm, "    "),
+  ].join("\n");
+}
+
+function count(number: number | null): string {
+  return number === null ? "an unknown number" : number.toLocaleString("en-US");
+}
