@@ -86,6 +86,15 @@ function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)
 }
 
 export function define(platform: Command): void {
+  defineTemplate(platform);
+  defineDeployment(platform);
+  withOptions(platform.command("run <text>"), "source", "assistant", "repliedWithin", "thread", "strategy")
+    .description("run an assistant on a thread and show its reply; this costs a trace")
+    .action(onDeployment(run));
+  defineA2a(platform);
+}
+
+function defineTemplate(platform: Command): void {
   const template = platform.command("template").description("show and rename sandbox templates");
   withOptions(template.command("get <name>"), "source")
     .description("show one template")
@@ -101,7 +110,9 @@ export function define(platform: Command): void {
         session.output.data(await client.renameTemplate({ name, to }, session), describeTemplate),
       ),
     );
+}
 
+function defineDeployment(platform: Command): void {
   const deployment = platform.command("deployment").description("manage deployments and their revisions");
   withOptions(deployment.command("create"), ...BODY)
     .description("create a deployment; the body goes to the platform unchanged")
@@ -141,11 +152,9 @@ export function define(platform: Command): void {
         return wait(session, client, options, { ...found, latestRevisionId });
       }),
     );
+}
 
-  withOptions(platform.command("run <text>"), "source", "assistant", "repliedWithin", "thread", "strategy")
-    .description("run an assistant on a thread and show its reply; this costs a trace")
-    .action(onDeployment(run));
-
+function defineA2a(platform: Command): void {
   const a2a = platform.command("a2a").description("send agent-to-agent messages");
   withOptions(a2a.command("send <text>"), ...CONVERSATION)
     .description("send a message and show the reply; this costs a trace")
