@@ -71,16 +71,6 @@ describe("the commands of a day", () => {
     expect((await run(["status"], env)).code).toBe(0);
   });
 
-  test("two syncs at the same time store the same as one", async () => {
-    const made = await bench();
-    const syncs = await Promise.all([1, 2].map(() => run(["sync", "--inline"], envOf(made))));
-    expect(syncs.map(({ code, stderr }) => [code, stderr])).toEqual([
-      [0, ""],
-      [0, ""],
-    ]);
-    expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
-  });
-
   test("Ctrl-C ends a sync soon; what was loaded stays and the next sync completes it", async () => {
     const made = await bench({ workspaces: [0] });
     made.standin.faults.script({

@@ -79,28 +79,6 @@ test("a failure over final days is shown, and heals with the next sync after its
   expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
 });
 
-test("a failure outside of what a sync keeps is asked about when it is due", async () => {
-  const made = await bench({ workspaces: [0] });
-  const env = envOf(made);
-  expect((await run(["sync", "--inline"], env)).code).toBe(0);
-  refuse(made, "api_key", 1);
-  const hours = [
-    "--from",
-    dayOf(made.dataStart),
-    "--to",
-    `${dayOf(made.dataStart)}T10:00`,
-    "--stride",
-    "hour",
-  ];
-  const failed = await run(["backfill", ...hours, "--inline", "--json"], env);
-  expect([failed.code, statuses(failed)]).toEqual([3, new Set(["failed", "final"])]);
-  await made.passTime();
-  await made.sync();
-  expect(document(await run(["status", "--json"], env))).toMatchObject([{ failures: [] }]);
-  const shown = await run(["backfill", ...hours, "--inline", "--json"], env);
-  expect([shown.code, statuses(shown)]).toEqual([0, new Set(["final"])]);
-});
-
 test("a listing without any workspace is an error that says what to check", async () => {
   const made = await bench({ workspaces: [] });
   const proxy = await startProxy(made.standin.url, ({ url }) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
+import { dayOf, enterMonths, enterPrices } from "../support/charges.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -12,13 +12,6 @@ const COSTS = `SELECT "x_UsageDate" AS day, "SubAccountId" AS workspace, "SkuId"
                FROM reporting_detail.focus_1_4_cost_and_usage ORDER BY 2, 1, 3`;
 
 describe("which price applies", () => {
-  test("the view is empty without prices", async () => {
-    const bench = await setupSource();
-    await enterMonths(bench, ...USED);
-    const client = await connectPlain(bench.url, "usage_reader");
-    expect((await client.query(COSTS)).rows).toEqual([]);
-  });
-
   test("each loaded day with traces costs the price of the day, and provisional days are marked", async () => {
     const bench = await setupSource();
     await enterMonths(bench, ...USED);
@@ -76,18 +69,5 @@ describe("which price applies", () => {
       "2026-03-01 2 retention 0.5000000000 EUR",
       "2026-03-01 2 traces 2.0000000000 USD",
     ]);
-  });
-
-  test("usage of another dimension than the workspace is not charged again", async () => {
-    const bench = await setupSource();
-    await enterMonths(bench, { [WORKSPACE]: { 0: 5 } });
-    for (const groupBy of ["project", "user", "api_key"] as const) {
-      const records = [[WORKSPACE, 0, "00000000-0000-4000-8000-00000000000a", 5]] as const;
-      await enterDimension(bench, groupBy, { workspaces: [WORKSPACE], records });
-    }
-    await enterPrices(bench.store, [{ unitPrice: "2" }]);
-    const client = await connectPlain(bench.url);
-    const { rows } = await client.query<Record<string, string>>(COSTS);
-    expect(rows.map(({ cost }) => cost)).toEqual(["10.0000000000"]);
   });
 });

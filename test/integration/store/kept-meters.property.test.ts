@@ -111,6 +111,16 @@ const EXAMPLES: readonly Scenario[] = [
     { flaw: "provisional", meter: "deployments", first: 6, days: 1 },
     { flaw: "failed", meter: "traces", first: 5, days: 1 },
   ),
+  // Disagreements are accepted, and nothing else is.
+  {
+    ...scenarioOf(
+      { flaw: "total", meter: "traces", first: 4, days: 1 },
+      { flaw: "provisional", meter: "traces", first: 5, days: 1 },
+      { flaw: "failed", meter: "traces", first: 6, days: 1 },
+      { flaw: "gap", meter: "traces", first: 7, days: 1 },
+    ),
+    accepts: true,
+  },
 ];
 
 const isKept = ({ wanted, available }: Scenario, meter: Kept) =>

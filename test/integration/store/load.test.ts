@@ -9,7 +9,7 @@ import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { type Load, type LoadResult, loadAnswer } from "../../../src/store/load/load.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
-/** What a load returns and stores, one rule at a time. The model (model/model.test.ts) checks all of them together. */
+/** What a load returns and stores, one rule at a time. The model (model/model.property.test.ts) checks all of them together. */
 
 const [A, B] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
 const NOTHING = { inserted: 0, updated: 0, retired: 0, unchanged: 0, restated: 0, fullyDeleted: [] };
@@ -336,6 +336,7 @@ test("hours are stored apart: they are in no month's total, and no day is noted 
 
 test("a day is noted as final by the first load in which it is", async () => {
   const FINAL = "SELECT (period_start AT TIME ZONE 'UTC')::date FROM usage.became_final";
+  const finalAt = () => lines("SELECT final_at::text FROM usage.became_final ORDER BY period_start");
   await load([[0, A, "p", 5]], { workspaces: [A], settleAfterMs: 30 * DAY_MS });
   expect(await lines(FINAL)).toEqual([]);
   // Fetched as the seventh day begins, so the first day ended five days before.
@@ -343,4 +344,8 @@ test("a day is noted as final by the first load in which it is", async () => {
   await load([[0, A, "p", 5]], { workspaces: [A], stamp, settleAfterMs: 5 * DAY_MS });
   expect(await lines(FINAL)).toEqual([DAYS[0]]);
   expect(await covered()).toEqual(["1 day0 1 true", "1 day1 2 false"]);
+  const [first] = await finalAt();
+  await load([[0, A, "p", 5]], { workspaces: [A] });
+  const noted = await finalAt();
+  expect(noted).toEqual([first, expect.any(String)]);
 });

@@ -33,36 +33,6 @@ const load = (from: string, to: string, given: readonly AnswerRow[], settleAfter
 
 const iso = (instant: number) => new Date(instant).toISOString();
 
-describe("a final day", () => {
-  test("stays final if USAGE_SETTLE_AFTER grows, so that its changes stay restatements", async () => {
-    await load("2026-03-01", "2026-03-03", [["2026-03-02", PROJECT, 5]]);
-    const again = await load("2026-03-01", "2026-03-05", [["2026-03-02", PROJECT, 6]], 100_000 * DAY_MS);
-    expect(again).toMatchObject({ outcome: "loaded", updated: 1, restated: 1 });
-    expect(
-      await rows(
-        "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, final FROM usage.coverage ORDER BY 1",
-      ),
-    ).toEqual([
-      { from: "2026-03-01", to: "2026-03-03", final: true },
-      { from: "2026-03-03", to: "2026-03-05", final: false },
-    ]);
-  });
-
-  test("is noted once, by the load that settles it first", async () => {
-    await load("2026-03-01", "2026-03-03", []);
-    const [first] = await rows("SELECT final_at FROM usage.became_final");
-    await load("2026-03-01", "2026-03-04", [["2026-03-03", PROJECT, 1]]);
-    const noted = await rows(
-      "SELECT (period_start AT TIME ZONE 'UTC')::date::text AS from, (period_end AT TIME ZONE 'UTC')::date::text AS to, final_at FROM usage.became_final ORDER BY 1",
-    );
-    expect(noted).toMatchObject([
-      { from: "2026-03-01", to: "2026-03-03", final_at: first?.final_at },
-      { from: "2026-03-03", to: "2026-03-04" },
-    ]);
-    expect(noted[1]?.final_at.getTime()).toBeGreaterThanOrEqual(first?.final_at.getTime());
-  });
-});
-
 describe("as of", () => {
   const call =
     "SELECT usage_date::text, project_id, traces FROM reporting_detail.usage_project_daily_as_of($1)";
@@ -117,14 +87,6 @@ describe("as of", () => {
     ["null", () => null, /is null/],
   ])("%s is refused", async (_, at, message) => {
     await expect(rows(call, [at()])).rejects.toThrow(message);
-  });
-
-  test("a second ago is answered", async () => {
-    expect(
-      await rows(
-        "SELECT * FROM reporting_detail.usage_project_daily_as_of(clock_timestamp() - interval '1 s')",
-      ),
-    ).toEqual([]);
   });
 
   test("an instant of pruned history is refused, and kept history answers as before", async () => {

@@ -1,19 +1,7 @@
-import { DateTime } from "luxon";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { closeSources } from "../../../../src/pipeline/months/close.ts";
 import { besideTraces } from "../../../../src/store/months/beside-traces.ts";
-import {
-  bench,
-  booked,
-  close,
-  load,
-  month,
-  reasons,
-  setUpMonth,
-  totals,
-  WORKSPACE,
-} from "../../../support/month.ts";
+import { bench, booked, close, load, month, setUpMonth, totals, WORKSPACE } from "../../../support/month.ts";
 import { senderOn } from "../../../support/source.ts";
 
 /** What keeps a month open, and who may close it all the same. */
@@ -62,85 +50,6 @@ test("a price counts for a month if it is valid on one of its days, for its sour
   expect(await priced(month.end, month.end + DAY_MS)).toBe(true);
   expect(await priced(month.start, month.end, 77)).toBe(true);
   expect(await priced(month.start, month.end, source.sourceId)).toBe(false);
-});
-
-test("platform totals that differ keep a month open unless somebody accepts them", async () => {
-  const cell = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
-  await load();
-  await bench.reconcile({ range: month });
-  await bench.sql(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, 'stride_total', $1, $2, $3, 1, 2, 'platform_disagrees', 1
-     FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'project'`,
-    [
-      new Date(month.start + 9 * DAY_MS).toISOString(),
-      new Date(month.start + 10 * DAY_MS).toISOString(),
-      cell.project.id,
-    ],
-  );
-  expect(await close()).toMatchObject({
-    state: "open",
-    open: { length: 1, 0: { day: month.start + 9 * DAY_MS, groupBy: "project", reason: "total_differs" } },
-  });
-  const { closed: sources } = await closeSources(bench.store, {
-    ...{
-      month: new Date(month.start).toISOString().slice(0, 7),
-      slugs: [],
-      settleAfterMs: 0,
-      withoutCosts: true,
-    },
-    by: { name: null, role: "operator", via: "command" },
-  });
-  expect(sources).toMatchObject([{ result: { state: "open" } }]);
-  expect(await close({ acceptDisagreements: true })).toMatchObject({ state: "closed", accepted: 1 });
-});
-
-test("a day under way keeps its month open, whatever is accepted", async () => {
-  const start = DateTime.fromMillis(bench.today, { zone: "utc" }).startOf("month").toMillis();
-  Object.assign(month, { start, end: bench.today + DAY_MS });
-  await load();
-  expect(reasons(await close({ acceptDisagreements: true }))).toContain("provisional");
-});
-
-test("a failure over a final day keeps its month open", async () => {
-  await load();
-  await bench.reconcile({ range: month });
-  await bench.sql(
-    `INSERT INTO usage.failure
-     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'user'`,
-    [month.start, month.start + DAY_MS].map((ms) => new Date(ms).toISOString()),
-  );
-  expect(await close()).toMatchObject({
-    state: "open",
-    open: { length: 1, 0: { day: month.start, groupBy: "user", reason: "failed" } },
-  });
-});
-
-test("what is accepted is not listed among the days that keep a month open", async () => {
-  await load();
-  await bench.reconcile({ range: month });
-  const [first, second] = [month.start, month.start + DAY_MS];
-  const instants = (day: number) => [day, day + DAY_MS].map((ms) => new Date(ms).toISOString());
-  await bench.sql(
-    `INSERT INTO usage.control_difference
-       (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number)
-     SELECT scope_id, 'stride_total', $1, $2, 'p', 1, 2, 'platform_disagrees', 1
-     FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'project'`,
-    instants(first),
-  );
-  await bench.sql(
-    `INSERT INTO usage.failure
-     SELECT scope_id, $1, $2, 'failed', 'x', 'x', 1, 1, now(), now() FROM usage.trace_scope WHERE stride = 'day' AND group_by = 'user'`,
-    instants(second),
-  );
-  const failed = { day: second, groupBy: "user", reason: "failed" };
-  expect(await close()).toMatchObject({
-    ...{ state: "open", open: { length: 2, 0: { day: first, reason: "total_differs" }, 1: failed } },
-  });
-  expect(await close({ acceptDisagreements: true })).toMatchObject({
-    ...{ state: "open", open: { length: 1, 0: failed } },
-  });
 });
 
 test("a month before the data start is refused, and one that it lies in needs only the days since", async () => {
