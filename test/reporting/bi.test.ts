@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { listViews } from "../../src/store/export/views.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
@@ -112,7 +111,7 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
 
   const shares = "shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: chat, share: 0.75 }]";
   const rules = `rules:\n  - { project: ${ID("0b")}, ${shares} }\n  - { name: chat, owner: chat }`;
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", rules)));
+  await setOwners(store, rules);
 
   const reader = await connectPlain(url, "usage_reader");
   const blocks = await sqlBlocks();

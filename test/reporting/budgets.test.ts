@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { monthBefore, monthNamed } from "../../src/domain/months/month.ts";
 import { amountText } from "../../src/domain/usage/amount.ts";
 import { describeBudgeted, monthBudgets } from "../../src/pipeline/bill/budgets.ts";
-import { idleBudgets, replaceOwners } from "../../src/store/bill/owners.ts";
+import { idleBudgets } from "../../src/store/bill/owners.ts";
 import { DAYS, dayOf, enterDimension, enterMonths, enterPrices } from "../support/charges.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -48,7 +48,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     leftOut: { [WORKSPACE]: [unknown] },
   });
   await enterPrices(store, [{ unitPrice: "0.01" }]);
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", OWNERS)));
+  await setOwners(store, OWNERS);
 
   const now = Date.parse(`${dayOf(60)}T12:00Z`);
   const found = await monthBudgets(store.db, { month: APRIL, now });
@@ -127,7 +127,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     `INSERT INTO usage.billing_period (source_id, ends_at, read_at) SELECT source_id, '2026-05-10Z', now() FROM usage.source`,
   );
   const perPeriod = `rules: []\nbudgets:\n  - { source: default, workspace: ${WORKSPACE}, traces: 900, per: billing_period }\n  - { traces: 5, source: elsewhere, per: billing_period }\n`;
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", perPeriod)));
+  await setOwners(store, perPeriod);
   expect(await idleBudgets(store.db)).toEqual([4]);
   const [own, other] = await monthBudgets(store.db, { month: APRIL, now });
   const spent = await client.query(
@@ -150,7 +150,7 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   // In March no such period is known.
   const march = await monthBudgets(store.db, { month: monthBefore(APRIL), now });
   expect(march.map(({ period }) => period)).toEqual([null, null]);
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", OWNERS)));
+  await setOwners(store, OWNERS);
   // Nothing has a price in euros, and there is no other source.
   expect(await idleBudgets(store.db)).toEqual([13, 14]);
 

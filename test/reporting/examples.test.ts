@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
@@ -45,7 +44,7 @@ async function october() {
   });
   const rules =
     "rules:\n  - { name: chat, owner: chat, cost_center: CC-1 }\n  - { name: search, shares: [{ owner: chat, share: 0.5 }, { owner: search, share: 0.5 }] }";
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", rules)));
+  await setOwners(store, rules);
   return connectPlain(url, "usage_reader");
 }
 

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { replaceOwners } from "../../src/store/bill/owners.ts";
 import { CLOSE_MARCH, dayOf, enterPrices } from "../support/charges.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
@@ -35,7 +34,7 @@ async function setup() {
   const owners = `rules:
     - { project: one, shares: [{ owner: search, share: 0.3333 }, { owner: chat, share: 0.6667 }] }
     - { workspace: ${WORKSPACES[0]}, owner: search, to: 2026-04-01 }`;
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", owners)));
+  await setOwners(store, owners);
   return client;
 }
 

@@ -1,7 +1,5 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { openReceivers } from "../../../src/local/demo/receivers.ts";
@@ -9,39 +7,37 @@ import { acknowledge } from "../../../src/pipeline/alerts/acknowledge.ts";
 import { budgetCondition, firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
 import { digestOf } from "../../../src/pipeline/alerts/digest.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
-import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
-import { alertSettings } from "../../support/alerts.ts";
+import { alertSettings, startWebhook, webhookAt } from "../../support/alerts.ts";
+import { listenInTest } from "../../support/listen.ts";
+import { setOwners } from "../../support/owners.ts";
 import { type Bench, senderOn, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
 
 let bench: Bench;
-let heard: { text: string; alerts: Record<string, unknown>[] }[];
-let answer: number;
+let webhook: Awaited<ReturnType<typeof startWebhook>>;
+let heard: (typeof webhook)["heard"];
 let settings: AlertSettings;
 
 beforeEach(async () => {
   bench = await setup({ days: 6, workspaces: [1], hourlyForMs: HOUR_MS });
-  heard = [];
-  answer = 200;
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (answer < 300) heard.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-    response.writeHead(answer).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  settings = alertSettings(webhook(`http://127.0.0.1:${port}/hooks/sesame`));
+  webhook = await startWebhook();
+  heard = webhook.heard;
+  settings = alertSettings(webhook.secrets);
   await bench.sync();
 });
 
-const webhook = (url: string) => new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]);
-
 const raise = async (changed: Partial<AlertSettings> = {}) =>
   raiseAlerts(await bench.open(), { ...settings, ...changed });
+
+/** Traces of the month under way: at the midnight that begins it none is used yet. */
+const usedThisMonth = async () => {
+  const [used] = await bench.sql<{ traces: number }>(
+    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
+  );
+  return used?.traces ?? 0;
+};
 
 test("no alert is sent where nothing is wrong or no webhook is set", async () => {
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
@@ -206,17 +202,9 @@ test("a limit that is used sends an alert with each mark, and another where the 
 });
 
 test("a budget sends an alert with each mark that it passes, and when more of it is loaded", async () => {
-  const [used] = await bench.sql<{ traces: number }>(
-    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
-  );
-  const traces = used?.traces ?? 0;
+  const traces = await usedThisMonth();
   const set = (amount: number) =>
-    bench.store.transaction(({ db }) =>
-      replaceOwners(
-        db,
-        parseOwners("owners.yaml", `rules: []\nbudgets:\n  - { traces: ${amount}, warn_at: [40, 80] }`),
-      ),
-    );
+    setOwners(bench.store, `rules: []\nbudgets:\n  - { traces: ${amount}, warn_at: [40, 80] }`);
   await set(10 ** 15);
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   // At midnight that begins a month nothing is used yet.
@@ -251,11 +239,7 @@ test("a budget sends an alert with each mark that it passes, and when more of it
 });
 
 test("each route gets what is of its owner and severity, and the end of what it was told", async () => {
-  const [used] = await bench.sql<{ traces: number }>(
-    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
-  );
-  const traces = used?.traces ?? 0;
-  // At midnight that begins a month nothing is used yet.
+  const traces = await usedThisMonth();
   if (traces === 0) return;
   const got: [route: string, alerts: string][] = [];
   const receivers = await openReceivers(({ path, body }) => {
@@ -272,19 +256,14 @@ test("each route gets what is of its owner and severity, and the end of what it 
     ]),
   );
   const apply = (budgets: string) =>
-    bench.store.transaction(({ db }) =>
-      replaceOwners(
-        db,
-        parseOwners(
-          "owners.yaml",
-          `rules: [{ owner: search }]
+    setOwners(
+      bench.store,
+      `rules: [{ owner: search }]
 budgets: [${budgets}]
 routes:
   - { name: all, type: webhook, secret: USAGE_ROUTE_ALL }
   - { name: search, type: webhook, secret: USAGE_ROUTE_SEARCH, owners: [search] }
   - { name: critical, type: webhook, secret: USAGE_ROUTE_CRITICAL, severities: [critical] }`,
-        ),
-      ),
     );
   const told = async () => {
     got.length = 0;
@@ -311,17 +290,13 @@ routes:
 });
 
 test("a budget is not told of again because the period of somebody else's begins", async () => {
-  const [used] = await bench.sql<{ traces: number }>(
-    "SELECT coalesce(sum(traces), 0)::float8 AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
-  );
-  const traces = used?.traces ?? 0;
-  // At midnight that begins a month nothing is used yet.
+  const traces = await usedThisMonth();
   if (traces === 0) return;
   const content = `rules: [{ owner: search }]
 budgets:
   - { owner: search, traces: ${traces * 2}, warn_at: [40] }
   - { source: default, traces: ${10 ** 15}, per: billing_period }`;
-  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+  await setOwners(bench.store, content);
   await bench.sql("UPDATE usage.owner_file SET budgets_changed_at = '2020-01-01Z'");
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   // It begins today.
@@ -338,11 +313,8 @@ test("a budget of all sources is told by the first that is configured, not by on
      SELECT (jsonb_populate_record(s, '{"source_id": 0, "slug": "gone"}')).* FROM usage.source s`,
   );
   const content = "rules: []\nbudgets:\n  - { traces: 0.0000000001 }";
-  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
-  const [used] = await bench.sql(
-    "SELECT FROM reporting.fct_usage_workspace_daily WHERE traces > 0 AND usage_date >= date_trunc('month', now() AT TIME ZONE 'UTC')",
-  );
-  const told = used === undefined ? 0 : 1;
+  await setOwners(bench.store, content);
+  const told = (await usedThisMonth()) === 0 ? 0 : 1;
   // The pages show what is told.
   const shown = async (firstSource: string) =>
     [...(await firingAlerts(bench.store.db, { firstSource, staleAfterMs: HOUR_MS }))].flatMap(
@@ -391,9 +363,7 @@ test.each([
   ],
 ])("what cannot be read (%s) holds up no other alert", async (what, away, back) => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");
-  await bench.store.transaction(({ db }) =>
-    replaceOwners(db, parseOwners("owners.yaml", "rules: []\nbudgets:\n  - { traces: 1 }")),
-  );
+  await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 1 }");
   await bench.sql(away);
   await bench.sql(
     "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 1, true, now() FROM usage.source",
@@ -402,7 +372,7 @@ test.each([
   expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing" }]);
   await bench.sql("DELETE FROM usage.usage_limit WHERE workspace = ''");
   await bench.sql(back);
-  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", "rules: []")));
+  await setOwners(bench.store, "rules: []");
   expect(await raise()).toMatchObject({ cleared: 1 });
 });
 
@@ -461,14 +431,16 @@ test("usage without a price sends an alert with its days and traces once prices 
 
 test("a message that the webhook refuses is sent again, and its address stays secret", async () => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
-  answer = 500;
+  webhook.status = 500;
   const error = await raise().catch((thrown) => thrown);
   expect(error).toMatchObject({ code: "route_failed", retryable: true });
   await bench.passTime();
-  const gone = await raise({ secrets: webhook("http://127.0.0.1:9/hooks/sesame") }).catch((thrown) => thrown);
+  const gone = await raise({ secrets: webhookAt("http://127.0.0.1:9/hooks/sesame") }).catch(
+    (thrown) => thrown,
+  );
   for (const one of [error, gone])
     expect(`${one.message} ${one.next} ${one.cause}`).not.toMatch(/sesame|127\.0/);
-  answer = 204;
+  webhook.status = 204;
   await bench.passTime();
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(JSON.stringify(heard)).not.toContain(bench.standin.apiKey);
@@ -513,13 +485,8 @@ test.each(["nothing", "a head without an end", "a byte from time to time"])(
       response.flushHeaders();
       if (what === "a byte from time to time") drips.push(setInterval(() => response.write("."), 20));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => {
-      for (const drip of drips) clearInterval(drip);
-      server.closeAllConnections();
-      server.close();
-    });
-    const secrets = webhook(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/sesame`);
+    onTestFinished(() => drips.forEach(clearInterval));
+    const secrets = webhookAt(`http://127.0.0.1:${await listenInTest(server)}/hooks/sesame`);
     await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
     const slow = { secrets, withinMs: 300 };
     if (what === "nothing") {

@@ -1,5 +1,4 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { monthAt, monthBefore } from "../../../src/domain/months/month.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
@@ -7,9 +6,9 @@ import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts
 import { digestOf, dueSince } from "../../../src/pipeline/alerts/digest.ts";
 import { textOf } from "../../../src/pipeline/alerts/message.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
-import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { alertSettings } from "../../support/alerts.ts";
+import { setOwners } from "../../support/owners.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
 /** Who asks for a digest gets each once, and its figures are those of the views. */
@@ -21,8 +20,7 @@ beforeEach(async () => {
   await bench.sync();
 });
 
-const apply = (content: string) =>
-  bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+const apply = (content: string) => setOwners(bench.store, content);
 
 test("a route gets the digest of a week once, from the next one on", async () => {
   const got: { subject?: string; text: string }[] = [];

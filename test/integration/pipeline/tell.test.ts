@@ -1,13 +1,12 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { tellRoutes } from "../../../src/pipeline/alerts/tell.ts";
 import { toldAlerts } from "../../../src/store/activity/alerts.ts";
 import { listRoutes, tryAtOnce } from "../../../src/store/activity/routes.ts";
-import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import type { Store } from "../../../src/store/db/database.ts";
+import { setOwners } from "../../support/owners.ts";
 import { setupStore } from "../store/setup.ts";
 
 /** When routes are sent to: after failures, without a setting, in quiet hours. */
@@ -48,7 +47,7 @@ const apply = (...routes: readonly string[]) => {
     return `  - { name: ${route}, type: webhook, secret: ${setting} }`;
   });
   const content = ["rules: []", "routes:", ...lines].join("\n");
-  return store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+  return setOwners(store, content);
 };
 
 const REFUSED: Condition = {

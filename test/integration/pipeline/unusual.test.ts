@@ -1,14 +1,11 @@
-import { createServer } from "node:http";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { Secret } from "../../../src/config/secret.ts";
 import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
 import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
-import { alertSettings } from "../../support/alerts.ts";
-import { listenInTest } from "../../support/listen.ts";
+import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -78,7 +75,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   const other = await pages.get(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
   expect(textOf(other.text)).not.toContain(`Unusual: ${day}`);
 
-  const { secrets, heard } = await listen();
+  const { secrets, heard } = await startWebhook();
   const raise = async () => raiseAlerts(await bench.open(), alertSettings(secrets));
   await raise();
   await raise();
@@ -144,7 +141,7 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   const spikes = Object.fromEntries([1, 3, 5, 7, 9, 11, 13].map((ago) => [ago, [9_000, 400] as const]));
   const { store, sourceId, load } = await flat(spikes);
   await load("project", 100, 0);
-  const { secrets, heard } = await listen();
+  const { secrets, heard } = await startWebhook();
   const raise = () => raiseAlerts({ store, sourceId } as EnteredSource, alertSettings(secrets));
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
@@ -158,16 +155,3 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
     "OK usage-etl default: no day that is loaded of the last two weeks is unusual.",
   );
 });
-
-/** A webhook, and what it was sent. */
-async function listen() {
-  const heard: { text: string; alerts: { alert: string }[] }[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    heard.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-    response.end();
-  });
-  const url = `http://127.0.0.1:${await listenInTest(server)}/`;
-  return { heard, secrets: new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]) };
-}

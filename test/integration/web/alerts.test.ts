@@ -1,11 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
-import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
-import { replaceOwners } from "../../../src/store/bill/owners.ts";
 import { alertSettings } from "../../support/alerts.ts";
+import { setOwners } from "../../support/owners.ts";
 import { setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -27,7 +26,7 @@ routes:
   - { name: all, type: webhook, secret: USAGE_ROUTE_ALL }
   - { name: team, type: slack, secret: USAGE_ROUTE_SLACK, kinds: [stale] }
   - { name: oncall, type: pagerduty, secret: USAGE_ROUTE_ONCALL, severities: [critical] }`;
-  await bench.store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
+  await setOwners(bench.store, content);
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
   expect(await page()).toMatch(/Stale default . critical Nothing was loaded for 2 h\. nobody/);
   const secrets = new Map(Object.entries(environment).map(([name, value]) => [name, new Secret(value)]));

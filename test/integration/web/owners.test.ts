@@ -1,21 +1,15 @@
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
-import { parseOwners } from "../../../src/cli/commands/files/owner-file.ts";
 import { daysText } from "../../../src/domain/months/month.ts";
 import { addDays, addMonths, dayOf, daysBetween, monthStart } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
 import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
-import { replaceOwners } from "../../../src/store/bill/owners.ts";
-import type { Store } from "../../../src/store/db/database.ts";
+import { setOwners } from "../../support/owners.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { setupUsage } from "../../support/usage-bench.ts";
 
 const HOSTILE = '<script>alert("owner")</script>';
-
-async function apply(store: Store, content: string): Promise<void> {
-  await store.transaction(({ db }) => replaceOwners(db, parseOwners("owners.yaml", content)));
-}
 
 /** Cells of each row of the body and the foot of a table, without markup and what a phone shows in place of a column. */
 function rowsOf(page: string, label: string): string[][] {
@@ -52,7 +46,7 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
     "SELECT array_agg(DISTINCT project_id) AS ids FROM reporting.fct_usage_project_daily WHERE project_id <> '(none)'",
   )) as [{ ids: string[] }];
   const [shared, own] = ids as [string, string];
-  await apply(
+  await setOwners(
     store,
     `rules:
   - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
@@ -86,7 +80,7 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   expect(page.text).toContain('<rect class="gap"');
   expect(page.text).not.toContain("Change of cost");
   // What owners have in two cost centres has the colour of the owner in the chart.
-  await apply(
+  await setOwners(
     store,
     `rules:
   - { project: ${shared}, shares: [{ owner: search, cost_center: CC-1, share: 0.5 }, { owner: search, cost_center: CC-2, share: 0.5 }] }
@@ -105,7 +99,7 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   });
   expect(textOf((await pages.get(address)).text)).toMatch(/Without an owner ?\d+\.\d % of the traces/);
   await importPrices(store, { file: "prices", lines, replace: true });
-  await apply(
+  await setOwners(
     store,
     `rules:
   - { project: ${shared}, shares: [{ owner: search, share: 0.3333 }, { owner: '${HOSTILE}', cost_center: CC-1, share: 0.6667 }] }
@@ -148,7 +142,7 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
 
 test("the month under way is compared by the days that are over", async () => {
   const bench = await setupUsage({ days: 70, gapAgo: 66 });
-  await apply(bench.store, "rules: []");
+  await setOwners(bench.store, "rules: []");
   const today = dayOf(bench.today);
   const start = monthStart(today);
   const page = await (await setupPages(bench)).get(`/owners?month=${today.slice(0, 7)}`);
@@ -179,7 +173,7 @@ test("the month under way is compared by the days that are over", async () => {
 test("budgets are those of the chosen source and of all sources, and others are a link away", async () => {
   const bench = await setupUsage({ days: 40, gapAgo: 39 });
   await addSource(bench.store, { slug: "other", workspaceIds: [WORKSPACES[1]] });
-  await apply(
+  await setOwners(
     bench.store,
     `rules: [{ owner: all }]
 budgets:
@@ -209,7 +203,7 @@ budgets:
 
 test("page and file say final only where every day is: one without traces has no row, and may change", async () => {
   const bench = await setupUsage({ days: 40, gapAgo: 39 });
-  await apply(bench.store, "rules: []");
+  await setOwners(bench.store, "rules: []");
   const pages = await setupPages(bench);
   const month = dayOf(bench.today - 2 * DAY_MS).slice(0, 7);
   const said = async () => {
@@ -246,7 +240,7 @@ test("page and file say final only where every day is: one without traces has no
 
 test("a viewer sees no address of a user", async () => {
   const bench = await setupUsage({ days: 5, gapAgo: 1 });
-  await apply(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
+  await setOwners(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
   const month = dayOf(bench.today - DAY_MS).slice(0, 7);
   const [{ email }] = (await bench.sql(
     "SELECT max(user_email) AS email FROM reporting.fct_usage_user_daily",
