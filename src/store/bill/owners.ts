@@ -7,7 +7,7 @@ import {
   type Tag,
   UNALLOCATED,
 } from "../../domain/bill/owner.ts";
-import { type Days, joined } from "../../domain/time/days.ts";
+import type { Days } from "../../domain/time/days.ts";
 import { replaceRoutes } from "../activity/routes.ts";
 import type { Database } from "../db/database.ts";
 
