@@ -3,7 +3,7 @@ import type { Config } from "../../../config/config.ts";
 import { ruleFor, UNALLOCATED } from "../../../domain/bill/owner.ts";
 import { daysText, monthAt, monthTitle } from "../../../domain/months/month.ts";
 import { addDays, addMonths, dayOf, monthStart } from "../../../domain/time/days.ts";
-import { amountText } from "../../../domain/usage/amount.ts";
+import { type Amount, amountCut, amountText } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
 import { routeProblem } from "../../../pipeline/alerts/receiver.ts";
 import { applyOwners, type OwnersOutcome } from "../../../pipeline/bill/apply-owners.ts";
@@ -126,8 +126,16 @@ function describeOutcome(
   const newest = [...changes].sort((a, b) => (a.month < b.month ? 1 : a.month > b.month ? -1 : 0));
   const shown = newest.slice(0, ROWS_SHOWN);
   const hidden = newest.length - shown.length;
+  const months = new Set(changes.map(({ month }) => month));
+  const together = changesTogether(changes);
   const hasSources = new Set(changes.map(({ source }) => source)).size > 1;
   const hasCenters = changes.some(({ costCenter }) => costCenter !== "(none)");
+  const whose = {
+    source: hasSources && "source",
+    owner: "owner",
+    "cost centre": hasCenters && "costCenter",
+    unit: unitOf,
+  } as const;
   const closed = [
     ...new Set(changes.filter(({ isClosed }) => isClosed).map((one) => `${one.source} ${one.month}`)),
   ].sort();
@@ -152,16 +160,43 @@ function describeOutcome(
       ? `No figure of an owner ${isPlan ? "would change" : "changed"}.`
       : tableOf(shown, {
           month: "month",
-          source: hasSources && "source",
-          owner: "owner",
-          "cost centre": hasCenters && "costCenter",
-          unit: unitOf,
+          ...whose,
           before: toTheRight(shown, ({ before, currency }) => shownDecimal(before, currency)),
           after: toTheRight(shown, ({ after, currency }) => shownDecimal(after, currency)),
           change: toTheRight(shown, ({ change, currency }) => shownDecimal(change, currency, true)),
         }),
     hidden > 0 && `and ${hidden} more: --json lists all.`,
+    months.size > 1 && [
+      `All ${months.size} months together:`,
+      tableOf(together.slice(0, ROWS_SHOWN), {
+        ...whose,
+        months: "months",
+        change: toTheRight(together, ({ change, currency }) => shownDecimal(change, currency, true)),
+      }),
+      together.length > ROWS_SHOWN && `and ${together.length - ROWS_SHOWN} more`,
+    ],
   );
+}
+
+/** Of each owner, over all months: in how many it has more or less, and how much. What changes most comes first. */
+function changesTogether(changes: readonly OwnerChange[]) {
+  const ofWhom = Map.groupBy(changes, ({ source, owner, costCenter, currency }) =>
+    JSON.stringify([source, owner, costCenter, currency]),
+  );
+  const together = [...ofWhom.values()].map((of) => ({
+    ...(of[0] as OwnerChange),
+    months: of.length,
+    sum: of.reduce((sum, { change }) => sum + amountCut(change), 0n),
+  }));
+  const sizeOf = ({ sum }: { sum: Amount }) => (sum < 0n ? -sum : sum);
+  return together
+    .sort(
+      (a, b) =>
+        a.source.localeCompare(b.source) ||
+        (a.currency ?? "").localeCompare(b.currency ?? "") ||
+        Number(sizeOf(a) < sizeOf(b)) - Number(sizeOf(a) > sizeOf(b)),
+    )
+    .map(({ sum, ...one }) => ({ ...one, change: amountText(sum) }));
 }
 
 function unitOf({ currency }: Pick<OwnerChange, "currency">): string {
