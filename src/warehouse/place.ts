@@ -54,7 +54,7 @@ function openFolder(address: string): Place {
       throw refused(root, cause);
     });
   const read = async (name: string) => {
-    return orRefused(readFile(join(root, name)).catch(unless("ENOENT", undefined)));
+    return orRefused(readFile(join(root, name)).catch(ifMissing(undefined)));
   };
   return {
     address: root,
@@ -86,12 +86,12 @@ function openFolder(address: string): Place {
     async list(folder) {
       const found = new Map<string, number>();
       const below = await orRefused(
-        readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(unless("ENOENT", [])),
+        readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(ifMissing([])),
       );
       for (const entry of below) {
         if (!entry.isFile()) continue;
         const path = join(entry.parentPath, entry.name);
-        const facts = await orRefused(stat(path).catch(unless("ENOENT", undefined)));
+        const facts = await orRefused(stat(path).catch(ifMissing(undefined)));
         if (facts === undefined) continue;
         if (!PART.test(entry.name)) found.set(path.slice(root.length + 1).replaceAll(sep, "/"), facts.size);
         else if (facts.mtimeMs < Date.now() - PART_IS_LEFT_AFTER_MS) await rm(path, { force: true });
@@ -102,9 +102,10 @@ function openFolder(address: string): Place {
   };
 }
 
-function unless<T>(code: string, instead: T) {
+/** What stands for a file or folder that is not there. */
+function ifMissing<T>(instead: T) {
   return (cause: NodeJS.ErrnoException): T => {
-    if (cause.code === code) return instead;
+    if (cause.code === "ENOENT") return instead;
     throw cause;
   };
 }

@@ -217,8 +217,8 @@ function widthOf(widths: readonly number[]): number {
 const COLUMNS = 80;
 
 /** Text behind a label, wrapped between words; further lines begin below the text. A longer word is cut. */
-export function wrapped(label: string, text: string, columns = COLUMNS): string {
-  const room = columns - label.length;
+export function wrapped(label: string, text: string): string {
+  const room = COLUMNS - label.length;
   const lines: string[] = [];
   const words = text.split(" ").flatMap((word) => word.match(new RegExp(`.{1,${room}}`, "gu")) ?? []);
   for (const word of words) {

@@ -27,7 +27,7 @@ const NAME = "postgres";
 /** The ids of the user `postgres`, who is created if needed. Undefined if this process is not root. */
 export function serverUser(say: (line: string) => void): ServerUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  const known = idsOf(NAME);
+  const known = userIds();
   if (known !== undefined) return known;
   say(`Postgres does not run as root: creating the system user ${NAME} for it.`);
   const made = spawnSync("/usr/sbin/useradd", [
@@ -38,7 +38,7 @@ export function serverUser(say: (line: string) => void): ServerUser | undefined 
     "/usr/sbin/nologin",
     NAME,
   ]);
-  const ids = idsOf(NAME);
+  const ids = userIds();
   if (ids !== undefined) return ids;
   throw new UsageError({
     code: "postgres_user_missing",
@@ -56,10 +56,11 @@ export function canUse(user: ServerUser | undefined, operator: "-x" | "-w", path
   return tried.status === 0;
 }
 
-function idsOf(name: string): ServerUser | undefined {
+/** Of the user `postgres`. */
+function userIds(): ServerUser | undefined {
   try {
     const id = (flag: string) =>
-      Number(execFileSync("id", [flag, name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+      Number(execFileSync("id", [flag, NAME], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
     return { uid: id("-u"), gid: id("-g") };
   } catch {
     return undefined;

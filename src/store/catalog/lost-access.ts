@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database, Store } from "../db/database.ts";
 import { lockScopesWhere } from "./scopes.ts";
-import { endOf, withdrawZeros } from "./withdraw-zeros.ts";
+import { FETCH_END, withdrawZeros } from "./withdraw-zeros.ts";
 
 /** A workspace that the key has lost, and how many of its zeros were withdrawn: daily figures. */
 export interface LostWorkspace {
@@ -71,7 +71,7 @@ export async function loseAccess(
         where s.scope_id = r.scope_id and w.entity_id = any (${ids}::integer[]) and (
           ${sql.ref(`r.${column}`)} > w.readable_at or exists (
             select from usage.fetch f
-            where f.fetch_number = r.fetch_number and ${endOf("f")} > w.readable_at
+            where f.fetch_number = r.fetch_number and ${FETCH_END} > w.readable_at
           )
         )
       `.execute(db);

@@ -9,10 +9,8 @@ interface Doubted {
   readonly noticedAt: number;
 }
 
-/** When a fetch ended. One whose process died after its load has no end: it counts as ended after an hour. */
-export function endOf(fetch: string): RawBuilder<Date> {
-  return sql<Date>`coalesce(${sql.ref(`${fetch}.finished_at`)}, ${sql.ref(`${fetch}.fetched_at`)} + interval '1 hour')`;
-}
+/** SQL: when fetch `f` ended. One whose process died after its load has no end: it counts as ended after an hour. */
+export const FETCH_END = sql<Date>`coalesce(f.finished_at, f.fetched_at + interval '1 hour')`;
 
 const MESSAGE =
   "Zeros were withdrawn: since they were loaded, nothing has proven that the key has access to this workspace.";
@@ -42,7 +40,7 @@ export async function withdrawZeros(
       join usage.scope s using (scope_id)
       join usage.coverage c on c.scope_id = d.scope_id and (c.fetched_at > d.since or exists (
         select from usage.fetch f
-        where f.fetch_number = c.fetch_number and ${endOf("f")} > d.since
+        where f.fetch_number = c.fetch_number and ${FETCH_END} > d.since
       ))
       cross join lateral (select tstzmultirange(tstzrange(c.period_start, c.period_end)) as whole) t
       cross join lateral (

@@ -28,12 +28,9 @@ export interface UsageRange extends Days {
 }
 
 /** WITH item: the scopes of days and hours of each workspace that the dimension is kept for. */
-export function cellsOf(
-  { sourceId, by, workspaceId, counted = "traces" }: UsageCells,
-  name: "cell" | "whole_cell" = "cell",
-): RawBuilder<unknown> {
+export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { kind, tier } = seriesTermsOf(counted);
-  return sql`${sql.table(name)} as materialized (
+  return sql`cell as materialized (
     select d.scope_id as day_scope_id, h.scope_id as hour_scope_id, d.workspace_id
     from usage.scope d
     left join usage.scope h

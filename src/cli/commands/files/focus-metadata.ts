@@ -32,7 +32,7 @@ interface Exported {
 }
 
 /** What FOCUS wants known of a file: who made it and when, in which version, with which columns. Undefined: not of FOCUS. */
-function focusMetadata(view: View, columns: readonly ViewColumn[], now = new Date()) {
+function focusMetadata(view: View, columns: readonly ViewColumn[]) {
   const focus = FOCUS_VIEWS[view.name];
   if (focus === undefined) return undefined;
   const DataGeneratorVersion = releaseOf();
@@ -44,7 +44,7 @@ function focusMetadata(view: View, columns: readonly ViewColumn[], now = new Dat
     DatasetInstanceId,
     FocusDatasetId: focus.dataset,
     FocusVersion: focus.version,
-    CreationDate: `${now.toISOString().slice(0, 19)}Z`,
+    CreationDate: `${new Date().toISOString().slice(0, 19)}Z`,
     DataGeneratorVersion,
     ColumnDefinition,
   };

@@ -81,8 +81,8 @@ class HourlyLedger extends LedgerBase<"streams"> {
 export class Ledger extends HourlyLedger {
   readonly #traces: Rows;
   readonly #longlived: Rows;
-  /** Changes that show from an instant on. */
-  #pending: { readonly change: () => void; readonly from: number }[] = [];
+  /** Traces that show from an instant on. */
+  #pending: { readonly cell: Cell; readonly from: number }[] = [];
 
   constructor(options: LedgerOptions<"streams">) {
     super(options);
@@ -127,24 +127,20 @@ export class Ledger extends HourlyLedger {
     return { before, after: this.read(cell) };
   }
 
-  /** The same change, which shows from an instant on. */
-  changeLater(cell: Cell, delta: number, from: number): void {
+  /** One trace more, which shows from an instant on. */
+  addLater(cell: Cell, from: number): void {
     // Its stream is known at once, so that an answer looks for it.
     openStream(this.organisation, cell);
-    this.#pending.push({ change: () => this.change(cell, delta), from });
+    this.#pending.push({ cell, from });
   }
 
   /**
    * Makes so many short-lived traces of one row long-lived, as many as there are, and returns the row's long-lived ones.
-   * They stay in the hour of their receipt (our guess: usage is counted when it is received). `from`: shows from then on.
+   * They stay in the hour of their receipt (our guess: usage is counted when it is received).
    */
-  upgrade(cell: Cell, traces: number, from?: number): Changed {
+  upgrade(cell: Cell, traces: number): Changed {
     const hour = hourOf(this, cell.at, traces);
     const before = this.read(cell, "longlived");
-    if (from !== undefined && from > this.now()) {
-      this.#pending.push({ change: () => this.upgrade(cell, traces), from });
-      return { before, after: before };
-    }
     const stream = findStream(this.organisation, cell);
     if (stream === undefined || this.now() < hour) return { before, after: before };
     this.#longlived.set(stream, hour, this.#longlived.of(stream, hour) + Math.max(0, traces));
@@ -157,7 +153,7 @@ export class Ledger extends HourlyLedger {
     if (due.length === 0) return;
     // First, since a change counts.
     this.#pending = this.#pending.filter(({ from }) => from > now);
-    for (const { change } of due) change();
+    for (const { cell } of due) this.change(cell, 1);
   }
 }
 

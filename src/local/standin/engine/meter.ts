@@ -35,9 +35,9 @@ function billTrace(world: World, { at, ...sender }: Cell, fault: MeterFault | nu
   const { ledger } = world;
   const cell = { ...payer(world, sender, fault), at };
   if (fault?.kind === "drop") return;
-  if (fault?.kind === "late") ledger.changeLater(cell, 1, cell.at + fault.seconds * 1000);
+  if (fault?.kind === "late") ledger.addLater(cell, cell.at + fault.seconds * 1000);
   else ledger.change(cell, 1);
-  if (fault?.kind === "double") ledger.changeLater(cell, 1, cell.at + fault.after_seconds * 1000);
+  if (fault?.kind === "double") ledger.addLater(cell, cell.at + fault.after_seconds * 1000);
 }
 
 /** Who is billed: the sender, or another one by mistake. */
