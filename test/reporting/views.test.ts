@@ -1,7 +1,6 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
-import { learnCapability } from "../../src/store/catalog/server-capabilities.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
@@ -11,11 +10,6 @@ import { loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
-const OTHER = "00000000-0000-4000-8000-000000000002";
-const PROJECT = "00000000-0000-4000-8000-00000000000a";
-
-/** A month of the past, so that days are final and today's date plays no part in what is compared. */
-const [DAY1, DAY2, DAY3, DAY4] = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"] as const;
 
 let store: Store;
 let url: string;
@@ -47,135 +41,59 @@ async function query(text: string): Promise<Record<string, unknown>[]> {
 const load = (given: Omit<Parameters<typeof loadRows>[1], "sourceId" | "workspaceId">) =>
   loadRows(store, { sourceId, workspaceId: WORKSPACE, ...given });
 
-describe("the status of a day", () => {
-  const dailyOf = (workspaceId: string) =>
-    query(
-      `SELECT usage_date, traces, is_final, coverage_status FROM reporting.fct_usage_workspace_daily
-       WHERE workspace_id = '${workspaceId}' AND usage_date < '2026-03-05' ORDER BY usage_date`,
-    );
-
-  test("is ok with usage, empty without, and missing if it was never loaded", async () => {
-    await load({
-      groupBy: "workspace",
-      window: windowOf("day", DAY1, DAY3),
-      rows: [[DAY1, WORKSPACE, 7]],
-    });
-    expect(await dailyOf(WORKSPACE)).toEqual([
-      { usage_date: DAY1, traces: "7", is_final: true, coverage_status: "ok" },
-      { usage_date: DAY2, traces: "0", is_final: true, coverage_status: "empty" },
-      { usage_date: DAY3, traces: null, is_final: false, coverage_status: "missing" },
-      { usage_date: DAY4, traces: null, is_final: false, coverage_status: "missing" },
-    ]);
-    expect((await dailyOf(OTHER)).map((row) => row.coverage_status)).toEqual(Array(4).fill("missing"));
-  });
-
-  test("is provisional until the day settles", async () => {
-    const settleAfterMs = 10 * 365 * 86_400_000;
-    await load({
-      groupBy: "workspace",
-      window: windowOf("day", DAY1, DAY2),
-      rows: [[DAY1, WORKSPACE, 7]],
-      settleAfterMs,
-    });
-    expect((await dailyOf(WORKSPACE))[0]).toEqual({
-      usage_date: DAY1,
-      traces: "7",
-      is_final: false,
-      coverage_status: "provisional",
-    });
-  });
-
-  test.each(["failed", "unverified"] as const)(
-    "is %s after such a fetch, and the figure loaded before stays",
-    async (state) => {
-      await load({
-        groupBy: "workspace",
-        window: windowOf("day", DAY1, DAY2),
-        rows: [[DAY1, WORKSPACE, 7]],
-      });
-      await failScopes(store, {
-        scopeIds: await scopesOf(store.db, {
-          sourceId,
-          groupBy: "workspace",
-          stride: "day",
-          workspaceIds: [WORKSPACE],
-        }),
-        period: windowOf("day", DAY1, DAY3),
-        stamp: await drawStamp(store.db),
-        state,
-        code: "test",
-        message: "test",
-      });
-      expect((await dailyOf(WORKSPACE)).slice(0, 2)).toEqual([
-        { usage_date: DAY1, traces: "7", is_final: false, coverage_status: state },
-        { usage_date: DAY2, traces: null, is_final: false, coverage_status: state },
-      ]);
-    },
-  );
-
-  test("is not_available for hours that the server does not have, instead of a gap", async () => {
-    await learnCapability(store.db, { sourceId, capability: "no_hour", evidence: "test" });
-    const rows = await query(
-      `SELECT DISTINCT status FROM reporting_detail.usage_coverage_daily WHERE stride = 'hour' AND group_by = 'workspace'`,
-    );
-    expect(rows).toEqual([{ status: "not_available" }]);
-  });
-});
-
-describe("a day that is not loaded itself", () => {
-  const hours = Array.from({ length: 24 }, (_, hour) => `${DAY1}T${String(hour).padStart(2, "0")}:00:00Z`);
-  const dayOne = () =>
-    query(
-      `SELECT project_id, traces FROM reporting.fct_usage_project_daily
-       WHERE workspace_id = '${WORKSPACE}' AND usage_date = '${DAY1}' ORDER BY project_id`,
-    );
-  const loadHours = async (from: string, to: string) =>
-    load({
-      groupBy: "project",
-      window: windowOf("hour", from, to),
-      rows: hours.filter((hour) => hour >= from && hour < to).map((hour) => [hour, PROJECT, 2] as const),
-    });
-
-  test("is made of its 24 hours", async () => {
-    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
-    expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
-    await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
-    expect(await dayOne()).toEqual([{ project_id: PROJECT, traces: "48" }]);
-  });
-
-  test("stays missing with 23 hours", async () => {
-    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T23:00:00Z`);
-    expect(await dayOne()).toEqual([{ project_id: null, traces: null }]);
-  });
-
-  test("is the loaded day once that comes: hours are never added to it", async () => {
-    await loadHours(`${DAY1}T00:00:00Z`, `${DAY1}T12:00:00Z`);
-    await loadHours(`${DAY1}T12:00:00Z`, `${DAY2}T00:00:00Z`);
-    await load({ groupBy: "project", window: windowOf("day", DAY1, DAY2), rows: [[DAY1, PROJECT, 50]] });
-    expect(await dayOne()).toEqual([{ project_id: PROJECT, traces: "50" }]);
-  });
-});
-
-test("empty ids are shown as (none), and an id with several names has the latest one", async () => {
+test("a day is ok with usage, empty without, or says why it is not final, and keeps the figure that was loaded", async () => {
+  const rows = [1, 3, 4, 6].map((day) => [`2026-03-0${day}`, WORKSPACE, day] as const);
+  await load({ groupBy: "workspace", window: windowOf("day", "2026-03-01", "2026-03-07"), rows });
   await load({
-    groupBy: "project",
-    window: windowOf("day", DAY1, DAY3),
-    rows: [
-      [DAY1, PROJECT, 1, "old name"],
-      [DAY2, PROJECT, 1, "new name"],
-      [DAY1, "", 4],
-    ],
+    ...{ groupBy: "workspace", window: windowOf("day", "2026-03-07", "2026-03-08") },
+    ...{ rows: [["2026-03-07", WORKSPACE, 7]], settleAfterMs: 10 * 365 * 86_400_000 },
   });
-  expect(
-    await query(
-      `SELECT usage_date, project_id, project_name, traces FROM reporting.fct_usage_project_daily
-       WHERE workspace_id = '${WORKSPACE}' AND usage_date < '${DAY3}' ORDER BY 1, 2`,
-    ),
-  ).toEqual([
-    { usage_date: DAY1, project_id: "(none)", project_name: null, traces: "4" },
-    { usage_date: DAY1, project_id: PROJECT, project_name: "new name", traces: "1" },
-    { usage_date: DAY2, project_id: PROJECT, project_name: "new name", traces: "1" },
+  const scopes = { sourceId, groupBy: "workspace", stride: "day", workspaceIds: [WORKSPACE] } as const;
+  const scopeIds = await scopesOf(store.db, scopes);
+  for (const [state, from, to] of [
+    ["failed", "2026-03-03", "2026-03-04"],
+    ["unverified", "2026-03-04", "2026-03-05"],
+    ["failed", "2026-03-08", "2026-03-09"],
+    ["unverified", "2026-03-09", "2026-03-10"],
+  ] as const) {
+    const stamp = await drawStamp(store.db);
+    await failScopes(store, {
+      ...{ scopeIds, period: windowOf("day", from, to), stamp },
+      ...{ state, code: "test", message: "test" },
+    });
+  }
+  const days = await query(
+    `SELECT concat_ws(' ', to_char(usage_date, 'DD'), coalesce(traces::text, '-'), coverage_status, is_final) AS day
+     FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date <= '2026-03-10' ORDER BY 1`,
+  );
+  expect(days.map(({ day }) => day)).toEqual([
+    ...["01 1 ok t", "02 0 empty t", "03 3 failed f", "04 4 unverified f", "05 0 empty t", "06 6 ok t"],
+    ...["07 7 provisional f", "08 - failed f", "09 - unverified f", "10 - missing f"],
   ]);
+});
+
+test("a day that is not loaded itself is made of its 24 hours, and of none of them once it is loaded", async () => {
+  const traces = async () => {
+    const [row] = await query(
+      `SELECT traces FROM reporting.fct_usage_project_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date = '2026-03-01'`,
+    );
+    return row?.traces;
+  };
+  const found: unknown[] = [];
+  for (const [from, to] of [
+    ["00", "12"],
+    ["12", "23"],
+    ["23", "24"],
+  ] as const) {
+    const window = windowOf("hour", `2026-03-01T${from}:00:00Z`, `2026-03-01T${to}:00:00Z`);
+    await load({ groupBy: "project", window, rows: [[`2026-03-01T${from}:00:00Z`, "p", 2]] });
+    found.push(await traces());
+  }
+  await load({
+    ...{ groupBy: "project", window: windowOf("day", "2026-03-01", "2026-03-02") },
+    rows: [["2026-03-01", "p", 50]],
+  });
+  expect([...found, await traces()]).toEqual([null, null, "6", "50"]);
 });
 
 describe("the schemas of the views", () => {
