@@ -1,6 +1,7 @@
 import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/domain/time/stride.ts";
+import { enterPrices } from "../support/charges.ts";
 import { bench, document, endOf, envOf, run } from "../support/program.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 
@@ -50,9 +51,7 @@ test("close shows what is open, closes a reconciled month once, and refuses mont
   const both = { ...env, USAGE_WORKSPACE_IDS: `${kept},${left}` };
   expect(await run(load.split(" "), both)).toMatchObject({ code: 0 });
   // A price that begins later leaves all usage without one: a warning, no failure.
-  await made.sql(
-    "WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') RETURNING sku_id) INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', '9000-01-01' FROM k",
-  );
+  await enterPrices(made.store, [{ unitPrice: "1", from: "9000-01-01" }]);
   const doctor = await run(["doctor"], env);
   expect([doctor.code, doctor.stdout.replaceAll(/\s+/g, " ")]).toEqual([
     0,

@@ -1,18 +1,10 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { writeReleaseFiles } from "../release/files.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 /** `npm run package:check` installs it from npm and runs the demo on several versions of Node. */
 
@@ -20,8 +12,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const packed = ["src/cli.cjs", "dist", "sql", "docs"];
 
 test("a package holds what runs without a clone, and nothing of this machine", () => {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-package-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   // Its secrets must stay at home.
   const planted = ["docs/.env", "sql/usage-etl.env"].map((path) => join(ROOT, path));
   onTestFinished(() => planted.forEach((path) => void rmSync(path, { force: true })));

@@ -1,13 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 /** The files of docs/examples do what they say. Commands of the workflow: test/unit/cli/hints.test.ts; DuckDB: test/tools. */
 
@@ -102,8 +102,7 @@ test("close-month.yml is a workflow that hides its secrets", async () => {
 });
 
 test("two-organizations.json is read as two sources", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "examples-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   for (const name of ["production-key", "europe-key"]) await writeFile(join(folder, name), "lsv2_sk_x");
   const file = join(folder, "sources.json");
   await writeFile(file, (await example("two-organizations.json")).replaceAll("/run/secrets", folder));

@@ -1,11 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 export const [WORKSPACE] = WORKSPACES;
 export const BIG = Number.MAX_SAFE_INTEGER;
@@ -29,8 +26,7 @@ export async function setup() {
     replace: false,
     lines: [{ where: "line 2", price: { ...PRICE, source: null, workspace: null, validTo: null } }],
   });
-  const folder = await mkdtemp(join(tmpdir(), "export-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
   return { ...bench, folder, run };
 }

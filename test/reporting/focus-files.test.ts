@@ -1,23 +1,22 @@
 import { createReadStream, readFileSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parse } from "csv-parse/sync";
 import { parquetMetadata } from "hyparquet";
 import { from as copyFrom } from "pg-copy-streams";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { usageEtl } from "../support/cli.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
 import { WORKSPACES } from "../support/reporting.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 import { type Bench, COST, close, fill, loadDay, setup } from "./focus/bench.ts";
 
 const [WORKSPACE] = WORKSPACES;
 
 describe("an exported file", () => {
   async function exported(bench: Bench, view: string, format: string) {
-    const folder = await mkdtemp(join(tmpdir(), "focus-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const out = join(folder, `charges.${format}`);
     const said = await usageEtl(["export", "--view", view, "--format", format, "--out", out], {
       DATABASE_URL: bench.url,

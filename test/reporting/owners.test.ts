@@ -1,5 +1,4 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
@@ -10,7 +9,7 @@ import { CLOSE_MARCH, enterMonths, enterPrices } from "../support/charges.ts";
 import { runHere } from "../support/in-process.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
-import { temporaryFolder } from "../support/temporary.ts";
+import { temporaryFile } from "../support/temporary.ts";
 
 /** The commands that say who pays, in this process and over a database of two months. */
 
@@ -38,11 +37,7 @@ async function printed(args: readonly string[], env?: Record<string, string>): P
   return ended.stdout;
 }
 
-async function fileOf(content: string, name = "owners.yaml"): Promise<string> {
-  const file = join(temporaryFolder(), name);
-  await writeFile(file, content);
-  return file;
-}
+const fileOf = (content: string, name = "owners.yaml") => temporaryFile(content, name);
 
 /** Lines of a table, with one bar between cells. */
 const cells = (text: string) => text.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
@@ -83,7 +78,7 @@ beforeEach(async () => {
 });
 
 test("a plan says what would change and changes nothing; after apply nothing would change", async () => {
-  const file = await fileOf(FILE);
+  const file = fileOf(FILE);
   await client.query(CLOSE_MARCH);
   const before = await stored();
   const plan = await printed(["owners", "plan", file]);
@@ -130,7 +125,7 @@ test("a plan says what would change and changes nothing; after apply nothing wou
 });
 
 test("the bill by owner adds up to the bill, with corrections of what was closed, and says what is not known of it", async () => {
-  await printed(["owners", "apply", await fileOf(FILE)]);
+  await printed(["owners", "apply", fileOf(FILE)]);
   // The close leaves the other workspace out: what that has is a correction of April.
   await client.query(CLOSE_MARCH);
   const isOther = `workspace_id = (SELECT entity_id FROM usage.entity WHERE dimension = 'workspace' AND external_id = '${OTHER}')`;
@@ -220,7 +215,7 @@ test("what is claimed of a month is about each of its days, also those without u
 });
 
 test("usage that is loaded during a plan is no change of an owner", async () => {
-  const file = await fileOf(FILE);
+  const file = fileOf(FILE);
   await printed(["owners", "apply", file]);
   const other = await connectPlain(url);
   // The plan has read what owners have, and waits for the rules.
@@ -251,7 +246,7 @@ test("of two files that are applied at once, one follows the other", async () =>
 });
 
 test("budgets of what nobody knows are named by their lines", async () => {
-  const file = await fileOf(`rules:
+  const file = fileOf(`rules:
   - { project: ${PLAIN}, owner: search }
   - { owner_from_tag: Application }
 budgets:
@@ -281,7 +276,7 @@ test("a budget of a billing period is shown with its days, from a CSV file too",
   );
   const content =
     "source,per,traces,amount,currency\n,,1000,,\ndefault,billing_period,,40,USD\ndefault,billing_period,,40,EUR\n";
-  const file = await fileOf(content, "budgets.csv");
+  const file = fileOf(content, "budgets.csv");
   expect(await printed(["owners", "apply", file])).toContain(
     "These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: line 4.",
   );
@@ -312,7 +307,7 @@ test("a name in the place of an id is answered with the id", async () => {
     "budgets:",
     "  - { project: checkout-agent, traces: 10 }",
   ];
-  const file = await fileOf(`${lines.join("\n")}\n`);
+  const file = fileOf(`${lines.join("\n")}\n`);
   const said = (await printed(["owners", "plan", file]))
     .split("\n")
     .filter((line) => line.startsWith("Line "));
@@ -323,9 +318,9 @@ test("a name in the place of an id is answered with the id", async () => {
 });
 
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {
-  await printed(["owners", "apply", await fileOf(FILE)]);
+  await printed(["owners", "apply", fileOf(FILE)]);
   const before = await stored();
-  const wrong = await fileOf(
+  const wrong = fileOf(
     "rules:\n  - { owner: a, to: 2026-13-01 }\n  - projekt: p\n    owner: a\n",
     "wrong.yaml",
   );
@@ -344,7 +339,7 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
   // As a table it says the same.
   const { stdout, stderr } = await usageEtl(["owners", "export", "--format", "csv"]);
   expect(stderr).toBe("Comments are left out.\n");
-  const table = await fileOf(stdout, "table.csv");
+  const table = fileOf(stdout, "table.csv");
   expect(await printed(["owners", "plan", table])).toContain("No figure of an owner would change.");
 });
 
@@ -353,7 +348,7 @@ test("an exported file is the one that was applied, byte for byte", async () => 
   expect([none.code, none.stderr.includes("[owners_not_applied]")]).toEqual([2, true]);
   // As an editor on Windows leaves it, with a tab, a character that turns the direction of text, and no end of the last line.
   const content = `# Zürich\t– 営業 \u202e"quoted"\r\ndivide_by: user\r\nrules:\r\n  - { user: u, owner: a } # 100%`;
-  const file = await fileOf(content);
+  const file = fileOf(content);
   await printed(["owners", "apply", file]);
   expect(Buffer.from(await printed(["owners", "export"]))).toEqual(await readFile(file));
   const json = JSON.parse(await printed(["owners", "export", "--json"]));
@@ -393,14 +388,14 @@ test("what has no owner is listed, the most expensive first, with rules that tak
     ],
   });
 
-  await printed(["owners", "apply", await fileOf(`rules:\n  - ${byTag.replace("TEAM", "payments")}\n`)]);
+  await printed(["owners", "apply", fileOf(`rules:\n  - ${byTag.replace("TEAM", "payments")}\n`)]);
   const left = await suggest();
   expect(left).not.toContain("checkout-agent");
   expect(left).toContain("two\\u000alines");
 
   // All rules that are printed, as they are, and each decides something.
   const rules = (await suggest()).split("\n").filter((line) => line.startsWith("  - "));
-  const rest = await fileOf(`rules:\n  - ${byTag}\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"));
+  const rest = fileOf(`rules:\n  - ${byTag}\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"));
   expect(JSON.parse(await printed(["owners", "apply", rest, "--json"]))).toMatchObject({
     rules: 4,
     idle: [],
@@ -425,7 +420,7 @@ test("a long list of what has no owner says how much it leaves out, and --json h
   // What is left out has a rule as well, so that all of them together leave nothing.
   expect(ofWorkspaces.length).toBeGreaterThan(0);
   const rules = text.split("\n").filter((line) => line.startsWith("  - "));
-  const plan = await fileOf(`rules:\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"), "all.yaml");
+  const plan = fileOf(`rules:\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"), "all.yaml");
   const { changes } = JSON.parse(await printed(["owners", "plan", plan, "--json"]));
   const april = changes.filter(
     (one: { month: string; owner: string }) => one.month === "2026-04" && one.owner === "(unallocated)",
@@ -441,7 +436,7 @@ test("a long list of what has no owner says how much it leaves out, and --json h
 });
 
 test("doctor warns while the owner file is not the one that was applied", async () => {
-  const file = await fileOf(FILE);
+  const file = fileOf(FILE);
   const checks = async (env = {}) => {
     // No platform is configured, which the check does not need.
     const { stdout } = await usageEtl(["doctor", "--json"], { USAGE_OWNERS_FILE: file, ...env });

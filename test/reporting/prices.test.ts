@@ -1,27 +1,20 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readPriceFile } from "../../src/cli/commands/files/price-file.ts";
 import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { listPrices } from "../../src/store/bill/prices.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { usageEtl } from "../support/cli.ts";
 import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { temporaryFile } from "../support/temporary.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const HEADER = "sku,unit_price,currency,valid_from,valid_to,source,workspace\n";
 
-async function fileOf(text: string | Uint8Array, name = "prices.csv"): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "prices-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, name), text);
-  return join(folder, name);
-}
+const fileOf = (text: string | Uint8Array, name = "prices.csv") => temporaryFile(text, name);
 
 test("prices of deployments by runs or uptime end with September 2026, unless they are asked for as an estimate", async () => {
   const { url } = await setupSource();
-  const file = await fileOf(
+  const file = fileOf(
     "sku,unit_price,currency,valid_from,valid_to,measure\nRuns,1,USD,2026-01-01,2026-10-01,agent_runs\nNodes,1,USD,2026-01-01,,nodes_executed\nTraces,1,USD,2026-01-01,,\n",
   );
   const refused = await usageEtl(["prices", "import", file], { DATABASE_URL: url });
@@ -35,7 +28,7 @@ test("prices of deployments by runs or uptime end with September 2026, unless th
 });
 
 async function read(store: Store, text: string, { name = "prices.csv", replace = false } = {}) {
-  const file = await fileOf(text, name);
+  const file = fileOf(text, name);
   return importPrices(store, { file, lines: await readPriceFile(file), replace });
 }
 
@@ -213,7 +206,7 @@ describe("an import is refused and stores nothing", () => {
     ["", ["the file is empty"]],
     ["\n \n", ["the file is empty"]],
   ])("for the header %j", async (text, problems) => {
-    expect(await problemsOf(readPriceFile(await fileOf(text)))).toEqual(
+    expect(await problemsOf(readPriceFile(fileOf(text)))).toEqual(
       problems.map((problem) =>
         expect.stringMatching(new RegExp(`^line 1: .*${problem.replace("?", "\\?")}`)),
       ),
@@ -236,14 +229,14 @@ describe("an import is refused and stores nothing", () => {
       'item 1, column "unit_price": "-1" is negative',
     ],
   ])("for the JSON %s", async (text, problem) => {
-    expect(await problemsOf(readPriceFile(await fileOf(text, "prices.json")))).toEqual([
+    expect(await problemsOf(readPriceFile(fileOf(text, "prices.json")))).toEqual([
       expect.stringContaining(problem),
     ]);
   });
 
   test("names every problem of a line, also beside an end before the start", async () => {
     const row = "traces,-1,usd,2026-02-29,,,\ntraces,-1,USD,2026-02-02,2026-02-01,,\n";
-    expect(await problemsOf(readPriceFile(await fileOf(`${HEADER}${row}`)))).toEqual([
+    expect(await problemsOf(readPriceFile(fileOf(`${HEADER}${row}`)))).toEqual([
       'line 2, column "unit_price": "-1" is negative',
       'line 2, column "currency": "usd" is not a currency of ISO 4217; did you mean USD?',
       'line 2, column "valid_from": "2026-02-29" is not a day such as 2026-03-01',
@@ -256,13 +249,13 @@ describe("an import is refused and stores nothing", () => {
     await expect(readPriceFile("/nowhere/prices.csv")).rejects.toMatchObject({
       code: "file_unreadable",
     });
-    const latin1 = await fileOf(Buffer.from(`${HEADER}Zürich`, "latin1"));
+    const latin1 = fileOf(Buffer.from(`${HEADER}Zürich`, "latin1"));
     await expect(readPriceFile(latin1)).rejects.toThrow("it is not UTF-8");
   });
 
   test("with one message of ten lines for a file whose columns are shifted", async () => {
     const rows = Array.from({ length: 30 }, () => "1,USD,traces,2026-01-01,,,\n").join("");
-    const problems = await problemsOf(readPriceFile(await fileOf(`${HEADER}${rows}`)));
+    const problems = await problemsOf(readPriceFile(fileOf(`${HEADER}${rows}`)));
     expect(problems).toHaveLength(11);
     expect(problems.at(-1)).toBe("and 50 more");
   });
@@ -272,7 +265,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   const { url } = await setupSource();
   const env = { DATABASE_URL: url };
   expect((await usageEtl(["prices", "list"], env)).stdout).toContain("No prices");
-  const file = await fileOf(`${HEADER}base,0.0005,USD,2026-01-01,,,\nretention,0.0045,USD,2026-01-01,,,\n`);
+  const file = fileOf(`${HEADER}base,0.0005,USD,2026-01-01,,,\nretention,0.0045,USD,2026-01-01,,,\n`);
   const imported = await usageEtl(["prices", "import", file, "--json"], env);
   expect(JSON.parse(imported.stdout)).toEqual({
     ...{ added: 2, unchanged: 0, removed: 0, stored: 2 },
@@ -286,7 +279,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
   ]);
   const tiers =
     "sku,unit_price,currency,valid_from,from_quantity\nbase,0,USD,2026-01-01,0\nbase,0.0005,USD,2026-01-01,100000\n";
-  const tiered = await usageEtl(["prices", "import", await fileOf(tiers), "--replace"], env);
+  const tiered = await usageEtl(["prices", "import", fileOf(tiers), "--replace"], env);
   expect(tiered.stdout).toContain("1 price added, 0 unchanged, 2 removed; 1 stored.");
   const steps = (await usageEtl(["prices", "list"], env)).stdout.split("\n");
   expect(steps.map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
@@ -296,7 +289,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     "",
   ]);
   // A file that lost its lines removes no price unless somebody says so.
-  const empty = await fileOf(HEADER);
+  const empty = fileOf(HEADER);
   const kept = await usageEtl(["prices", "import", empty, "--replace"], env);
   expect(kept.code).toBe(2);
   expect(kept.stderr).toMatch(
@@ -307,10 +300,7 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     ...{ added: 0, unchanged: 0, removed: 1, stored: 0 },
     ...{ charges: 0, chargesChanged: 0 },
   });
-  const refused = await usageEtl(
-    ["prices", "import", await fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)],
-    env,
-  );
+  const refused = await usageEtl(["prices", "import", fileOf(`${HEADER}base,-1,USD,2026-01-01,,,\n`)], env);
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(
     /prices\.csv was refused:\n {2}line 2, column "unit_price": "-1" is negative\n/,

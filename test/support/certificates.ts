@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { temporaryFolder } from "./temporary.ts";
 
 /** Files of a certificate and its key. */
 export interface Certificate {
@@ -12,8 +11,7 @@ export interface Certificate {
 
 /** A CA of the test's own, made by openssl, which must be installed. */
 export function createAuthority() {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-ca-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
   let made = 0;
   const request = (subject: string) => {

@@ -1,12 +1,10 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { temporaryFolder } from "./temporary.ts";
 
 /** A folder for files with secrets, which a test replaces. */
 export function secretFolder() {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-secrets-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   return {
     path: (name: string) => join(folder, name),
     /** As Kubernetes and Vault replace a file: nobody sees half of it. */

@@ -11,7 +11,7 @@ export function temporaryFolder(): string {
 }
 
 /** A file with that content in a folder of its own, until the test ends. Returns its path. */
-export function temporaryFile(content: string, name = "file"): string {
+export function temporaryFile(content: string | Uint8Array, name = "file"): string {
   const path = join(temporaryFolder(), name);
   writeFileSync(path, content);
   return path;

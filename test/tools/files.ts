@@ -9,6 +9,7 @@ import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 export const DAY_MS = 86_400_000;
 /** Files are written up to today, so usage begins a few days ago. */
@@ -28,8 +29,7 @@ export const { signal } = new AbortController();
 export async function setupFiles() {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
-  const folder = await mkdtemp(join(tmpdir(), "files-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   await importPrices(store, {
     file: "prices",
     replace: false,

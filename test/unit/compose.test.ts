@@ -1,8 +1,7 @@
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -13,6 +12,7 @@ import { isSecret, SETTINGS } from "../../src/config/settings.ts";
 import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
 import { freePort, listenInTest } from "../support/listen.ts";
 import { poll } from "../support/poll.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 /** The files for containers fit the program; no container engine and no cluster is needed. */
 
@@ -216,8 +216,7 @@ describe("docker-compose.yml", () => {
     "Redis of %s wants the password, and no command line shows it",
     async (files) => {
       const { entrypoint = ["docker-entrypoint.sh"], command = [], healthcheck } = serviceOf("redis", files);
-      const dir = mkdtempSync(join(tmpdir(), "usage-etl-redis-"));
-      onTestFinished(() => rmSync(dir, { recursive: true }));
+      const dir = temporaryFolder();
       const port = await freePort();
       // That of the image leaves root where it starts `redis-server`.
       const start = `echo "$@" > ${dir}/line; exec "$@" --port ${port} --dir ${dir}`;
@@ -253,8 +252,7 @@ describe("docker-compose.yml", () => {
     /** Runs it as the container does, with a name service that finds the stand-in or does not. */
     async function check(given: { USAGE_BASE_URL?: string; USAGE_API_KEY?: string; standin: boolean }) {
       const { standin, ...settings } = given;
-      const bin = mkdtempSync(join(tmpdir(), "usage-etl-settings-"));
-      onTestFinished(() => rmSync(bin, { recursive: true }));
+      const bin = temporaryFolder();
       for (const [name, code] of [
         ["getent", standin ? 0 : 2],
         ["sleep", 0],
@@ -316,8 +314,7 @@ describe("docs/deploy/compose-secrets.yml", () => {
     const { CREDENTIALS_DIRECTORY, ...environment } = environmentOf(name, given, "compose-secrets.yml");
     const { volumes } = serviceOf(name, "compose-secrets.yml");
     expect(volumes).toEqual([`./secrets:${CREDENTIALS_DIRECTORY}:ro`]);
-    const folder = mkdtempSync(join(tmpdir(), "usage-etl-secrets-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const read = () => withEnvFile({ ...environment, CREDENTIALS_DIRECTORY: folder });
     // Without files nothing stands in for them.
     const { databaseUrl, sources, redis } = readConfig(read());

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { UnreachableError, UsageError } from "../../src/errors.ts";
 import { namedPostgres, namedRedis } from "../../src/local/servers/service.ts";
 import { withoutPassword } from "../../src/url.ts";
+import { temporaryFile } from "../support/temporary.ts";
 
 const SECRET = "hunter2";
 
@@ -51,10 +49,7 @@ test.for([
 });
 
 test("the URL can come from the file of NAME_FILE", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, "redis-url");
-  writeFileSync(file, "redis://127.0.0.1:1\n");
+  const file = temporaryFile("redis://127.0.0.1:1\n");
   await expect(namedRedis({ REDIS_URL_FILE: file })).rejects.toThrow("Redis at 127.0.0.1:1 does not answer");
 });
 

@@ -4,18 +4,17 @@ import {
   appendFileSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { writeReleaseFiles } from "../release/files.ts";
 import { productionLock, ROOT } from "../release/lock.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 /** What a release publishes, and the workflow that does it. Nothing here needs the network. */
 
@@ -28,8 +27,7 @@ const build = {
 
 /** A package of two files, as npm lays them out. */
 function smallTarball(): string {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const inside = join(folder, "made", "package");
   mkdirSync(inside, { recursive: true });
   const manifest = { ...JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")), version: "9.8.7" };

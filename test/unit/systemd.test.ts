@@ -1,21 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { poll } from "../support/poll.ts";
+import { temporaryFolder } from "../support/temporary.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDER = join(ROOT, "docs/deploy/systemd");
@@ -27,12 +18,6 @@ const read = (name: string) => readFileSync(join(FOLDER, name), "utf8");
 const linesOf = (unit: string, key: string) =>
   [...read(unit).matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 const isInstalled = (program: string) => spawnSync("which", [program]).status === 0;
-
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "usage-etl-systemd-"));
-  onTestFinished(() => rmSync(made, { recursive: true }));
-  return made;
-}
 
 describe.each(UNITS)("%s", (unit) => {
   test("sets settings only, and takes every secret that the service needs as a credential", () => {
@@ -58,7 +43,7 @@ describe.each(UNITS)("%s", (unit) => {
 
   test("is one that systemd understands, and is hardened", ({ skip }) => {
     if (!isInstalled("systemd-analyze")) return skip("systemd-analyze is not installed");
-    const made = folder();
+    const made = temporaryFolder();
     const path = join(made, unit.replace("@.", "@1."));
     // It checks that the program is there. The folder of a clone may have a space in its name.
     const program = join(made, "program");
@@ -85,7 +70,7 @@ test("the units differ in what they run and where they listen only", () => {
 
 /** A crontab with folders of the test's own, whose Node is a script. */
 function crontab(script: string) {
-  const home = folder();
+  const home = temporaryFolder();
   mkdirSync(join(home, "node_modules/.bin"), { recursive: true });
   writeFileSync(join(home, "node_modules/.bin/node"), `#!/bin/sh\n${script}\n`);
   chmodSync(join(home, "node_modules/.bin/node"), 0o755);
@@ -121,7 +106,7 @@ test("cron never runs two syncs at once, and checks at night after the sync", as
 
 test("logrotate understands the rotation of cron's log", ({ skip }) => {
   if (!isInstalled("logrotate")) return skip("logrotate is not installed");
-  const home = folder();
+  const home = temporaryFolder();
   const path = join(home, "rotate.conf");
   // This machine has no such user.
   writeFileSync(

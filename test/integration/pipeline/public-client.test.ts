@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "csv-parse/sync";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Bench, setup } from "../../support/source.ts";
+import { temporaryFolder } from "../../support/temporary.ts";
 
 /**
  * A client of the billing API that others wrote: langsmith_billing_report.py of simon-langchain/langsmith-billing-report
@@ -19,8 +19,7 @@ const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
 /** The client's report as a table, over all whole days of the bench. */
 async function report({ standin, dataStart, today }: Bench, ...level: string[]) {
-  const folder = await mkdtemp(join(tmpdir(), "public-client-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const output = join(folder, "report.csv");
   await promisify(execFile)("python3", [
     CLIENT ?? "",

@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type Standin, startStandin } from "../../../src/local/standin/server.ts";
 import { poll } from "../../support/poll.ts";
 import { lateUsageArrives, type ServiceBench, setupService } from "../../support/service.ts";
+import { temporaryFolder } from "../../support/temporary.ts";
 
 /** Several sources in one service. */
 
 /** Serves the bench's stand-in as source `sound` and another organisation's as `broken`. */
 async function serveBoth(bench: ServiceBench, broken: Standin) {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-sources-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const file = join(folder, "sources.json");
   const { USAGE_BASE_URL, USAGE_API_KEY, USAGE_DATA_START: dataStart, ...rest } = bench.environment;
   const shared = { dataStart, rateLimit: 1_000 };

@@ -5,6 +5,7 @@ import { monthAt, monthTitle } from "../../../src/domain/months/month.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { lockScopes } from "../../../src/store/catalog/scopes.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
@@ -204,10 +205,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
   // What is closed without costs stays the same with a price; what is closed with them does not with another price.
   const costless = await look();
   expect(costless.costs).toBe("none");
-  await bench.sql(
-    `WITH k AS (INSERT INTO usage.sku (name) VALUES ('traces') ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sku_id)
-     INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 0.5, 'USD', '2020-01-01' FROM k`,
-  );
+  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const disputed = await look();
   expect(disputed).toEqual({ digest: expect.not.stringMatching(costless.digest) });
   await bench.sql("UPDATE usage.price SET unit_price = 0.7");
@@ -254,10 +252,7 @@ test("who only looks sees months and closes none, and months that cannot be clos
 test("a month begins with its traces, what may be claimed of them and the change, also while it is under way", async () => {
   await load({ start: bench.dataStart, end: bench.today + DAY_MS });
   await bench.reconcile({ range: month });
-  await bench.sql("INSERT INTO usage.sku (name) VALUES ('traces')");
-  await bench.sql(
-    "INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 0.5, 'USD', '2020-01-01' FROM usage.sku",
-  );
+  await enterPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const sumOf = async (from: number, to: number) => {
     const [row] = await bench.sql<{ traces: number }>(
       "SELECT sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily WHERE usage_date >= $1 AND usage_date < $2",

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { JOBS } from "../../../jobs/schedule.ts";
 import { configurationDigest, readConfig } from "../../../src/config/config.ts";
 import { isSecret, SETTINGS } from "../../../src/config/settings.ts";
+import { temporaryFolder } from "../../support/temporary.ts";
 import { anyJson, holds, KEY, often, outcomeOf, SEED } from "./fuzz.ts";
 
 const wordsOf = (text: string) => fc.constantFrom(...text.split(/\s+/));
@@ -56,8 +56,7 @@ test(`an environment is read, or all that is wrong is said (seed ${SEED})`, asyn
 });
 
 test(`a file of sources is read, or all that is wrong is said (seed ${SEED})`, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "usage-etl-fuzz-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = join(folder, "sources.json");
   const field = wordsOf(
     "slug baseUrl apiKey organizationId workspaceIds dataStart rateLimit answerLimit workspaceId bearerToken bearerTokenFile x",

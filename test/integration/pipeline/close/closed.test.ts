@@ -12,6 +12,7 @@ import { digestToClose } from "../../../../src/store/months/close-digest.ts";
 import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
 import { openDaysOf } from "../../../../src/store/months/open-days.ts";
+import { enterPrices } from "../../../support/charges.ts";
 import {
   bench,
   booked,
@@ -215,13 +216,8 @@ test("an id that is first seen after the close is an adjustment of its own", asy
 });
 
 /** One price for all usage, in place of the one before. */
-async function changePrice(unit: string): Promise<void> {
-  await bench.sql("DELETE FROM usage.price");
-  await bench.sql(
-    `WITH k AS (INSERT INTO usage.sku (name) VALUES ('base') ON CONFLICT (name) DO UPDATE SET name = 'base' RETURNING sku_id)
-     INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, ${unit}, 'USD', '2020-01-01' FROM k`,
-  );
-}
+const changePrice = (unitPrice: string) =>
+  enterPrices(bench.store, [{ sku: "base", unitPrice, from: "2020-01-01" }]);
 
 test("a close keeps the prices it was made with; a later price is an adjustment", async () => {
   await load();
