@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { EtlError } from "../../errors.ts";
-import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformAnswer, PlatformHttp } from "../http/http.ts";
 import { deadlineSignal } from "../http/poll.ts";
-import { checkedJson, cutError, eventData, getJson, readJson } from "../http/read-body.ts";
+import { answerError, checkedJson, cutError, eventData, getJson, readJson } from "../http/read-body.ts";
 import { foreignFault } from "../parse/answer-fault.ts";
 import {
   type AgentCard,
@@ -205,18 +204,16 @@ function limited(what: string, { signal, withinMs, next }: Waiting & { next: () 
   return withinMs === undefined ? signal : deadlineSignal(what, { withinMs, signal, next });
 }
 
-function checkOf({ body, context }: PlatformAnswer): Check {
-  return (value, schema) => checkedJson(value, schema, (fault) => faultError(fault, body.status, context));
+function checkOf(answer: PlatformAnswer): Check {
+  return (value, schema) => checkedJson(value, schema, (fault) => answerError(fault, answer));
 }
 
 /** The result of a JSON-RPC response. Errors: `rpc_error`, and `answer_invalid` for an answer to another request. */
-function resultOf(
-  { id, taskId, arrived, body, context }: Called,
-  { id: answered, error, result }: z.output<typeof responseSchema>,
-): unknown {
+function resultOf(called: Called, { id: answered, error, result }: z.output<typeof responseSchema>): unknown {
+  const { id, taskId, arrived, context } = called;
   if (answered !== undefined && answered !== null && answered !== id) {
     const fault = foreignFault(`the answer has the id ${JSON.stringify(answered)}, the request ${id}`);
-    throw faultError(fault, body.status, context);
+    throw answerError(fault, called);
   }
   if (error === undefined || error === null) return result;
   throw new RpcError(error, context, { taskId, arrived });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../clock.ts";
 import { PlatformError } from "../../errors.ts";
+import { orAbsent, unlessAbsent } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
 import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
@@ -90,10 +91,7 @@ export function createThreadsClient(http: PlatformHttp, clock: Clock = systemClo
       return fromWireRun(await sendJson(http, request, runSchema), threadId);
     },
     /** Undefined if there is none, as after a rollback. */
-    run: async (of: RunOf, io: Asking = {}) => {
-      const found = await orAbsent(readRun(http, of, io));
-      return found instanceof PlatformError ? undefined : found;
-    },
+    run: (of: RunOf, io: Asking = {}) => unlessAbsent(readRun(http, of, io)),
     runs: (threadId: string, io?: Asking) => listRuns(http, threadId, io),
     cancel: async (of: RunOf, io?: Asking) => {
       const effect = `The run may have been cancelled. Look at GET ${runPath(of)} of the deployment.`;
@@ -165,16 +163,6 @@ async function waitForAnswer(
 ): Promise<void> {
   const { body } = await http.get({ path, signal, headersMs: leftMs, mayBeEmpty: true });
   for await (const _piece of body.chunks());
-}
-
-/** The error, where the server has no such thing or no such path. */
-async function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return error;
-    throw error;
-  }
 }
 
 function isUnderWay({ status }: Run): boolean {

@@ -5,9 +5,9 @@ import type { Interval } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
-import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
-import { AnswerFault, foreignFault } from "../parse/answer-fault.ts";
+import { answerError } from "../http/read-body.ts";
+import { foreignFault } from "../parse/answer-fault.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
 import { PlainRecords } from "../parse/plain-json.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
@@ -86,7 +86,7 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
     const read = query.meter === "sandboxes" ? sandboxUsage : evaluatorSpend;
     return read(http, { ...query, workspaceId }, io);
   }
-  const { body, context } = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
+  const answer = await http.get({ path: USAGE_PATH, query: toUsageParameters(query), signal });
   keepRecordsYoung();
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
@@ -95,7 +95,7 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
   const plain = isOfMeasures ? undefined : new PlainRecords(fromWireRecord, onRecords);
   const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)), plain);
   try {
-    for await (const chunk of body.chunks()) cutter.push(chunk);
+    for await (const chunk of answer.body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();
     const foreign = witness.verdict();
     if (foreign !== undefined) {
@@ -105,7 +105,7 @@ async function usage(http: PlatformHttp, query: UsageQuery, io: WorkspaceIo): Pr
     }
     return { stride: fromWireStride(wire), records };
   } catch (error) {
-    throw error instanceof AnswerFault ? faultError(error, body.status, context) : error;
+    throw answerError(error, answer);
   }
 }
 

@@ -4,10 +4,9 @@ import { partsOf } from "../../domain/time/window.ts";
 import { fromUsd } from "../../domain/usage/amount.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { PlatformError } from "../../errors.ts";
-import { faultError } from "../http/errors.ts";
 import type { PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/read-body.ts";
-import { AnswerFault, foreignFault, refuserOf } from "../parse/answer-fault.ts";
+import { answerError, readJson } from "../http/read-body.ts";
+import { foreignFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
@@ -108,7 +107,7 @@ async function ask(http: PlatformHttp, period: Period, io: WorkspaceIo): Promise
     try {
       return fromWireAnswer(wire, period.start);
     } catch (error) {
-      throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
+      throw answerError(error, answer);
     }
   };
   if (otherAddress.has(http)) return send(PATHS[1]);

@@ -1,10 +1,9 @@
 import { z } from "zod";
 import type { ProviderReading } from "../../domain/bill/provider.ts";
 import type { Interval } from "../../domain/time/window.ts";
-import { faultError } from "../http/errors.ts";
 import type { Asking, PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/read-body.ts";
-import { AnswerFault, recordFault, refuserOf } from "../parse/answer-fault.ts";
+import { answerError, readJson } from "../http/read-body.ts";
+import { recordFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 
 const PATH = "/api/v1/orgs/current/billing/usage";
@@ -32,7 +31,7 @@ export async function providerUsage(
     refuseRepeated(readings);
     return readings;
   } catch (error) {
-    throw error instanceof AnswerFault ? faultError(error, answer.body.status, answer.context) : error;
+    throw answerError(error, answer);
   }
 }
 

@@ -11,10 +11,9 @@ import { type Interval, partsOf } from "../../domain/time/window.ts";
 import { fromUnitText } from "../../domain/usage/amount.ts";
 import { METER } from "../../domain/usage/meter.ts";
 import { PlatformError } from "../../errors.ts";
-import { faultError } from "../http/errors.ts";
 import type { PlatformHttp } from "../http/http.ts";
-import { readJson } from "../http/read-body.ts";
-import { AnswerFault, foreignFault, refuserOf, tooManyPagesFault } from "../parse/answer-fault.ts";
+import { answerError, readJson } from "../http/read-body.ts";
+import { foreignFault, refuserOf, tooManyPagesFault } from "../parse/answer-fault.ts";
 import { fromWireId, fromWireTime, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
@@ -125,16 +124,16 @@ class SandboxReader {
     const cursors = new Set<string>();
     for (let cursor: string | undefined, nth = 0; ; ) {
       const { answer, page } = await this.#page({ ...range, granularity, cursor });
-      const fail = (fault: AnswerFault) => faultError(fault, answer.body.status, answer.context);
       try {
         yield page.items.map((item) => fromWireItem(item, nth++, seen));
       } catch (error) {
-        throw error instanceof AnswerFault ? fail(error) : error;
+        throw answerError(error, answer);
       }
       const next = page.next_cursor;
       if (next === null || next === undefined || next === "") return;
-      if (cursors.has(next)) throw fail(foreignFault("its pages have no end: a cursor comes again"));
-      if (this.#requests >= MOST_PAGES) throw fail(tooManyPagesFault(MOST_PAGES));
+      if (cursors.has(next))
+        throw answerError(foreignFault("its pages have no end: a cursor comes again"), answer);
+      if (this.#requests >= MOST_PAGES) throw answerError(tooManyPagesFault(MOST_PAGES), answer);
       cursors.add(next);
       cursor = next;
     }

@@ -37,12 +37,18 @@ interface ErrorAnswer {
   readonly now: number;
 }
 
-/** Undefined if the server does not have what is asked for (404, 405). */
-export function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
+/** The error where the server does not have what is asked for (404, 405). */
+export function orAbsent<T>(asked: Promise<T>): Promise<T | PlatformError> {
   return asked.catch((error: unknown) => {
-    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return undefined;
+    if (error instanceof PlatformError && (error.status === 404 || error.status === 405)) return error;
     throw error;
   });
+}
+
+/** The same, and nothing of the error. */
+export async function unlessAbsent<T>(asked: Promise<T>): Promise<T | undefined> {
+  const found = await orAbsent(asked);
+  return found instanceof PlatformError ? undefined : found;
 }
 
 /** The error of a status that is not a success. Only 408, 425, 429 and 5xx are retryable (Requests in docs/platform.md). */

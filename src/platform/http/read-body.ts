@@ -1,7 +1,7 @@
 import "../../validation.ts";
 import { createParser } from "eventsource-parser";
 import type { z } from "zod";
-import { cutFault, foreignFault } from "../parse/answer-fault.ts";
+import { AnswerFault, cutFault, foreignFault } from "../parse/answer-fault.ts";
 import { hasKeyTwice, ValueScanner } from "../parse/json-scan.ts";
 import { describeValue } from "../parse/wire-values.ts";
 import { faultError } from "./errors.ts";
@@ -10,7 +10,12 @@ import type { GetRequest, PlatformAnswer, PlatformHttp, SendRequest } from "./ht
 /** An organisation of ten thousand workspaces lists some 5 MB. */
 const MAX_BYTES = 33_554_432;
 
-type Fail = (fault: ReturnType<typeof cutFault>) => Error;
+type Fail = (fault: AnswerFault) => unknown;
+
+/** The error of a request whose answer could not be read: a fault of the answer names the request, another error stays. */
+export function answerError(error: unknown, { body, context }: PlatformAnswer): unknown {
+  return error instanceof AnswerFault ? faultError(error, body.status, context) : error;
+}
 
 /** The answer of a GET as a checked document. Errors: those of `get`, `answer_cut`, `answer_invalid`. */
 export async function getJson<T>(http: PlatformHttp, request: GetRequest, schema: z.ZodType<T>): Promise<T> {
@@ -26,10 +31,10 @@ export async function sendJson<T>(
 }
 
 /** Reads a small document whole and checks it against its schema. Errors: `answer_cut`, `answer_too_large`, `answer_invalid`. */
-export async function readJson<T>({ body, context }: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
-  const fail: Fail = (fault) => faultError(fault, body.status, context);
+export async function readJson<T>(answer: PlatformAnswer, schema: z.ZodType<T>): Promise<T> {
+  const fail: Fail = (fault) => answerError(fault, answer);
   const chunks: Buffer[] = [];
-  for await (const chunk of body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
+  for await (const chunk of answer.body.chunks({ limit: MAX_BYTES })) chunks.push(chunk);
   return checkedJson(parseDocument(Buffer.concat(chunks), fail), schema, fail);
 }
 
@@ -69,7 +74,6 @@ const MAX_EVENT = 16_777_216;
  * that the stream ended too early; it then throws `cutError`. Errors: `answer_invalid`, `answer_cut`.
  */
 export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string, void, undefined> {
-  const { body, context } = answer;
   let received: string[] = [];
   let problem: string | undefined;
   const parser = createParser({
@@ -84,7 +88,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
   const decoder = new TextDecoder();
   let hasBegun = false;
   let document: string | undefined;
-  for await (const chunk of body.chunks()) {
+  for await (const chunk of answer.body.chunks()) {
     const text = decoder.decode(chunk, { stream: true });
     // No line of an event begins with a brace.
     if (!hasBegun && /^\s*\{/.test(text)) document = "";
@@ -92,7 +96,7 @@ export async function* eventData(answer: PlatformAnswer): AsyncGenerator<string,
     if (document === undefined) parser.feed(text);
     else document += text;
     if ((document?.length ?? 0) > MAX_EVENT) problem = `the answer is larger than ${MAX_EVENT} characters`;
-    if (problem !== undefined) throw faultError(foreignFault(problem), body.status, context);
+    if (problem !== undefined) throw answerError(foreignFault(problem), answer);
     const ready = received;
     received = [];
     yield* ready;
