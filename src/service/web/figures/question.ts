@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { nearest } from "../../../config/spelling.ts";
 import {
   addDays,
   addMonths,
@@ -15,6 +14,7 @@ import {
 import { METER } from "../../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
 import { UsageError } from "../../../errors.ts";
+import { unknownName } from "../../../pipeline/export/names.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";
 import { COUNTED, type Counted, meterOfCounted } from "../../../store/figures/counted.ts";
 import type { Per } from "../../../store/figures/records.ts";
@@ -166,12 +166,12 @@ function found<T>(
   if (asked === undefined) return undefined;
   const one = all.find((each) => idOf(each) === asked);
   if (one !== undefined) return one;
-  const near = nearest(asked, all.map(idOf));
-  throw new UsageError({
+  throw unknownName({
     code: `${what}_unknown`,
-    message: `${JSON.stringify(asked)} is not a known ${what}.${near === undefined ? "" : ` Did you mean ${near}?`}`,
-    next:
-      what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
+    what: `known ${what}`,
+    name: asked,
+    known: all.map(idOf),
+    next: `\`usage-etl ${what} list\` lists them.`,
   });
 }
 
