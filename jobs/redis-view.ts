@@ -1,3 +1,4 @@
+import type { QueueSight } from "../src/pipeline/advice.ts";
 import { askRedis, isCluster, primariesOf, type RedisConnection, redisTime } from "../src/redis-connect.ts";
 import type { RedisServer } from "../src/redis-server.ts";
 import { commandFaultOf, isScheduler, openQueue, redisSettings, writeFaultOf } from "./queues.ts";
@@ -20,13 +21,9 @@ export interface RedisView {
   readonly sources: ReadonlyMap<string, QueueView>;
 }
 
-export interface QueueView {
-  /** Workers of the fetch queue: one for each process. Undefined if Redis does not tell its clients. */
-  readonly workers: number | undefined;
+export interface QueueView extends QueueSight {
   /** Ids of the schedules in Redis, with the next time of each in epoch milliseconds. */
   readonly schedules: ReadonlyMap<string, number>;
-  /** When the next sync is due; undefined without its schedule. */
-  readonly nextSync: number | undefined;
 }
 
 /** Errors: those of `askRedis`, `redis_is_cluster`. */

@@ -20,7 +20,7 @@ import { conditionSettingsOf, type FiringAlert, factOf, firingAlerts } from "./a
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */
-interface QueueSight {
+export interface QueueSight {
   /** Processes that fetch; undefined where Redis does not tell its clients. */
   readonly workers: number | undefined;
   /** Epoch milliseconds; undefined without a schedule. */

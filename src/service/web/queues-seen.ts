@@ -1,12 +1,13 @@
+import type { QueueSight } from "../../pipeline/advice.ts";
 import { LateError, within } from "../http/health.ts";
-import type { Context, QueuesView } from "./routes.ts";
+import type { Context } from "./routes.ts";
 
 /** Somebody looks at the page, and waits no longer for what Redis shows. */
 const REDIS_WITHIN_MS = 1_000;
 
 /** What Redis shows of the service, or why it shows nothing. */
 export interface QueuesSeen {
-  readonly sources?: QueuesView["sources"];
+  readonly sources?: ReadonlyMap<string, QueueSight>;
   /** Null: it was read, or is not used. `late`: it may only be slow. */
   readonly unseen: null | { readonly why: "late" | "away"; readonly message: string };
 }

@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { addDays, isDay } from "../../domain/time/days.ts";
 import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
+import type { QueueSight } from "../../pipeline/advice.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { inSnapshot } from "../../store/db/snapshot.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
@@ -15,18 +16,6 @@ import { isHttps, type Who } from "./access.ts";
 import { type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
 import type { EndedSessions } from "./sessions.ts";
-
-/** What Redis shows of the service. Undefined: it does not tell. */
-export interface QueuesView {
-  readonly sources: ReadonlyMap<
-    string,
-    {
-      readonly workers: number | undefined;
-      /** Epoch milliseconds; undefined without a schedule. */
-      readonly nextSync: number | undefined;
-    }
-  >;
-}
 
 /** Of what is shown: apart from the workers' pool, so that neither waits for the other. A page that takes longer is wrong. */
 export const PAGES_POOL = { maxConnections: 4, statementTimeoutMs: 8_000 } as const;
@@ -42,8 +31,8 @@ export interface WebServices {
   readonly replica?: Pick<Replica, "read"> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Errors: `redis_unreachable`. Undefined: the service runs without Redis. */
-  readonly lookAtQueues: (() => Promise<QueuesView>) | undefined;
+  /** What Redis shows, by source. Errors: `redis_unreachable`. Undefined: the service runs without Redis. */
+  readonly lookAtQueues: (() => Promise<{ readonly sources: ReadonlyMap<string, QueueSight> }>) | undefined;
   /** Has the tasks of a source enqueued at once; without Redis the schedule does it later. Never rejects. */
   readonly enqueue: (slug: string) => Promise<void>;
 }
