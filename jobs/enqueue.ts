@@ -10,7 +10,6 @@ import { CONTROL_OPTIONS, defineJob, type JobContext } from "./job.ts";
  * more may wait. `requeueJob`, which is scheduled, does the same.
  */
 export const enqueueJob = defineJob({
-  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "enqueue",
   queue: "control",
   payload: z.strictObject({}),
@@ -42,7 +41,6 @@ export async function enqueueSoon(control: Queue, now: number = systemClock.now(
  * statistics of new tables.
  */
 export const requeueJob = defineJob({
-  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "requeue",
   queue: "control",
   payload: z.strictObject({}),

@@ -37,7 +37,6 @@ export function createRequestLimit(
   connection: RedisConnection,
   { slug, share, clock, signal, prefix = PREFIX }: LimitInput,
 ) {
-  // The older name stays in the keys: in a rolling deploy both releases count in the same place.
   const counter = `${prefix}:budget-${slug}`;
   const hold = `${counter}:hold`;
   return {

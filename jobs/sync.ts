@@ -6,7 +6,6 @@ import { CONTROL_OPTIONS, defineJob } from "./job.ts";
 
 /** Syncs a source: plans tasks for whatever is missing or not final, and enqueues them. */
 export const syncJob = defineJob({
-  // The older name stays: schedules in Redis, releases beside this one and dashboards know it.
   name: "sync",
   queue: "control",
   payload: z.strictObject({}),
