@@ -9,6 +9,10 @@ export interface CalendarMonth {
   readonly end: string;
 }
 
+export function daysOfMonth({ start, end }: Pick<CalendarMonth, "start" | "end">): Days {
+  return { from: start, to: end };
+}
+
 /** Made once: making it takes longer than a hundred titles. */
 const TITLE = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
 

@@ -1,4 +1,5 @@
 import { DAY_MS } from "./stride.ts";
+import type { Interval } from "./window.ts";
 
 /** Calendar days (UTC) as ISO dates: `2026-03-01`. They sort as texts do. */
 
@@ -6,6 +7,11 @@ import { DAY_MS } from "./stride.ts";
 export interface Days {
   readonly from: string;
   readonly to: string;
+}
+
+/** The same in epoch milliseconds. */
+export function intervalOf({ from, to }: Days): Interval {
+  return { start: Date.parse(from), end: Date.parse(to) };
 }
 
 /** The day that an instant (epoch milliseconds) lies in. */

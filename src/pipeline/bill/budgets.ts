@@ -1,6 +1,6 @@
 import { type BudgetState, budgetState } from "../../domain/bill/budget.ts";
 import type { Budget } from "../../domain/bill/owner.ts";
-import { type CalendarMonth, monthAt } from "../../domain/months/month.ts";
+import { type CalendarMonth, daysOfMonth, monthAt } from "../../domain/months/month.ts";
 import { addDays, type Days, dayOf } from "../../domain/time/days.ts";
 import { amountOf, amountShown, centsShown } from "../../domain/usage/amount.ts";
 import { FORECAST_DAYS } from "../../domain/usage/forecast.ts";
@@ -25,7 +25,7 @@ export async function monthBudgets(
   { month, now }: { month: CalendarMonth; now: number },
 ): Promise<MonthBudget[]> {
   const today = dayOf(now);
-  const ofMonth = { from: month.start, to: month.end };
+  const ofMonth = daysOfMonth(month);
   const isUnderWay = month.start <= today && today < month.end;
   const periods = await billingPeriodsOn(db, isUnderWay ? today : addDays(month.end, -1));
   const all = [ofMonth, ...periods.values()];

@@ -1,6 +1,7 @@
 import { PROVIDER_METERS, totalsOfMonth } from "../../domain/bill/provider.ts";
-import { type CalendarMonth, monthAt, monthBefore } from "../../domain/months/month.ts";
+import { type CalendarMonth, daysOfMonth, monthAt, monthBefore } from "../../domain/months/month.ts";
 import type { Reach } from "../../domain/planning/windows.ts";
+import { intervalOf } from "../../domain/time/days.ts";
 import { DAY_MS } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
@@ -182,7 +183,7 @@ async function checkMonth(
 
 async function readMonth(source: OpenSource, month: CalendarMonth) {
   const { store, sourceId, billing, signal } = source;
-  const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const period = intervalOf(daysOfMonth(month));
   const asked = await askBill(source, async () => ({
     stamp: await drawStamp(store.db),
     readings: await billing.providerUsage({ ...period, signal }),
@@ -207,7 +208,7 @@ function isKnown(one: ComparedTotal, { start }: CalendarMonth, known: readonly N
 
 /** All dimensions of the workspaces: a restatement changes each of them. */
 async function refetchMonth(source: OpenSource, month: CalendarMonth, doubtful: readonly ComparedTotal[]) {
-  const period = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const period = intervalOf(daysOfMonth(month));
   const sides = [];
   for (const meter of PROVIDER_METERS) {
     const own = new Set(doubtful.filter((one) => one.meter === meter).map((one) => one.workspaceId));

@@ -1,6 +1,7 @@
 import { namesWithoutCost } from "../../domain/bill/bill.ts";
 import type { UnpricedDay } from "../../domain/bill/price.ts";
-import { type CalendarMonth, monthNamed } from "../../domain/months/month.ts";
+import { type CalendarMonth, daysOfMonth, monthNamed } from "../../domain/months/month.ts";
+import { intervalOf } from "../../domain/time/days.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
 import { monthBill } from "../../store/bill/month-bill.ts";
@@ -73,9 +74,12 @@ export async function closeSources(
       by: order.by,
       ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
     });
-    const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
-    const beside = await besideTraces(store.db, { sourceId, monthStart: month.start, range });
-    const days = { from: month.start, to: month.end };
+    const days = daysOfMonth(month);
+    const beside = await besideTraces(store.db, {
+      sourceId,
+      monthStart: month.start,
+      range: intervalOf(days),
+    });
     const hasCosts = "costs" in result && result.costs.length > 0;
     const isAbout = !beside.lacksPrice && !withoutCosts && result.state !== "closed_before";
     const bill = isAbout ? await monthBill(store.db, { source, monthStart: month.start }) : [];
@@ -130,7 +134,7 @@ export async function closePeriods(
     const period = periodOf(source, day, await billingPeriods(store.db, sourceId));
     const asked = { sourceId, period, acceptDisagreements, settleAfterMs, by };
     const result = await closePeriod(store, asked);
-    const range = { start: Date.parse(period.start), end: Date.parse(period.end) };
+    const range = intervalOf(daysOfMonth(period));
     closed.push({ source, period, result, others: await otherUsage(store.db, { sourceId, range }) });
   }
   return closed;

@@ -1,4 +1,5 @@
-import type { CalendarMonth } from "../../domain/months/month.ts";
+import { type CalendarMonth, daysOfMonth } from "../../domain/months/month.ts";
+import { intervalOf } from "../../domain/time/days.ts";
 import type { SourceWithWorkspaces } from "../../store/activity/overview.ts";
 import type { Database } from "../../store/db/database.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
@@ -33,7 +34,7 @@ export async function lookAtMonth(
   const month = monthOf(asked.month, now);
   if (dataStart >= month.end) throw monthBeforeData(month.name);
   const closed = await closedMonth(db, { sourceId, monthStart: month.start });
-  const range = { start: Date.parse(month.start), end: Date.parse(month.end) };
+  const range = intervalOf(daysOfMonth(month));
   const beside = await besideTraces(db, { sourceId, monthStart: month.start, range });
   if (closed !== undefined) return { month, closed, ...beside, required: [], open: [], accepted: 0 };
   const without = leftOut(asked.without, source.workspaceIds);

@@ -1,5 +1,6 @@
 import type { RangeLine } from "../../domain/coverage/range-status.ts";
 import { alignRange } from "../../domain/planning/windows.ts";
+import { intervalOf } from "../../domain/time/days.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
 import { type PlannableSource, plannableSource } from "../../store/activity/plan-facts.ts";
 import { ensureScopes } from "../../store/catalog/scopes.ts";
@@ -46,9 +47,8 @@ export async function statusOfAsked(
 export async function rangeOfBackfill(db: Database, backfill: Backfill): Promise<RangeLine[]> {
   const source = await plannableSource(db, backfill.source);
   if (source === undefined) return [];
-  const { from, to, stride, createdAt, groupings, workspaceIds, meter } = backfill;
-  const range = { start: Date.parse(from), end: Date.parse(to) };
-  const clipped = clipToFuture(source, range, stride, Date.parse(createdAt));
+  const { stride, createdAt, groupings, workspaceIds, meter } = backfill;
+  const clipped = clipToFuture(source, intervalOf(backfill), stride, Date.parse(createdAt));
   const wanted = clipped === undefined ? [] : [{ meter, stride, range: clipped }];
   return statusOfAsked(db, source, { wanted, groupings, workspaceIds });
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { billTotals, describeTotal, lineName, lineState } from "../../domain/bill/bill.ts";
+import { daysOfMonth } from "../../domain/months/month.ts";
 import { DIFFERENCE_KINDS } from "../../domain/proof/difference.ts";
-import { addDays, addMonths, type Days, dayOf, daysBetween } from "../../domain/time/days.ts";
+import { addDays, addMonths, type Days, dayOf, daysBetween, intervalOf } from "../../domain/time/days.ts";
 import { subtract } from "../../domain/time/intervals.ts";
 import { amountText } from "../../domain/usage/amount.ts";
 import { METER, METER_NAME } from "../../domain/usage/meter.ts";
@@ -18,7 +19,7 @@ import type { UsageSource } from "../../store/figures/sources.ts";
 import { listDifferences, SAYERS } from "../../store/proof/difference-list.ts";
 import { LoadedTime } from "../web/figures/loaded-time.ts";
 import { MOST_DAYS, shownOf, type UsageQuery } from "../web/figures/question.ts";
-import { intervalOf, loadedOf } from "../web/figures/report.ts";
+import { loadedOf } from "../web/figures/report.ts";
 import { questionWithAnswer } from "../web/figures/usage.ts";
 import { claimsOf, closedOf, daysOf, figuresOf, spansOf } from "./figures.ts";
 import {
@@ -128,7 +129,7 @@ const bill = tool({
     const { db, now } = asked;
     const source = sourceNamed(input.source, asked);
     const month = begunMonth(input.month, now);
-    const days = { from: month.start, to: month.end };
+    const days = daysOfMonth(month);
     const lines = await monthBill(db, { source: source.slug, monthStart: month.start });
     const loaded = await loadedForCosts(db, cellsOf(source), days);
     const shown = shownOf(days, { dataStart: source.dataStart, today: dayOf(now) });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { sourceFlagsOf } from "../../config/config.ts";
 import { DIFFERENCE_KINDS, DIFFERENCE_STATES, type DifferenceState } from "../../domain/proof/difference.ts";
-import { addDays, dayOf, shortInstant } from "../../domain/time/days.ts";
+import { addDays, dayOf, intervalOf, shortInstant } from "../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../domain/time/stride.ts";
 import { METER, METER_NAME, METERS } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
@@ -185,10 +185,9 @@ function list(rows: readonly ListedDifference[], source: string): Html {
 
 function eventTitle(event: readonly ListedDifference[]): Html {
   const [first] = event as [ListedDifference, ...ListedDifference[]];
-  const { from, to, workspaceId, workspaceName, at } = first;
-  const when = rangeText({ start: Date.parse(from), end: Date.parse(to) });
+  const { workspaceId, workspaceName, at } = first;
   const whole = event.find(({ groupBy }) => groupBy === "workspace") ?? first;
-  return html`${when}, <span title="${workspaceId}">${name(workspaceName ?? workspaceId)}</span>: ${ofUsage(first)}${inWords(whole)}
+  return html`${rangeText(intervalOf(first))}, <span title="${workspaceId}">${name(workspaceName ?? workspaceId)}</span>: ${ofUsage(first)}${inWords(whole)}
     <small>found ${instant(at)}</small>`;
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { intervalOf } from "../../../domain/time/days.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { type Backfill, listBackfills } from "../../../store/work/backfills.ts";
 import { rangeText } from "../coverage/query.ts";
@@ -84,8 +85,8 @@ function tableOf(backfills: readonly Backfill[]): Html {
   });
 }
 
-export function rangeOf({ from, to }: Pick<Backfill, "from" | "to">): Html {
-  return html`<span class="range">${rangeText({ start: Date.parse(from), end: Date.parse(to) })}</span>`;
+export function rangeOf(range: Pick<Backfill, "from" | "to">): Html {
+  return html`<span class="range">${rangeText(intervalOf(range))}</span>`;
 }
 
 export function dimensionsOf(groupings: Backfill["groupings"]): string {

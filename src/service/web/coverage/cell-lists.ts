@@ -1,4 +1,5 @@
 import { stepAbout } from "../../../domain/coverage/failure-steps.ts";
+import { intervalOf } from "../../../domain/time/days.ts";
 import type { GroupBy } from "../../../domain/usage/record.ts";
 import { printable } from "../../../printable.ts";
 import {
@@ -19,8 +20,7 @@ interface Reader {
   readonly role: string;
 }
 
-const span = ({ from, to }: { readonly from: string; readonly to: string }) =>
-  rangeText({ start: Date.parse(from), end: Date.parse(to) });
+const span = (of: { readonly from: string; readonly to: string }) => rangeText(intervalOf(of));
 
 /** A table, or a sentence where it would be empty. */
 function list(

@@ -1,5 +1,5 @@
 import type { UnpricedDay } from "../../../domain/bill/price.ts";
-import type { Days } from "../../../domain/time/days.ts";
+import { type Days, intervalOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
@@ -381,8 +381,4 @@ function hasDayIn(days: ReadonlySet<number>, { start, end }: Interval): boolean 
 
 function sumOf(amounts: readonly Amount[]): Amount {
   return amounts.reduce((all, one) => all + one, 0n);
-}
-
-export function intervalOf({ from, to }: Days): Interval {
-  return { start: Date.parse(from), end: Date.parse(to) };
 }

@@ -1,4 +1,4 @@
-import { type CalendarMonth, monthBefore, monthTitle } from "../../../domain/months/month.ts";
+import { type CalendarMonth, daysOfMonth, monthBefore, monthTitle } from "../../../domain/months/month.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
 import { daysWithin } from "../../../pipeline/months/look.ts";
@@ -192,7 +192,7 @@ export async function closedPage(
       most: MOST,
     }),
   ]);
-  const range = { source: source.source, from: month.start, to: month.end };
+  const range = { source: source.source, ...daysOfMonth(month) };
   return html`<h2>The close</h2>
     <dl class="facts">
       <dt>Traces</dt><dd>${count(closed.traces)}, in ${count(closed.totals)} totals by dimension, workspace and id</dd>
