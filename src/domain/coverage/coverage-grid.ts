@@ -1,4 +1,4 @@
-import { intersectNormal, subtract, union } from "../time/intervals.ts";
+import { intersect, intersectNormal, normalize, subtract, union } from "../time/intervals.ts";
 import { floorToGrid } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import { type ColumnLength, type GridStride, unitMsOf } from "./coverage-columns.ts";
@@ -165,12 +165,6 @@ export const COUNTED = [...KINDS, "reconciled", "matched"] as const;
 type Mutable = { -readonly [name in keyof Count]: number };
 const NONE = Object.fromEntries(COUNTED.map((name) => [name, 0])) as unknown as Count;
 
-export function sum(counts: readonly Count[]): Count {
-  const all: Mutable = { ...NONE };
-  for (const count of counts) for (const name of COUNTED) all[name] += count[name];
-  return all;
-}
-
 /** Whether it is final, and not all of it is proved. */
 export function isUnproved({ count, status, proved }: ColumnState): boolean {
   return (status === "ok" || status === "empty") && proved < count.final;
@@ -190,4 +184,26 @@ export function kindOf(count: Count): Kind | undefined {
 export function statusOf(kind: Kind, hasTraces: boolean): Status {
   if (kind !== "final") return kind;
   return hasTraces ? "ok" : "empty";
+}
+
+/** Time that is missing, failed or unverified: what somebody who looks for gaps wants to find. */
+function gapTime({ failed, missing, unverified }: Parts): Interval[] {
+  return union(union(failed, missing), unverified);
+}
+
+export function hasGapIn(parts: Parts, range: Interval): boolean {
+  return intersect(gapTime(parts), [range]).length > 0;
+}
+
+/** Stretches of time in which at least one of the cells has a gap, earliest first. */
+export function gapsOf(cells: readonly { readonly parts: Parts }[]): Interval[] {
+  return normalize(cells.flatMap(({ parts }) => gapTime(parts)));
+}
+
+/** The cells that have a gap in a stretch of time. */
+export function cellsIn<Cell extends { readonly parts: Parts }>(
+  gap: Interval,
+  cells: readonly Cell[],
+): Cell[] {
+  return cells.filter(({ parts }) => hasGapIn(parts, gap));
 }

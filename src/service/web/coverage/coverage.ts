@@ -7,10 +7,11 @@ import {
   lastMonths,
   neighbour,
 } from "../../../domain/coverage/coverage-columns.ts";
-import { cellsIn, gapsOf } from "../../../domain/coverage/coverage-gaps.ts";
 import {
   type CellParts,
   cellParts,
+  cellsIn,
+  gapsOf,
   partsFor,
   withoutRunning,
 } from "../../../domain/coverage/coverage-grid.ts";

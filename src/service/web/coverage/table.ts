@@ -1,10 +1,10 @@
 import { type ColumnLength, type GridStride, unitMsOf } from "../../../domain/coverage/coverage-columns.ts";
-import { hasGapIn } from "../../../domain/coverage/coverage-gaps.ts";
 import {
   type CellParts,
   type ColumnState,
   type Count,
   columnStates,
+  hasGapIn,
   isUnproved,
   kindOf,
   statusOf,
