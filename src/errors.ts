@@ -89,3 +89,8 @@ export class PlatformError extends EtlError {
     return this.code === "answer_invalid" && this.locations.length > 0;
   }
 }
+
+/** What an error says, whatever was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

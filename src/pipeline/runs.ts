@@ -1,4 +1,4 @@
-import { EtlError } from "../errors.ts";
+import { EtlError, reasonOf } from "../errors.ts";
 import { faultOf } from "../faults.ts";
 import type { Run } from "../store/activity/runs.ts";
 import { beginRun, endRun, keepSeen, type RunEnd, type RunKind } from "../store/work/runs.ts";
@@ -31,7 +31,7 @@ export async function asRun<T>(
     }
   } catch (error) {
     // What ended the run counts, not that Postgres could not be told of it.
-    await endRun(store.db, runId, { outcome: "failed", ...reasonOf(error) }).catch(() => {});
+    await endRun(store.db, runId, { outcome: "failed", ...failureOf(error) }).catch(() => {});
     throw error;
   }
   await endRun(store.db, runId, endOf(result));
@@ -60,10 +60,10 @@ export async function runOnSource<Counts extends object>(
   return (await asRun(await handle.known(), kind, run, end)) ?? SKIPPED;
 }
 
-function reasonOf(error: unknown): { code: string; message: string } {
+function failureOf(error: unknown): { code: string; message: string } {
   const known = error instanceof EtlError ? error : faultOf(error);
   if (known !== undefined) return { code: known.code, message: known.message };
-  return { code: "failed", message: error instanceof Error ? error.message : String(error) };
+  return { code: "failed", message: reasonOf(error) };
 }
 
 /** The end of a job that compared, from what it counted. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { requireDatabaseUrl } from "../config/config.ts";
-import { EtlError, UnreachableError } from "../errors.ts";
+import { EtlError, reasonOf, UnreachableError } from "../errors.ts";
 import { faultOf } from "../faults.ts";
 import type { Logger } from "../log.ts";
 import { type Database, openStore, type Store } from "../store/db/database.ts";
@@ -269,8 +269,4 @@ function silent(cause: Error): Error {
     retryable: true,
     cause,
   });
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

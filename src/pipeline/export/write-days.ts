@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import PQueue from "p-queue";
 import type pg from "pg";
-import { EtlError } from "../../errors.ts";
+import { EtlError, reasonOf } from "../../errors.ts";
 import { type Dataset, type RowsOfDay, readDays } from "../../store/export/day-rows.ts";
 import type { Place, PlaceFile } from "../../warehouse/place.ts";
 import { FORMAT, type ManifestFile } from "./manifest.ts";
@@ -105,7 +105,7 @@ interface Counted {
 export function interrupted(cause: unknown): EtlError {
   return new EtlError({
     code: "files_interrupted",
-    message: `Writing the files was interrupted: ${cause instanceof Error ? cause.message : String(cause)}. The last manifest stays true.`,
+    message: `Writing the files was interrupted: ${reasonOf(cause)}. The last manifest stays true.`,
     next: "Nothing: the next run writes what is missing.",
     retryable: true,
     cause,

@@ -1,6 +1,6 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import PQueue from "p-queue";
-import { EtlError } from "../../errors.ts";
+import { EtlError, reasonOf } from "../../errors.ts";
 import { faultOf } from "../../faults.ts";
 import type { Logger } from "../../log.ts";
 import { releaseOf } from "../../root.ts";
@@ -99,7 +99,7 @@ const UNEXPECTED =
 function refusalOf(error: unknown, { name, log }: { name: string; log: Logger }): string {
   if (error instanceof EtlError) return `${error.message} ${error.next} [${error.code}]`;
   const code = error instanceof LateError ? "postgres_slow" : (faultOf(error)?.code ?? "unexpected");
-  log.warn({ code, tool: name, reason: error instanceof Error ? error.message : String(error) }, "mcp");
+  log.warn({ code, tool: name, reason: reasonOf(error) }, "mcp");
   if (code === "unexpected") return UNEXPECTED;
   return code === "postgres_slow" ? SLOW : `${AWAY} [${code}]`;
 }

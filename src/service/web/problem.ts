@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { EtlError, UnreachableError } from "../../errors.ts";
+import { EtlError, reasonOf, UnreachableError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import { type Page, sendBare, sendPage, type Viewed } from "./layout.ts";
 import { html, notice, prose } from "./parts.ts";
@@ -50,7 +50,7 @@ export async function sendProblem(
   const { status, title, message, next, code } = problem;
   if (status >= 500) {
     const [path = ""] = request.url.split("?");
-    log.warn({ code, path, reason: error instanceof Error ? error.message : String(error) }, "page");
+    log.warn({ code, path, reason: reasonOf(error) }, "page");
   }
   const body = html`${notice(status >= 500 ? "bad" : "warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`)}
     <p class="code">Code: <code>${code}</code></p>

@@ -1,3 +1,4 @@
+import { reasonOf } from "../../errors.ts";
 import type { QueueSight } from "../../pipeline/advice.ts";
 import { LateError, within } from "../http/health.ts";
 import type { Context } from "./routes.ts";
@@ -24,7 +25,7 @@ export async function seeQueues({
         "Redis has not answered within a second. What it shows of the service is left out here.";
       return { unseen: { why: "late", message } };
     }
-    const reason = error instanceof Error ? error.message : String(error);
-    return { unseen: { why: "away", message: `Redis cannot be read now: ${reason.replace(/\.$/, "")}.` } };
+    const reason = reasonOf(error).replace(/\.$/, "");
+    return { unseen: { why: "away", message: `Redis cannot be read now: ${reason}.` } };
   }
 }

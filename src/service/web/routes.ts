@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { addDays, isDay } from "../../domain/time/days.ts";
-import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
+import { EtlError, reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { QueueSight } from "../../pipeline/advice.ts";
 import type { Database, Store } from "../../store/db/database.ts";
@@ -340,7 +340,7 @@ async function liveUpdates(
     await reply.sse.send(changes({ fragment, everyMs, clock, signal: left.signal }));
   } catch (error) {
     if (!left.signal.aborted) {
-      log.warn({ code: "live_page", reason: error instanceof Error ? error.message : String(error) }, "page");
+      log.warn({ code: "live_page", reason: reasonOf(error) }, "page");
     }
   } finally {
     open.delete(by);

@@ -1,4 +1,4 @@
-import { EtlError, UnreachableError, UsageError } from "../../errors.ts";
+import { EtlError, reasonOf, UnreachableError, UsageError } from "../../errors.ts";
 import { withoutPassword } from "../../url.ts";
 import { type Address, urlOf } from "./client.ts";
 
@@ -25,19 +25,18 @@ export function tlsError(cause: unknown, of: Server): UnreachableError | undefin
 /** Why there is no connection, with the next step: `postgres_tls`, `postgres_refused`, `postgres_unreachable`. */
 export function connectionError(cause: unknown, of: Server): EtlError {
   if (cause instanceof EtlError) return cause;
-  const reason = cause instanceof Error ? cause.message : String(cause);
   // 3D000: an unknown database. The server runs, but the URL is wrong.
   if (isLoginRefused(cause) || (cause as { code?: unknown }).code === "3D000") {
     return new UsageError({
       code: "postgres_refused",
-      message: `${nameOf(of)} refuses the connection: ${reason}.`,
+      message: `${nameOf(of)} refuses the connection: ${reasonOf(cause)}.`,
       next: `Check user, password and database in ${of.variable}.`,
       cause,
     });
   }
   return new UnreachableError({
     code: "postgres_unreachable",
-    message: `${nameOf(of)} does not answer: ${reason}`,
+    message: `${nameOf(of)} does not answer: ${reasonOf(cause)}`,
     next: `Start it, or set ${of.variable} to a running server.`,
     retryable: true,
     cause,

@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { sql } from "kysely";
 import { type Migration, type MigrationResultSet, Migrator } from "kysely/migration";
-import { EtlError } from "../../errors.ts";
+import { EtlError, reasonOf } from "../../errors.ts";
 import { ROOT } from "../../root.ts";
 import { recomputeCharges } from "../bill/charges.ts";
 import type { Database, Store } from "./database.ts";
@@ -44,7 +44,7 @@ export async function migrate(
   if (error !== undefined) {
     throw new EtlError({
       code: "migration_failed",
-      message: `Migration ${failed?.migrationName ?? "(none started)"} failed: ${error instanceof Error ? error.message : String(error)}`,
+      message: `Migration ${failed?.migrationName ?? "(none started)"} failed: ${reasonOf(error)}`,
       next: "It was rolled back. Fix what the message names, then run `usage-etl migrate` again.",
       cause: error,
     });
