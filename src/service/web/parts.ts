@@ -97,16 +97,16 @@ export function prose(text: string): Html {
 }
 
 const NOTICES = {
-  good: { sign: "✓", word: "Good" },
-  info: { sign: "i", word: "Note" },
-  warn: { sign: "!", word: "Attention" },
-  bad: { sign: "✕", word: "Problem" },
+  good: { glyph: "✓", word: "Good" },
+  info: { glyph: "i", word: "Note" },
+  warn: { glyph: "!", word: "Attention" },
+  bad: { glyph: "✕", word: "Problem" },
 } as const;
 
 /** A sentence that stands out, with a sign and a word besides its colour. */
 export function notice(kind: keyof typeof NOTICES, body: Html | string): Html {
-  const { sign, word } = NOTICES[kind];
-  return html`<div class="notice ${kind}"><span class="sign" aria-hidden="true">${sign}</span>
+  const { glyph, word } = NOTICES[kind];
+  return html`<div class="notice ${kind}"><span class="sign" aria-hidden="true">${glyph}</span>
     <div><span class="visually-hidden">${word}: </span>${body}</div></div>`;
 }
 
@@ -133,7 +133,12 @@ export const UNPROVED = {
   about: "final, but not all of it is compared with the platform's export or totals yet",
 };
 
-/** A state as sign, word and colour. */
+/** A word with a sign before it, in the colour of a state. */
+export function sign(kind: string, glyph: string, word: string): Html {
+  return html`<span class="status ${kind}"><span aria-hidden="true">${glyph}</span> ${word}</span>`;
+}
+
+/** A state of a day as sign, word and colour. */
 export function badge(status: Status): Html {
   const { glyph, word, about } = STATUSES[status];
   return html`<span class="status ${status}" title="${word}: ${about}"><span aria-hidden="true">${glyph}</span>
@@ -150,8 +155,8 @@ export function legend(): Html {
   return html`<dl class="legend">${STATUS_ORDER.map(
     (one) => html`<div><dt>${badge(one)}</dt><dd>${STATUSES[one].about}</dd></div>`,
   )}
-    <div><dt><span class="status unproved"><span aria-hidden="true">${UNPROVED.glyph}</span> ${UNPROVED.word}</span></dt><dd>${UNPROVED.about}</dd></div>
-    <div><dt><span class="status differs"><span aria-hidden="true">≠</span> differs</span></dt><dd>loaded, and the platform's export has another number</dd></div>
+    <div><dt>${sign("unproved", UNPROVED.glyph, UNPROVED.word)}</dt><dd>${UNPROVED.about}</dd></div>
+    <div><dt>${sign("differs", "≠", "differs")}</dt><dd>loaded, and the platform's export has another number</dd></div>
   </dl>`;
 }
 

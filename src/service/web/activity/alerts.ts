@@ -22,6 +22,7 @@ import {
   notice,
   postForm,
   prose,
+  sign,
   table,
   twin,
 } from "../parts.ts";
@@ -90,7 +91,7 @@ function kindOf({ kind, owner }: Pick<Told, "kind" | "owner">): Html {
 }
 
 function severe(text: string): Html {
-  return html`<span class="status failed"><span aria-hidden="true">✕</span> ${text}</span>`;
+  return sign("failed", "✕", text);
 }
 
 function pageLink({ kind, source }: Incident): Html {
@@ -151,7 +152,7 @@ function stateOf({ missing, states }: RouteReport): Html {
     return html`${severe("failed")} ${counted(failed.failures, "time")}: it ${failed.problem}. It is tried again ${next}.`;
   }
   if (states.every(({ answeredAt }) => answeredAt === null)) return html`nothing was sent yet`;
-  return html`<span class="status ok"><span aria-hidden="true">●</span> arrived</span>`;
+  return sign("ok", "●", "arrived");
 }
 
 /** What is wrong now stands above with who was told. */

@@ -4,7 +4,7 @@ import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
 import { describeBudgeted, leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
 import { timeChart } from "../chart.ts";
-import { capital, card, type Html, html, money, name, numberHead, percent, table } from "../parts.ts";
+import { capital, card, type Html, html, money, name, numberHead, percent, sign, table } from "../parts.ts";
 
 /** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
 export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMonth): Html {
@@ -145,14 +145,12 @@ function stateOf(one: MonthBudget): Html {
   const unloaded = missingOf(one);
   const since = countedFrom === one.period.from ? "" : `, counted from ${countedFrom} on`;
   const days = `${since}${daysMissing === 0 ? "" : `, and ${unloaded}`}`;
-  if (reached?.isSure)
-    return html`<span class="status failed"><span aria-hidden="true">✕</span> used up</span> since ${reached.day}${days}`;
-  if (reached !== null)
-    return html`<span class="status provisional"><span aria-hidden="true">◐</span> will be used up</span> on ${reached.day}${days}`;
+  if (reached?.isSure) return html`${sign("failed", "✕", "used up")} since ${reached.day}${days}`;
+  if (reached !== null) return html`${sign("provisional", "◐", "will be used up")} on ${reached.day}${days}`;
   if (isOver) {
     if (daysMissing > 0) return html`not known: ${unloaded}`;
     if (one.spent !== one.final) return html`not used up${since}, and some of it may still change`;
-    return html`<span class="status ok"><span aria-hidden="true">●</span> kept</span>${since}`;
+    return html`${sign("ok", "●", "kept")}${since}`;
   }
   const isKnown = forecast !== null && forecast < amountDrawn(amountOf(amount));
   const warned = passed === null ? "" : `${passed} % is passed; `;

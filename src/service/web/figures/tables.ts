@@ -21,6 +21,7 @@ import {
   numberHead,
   percent,
   plainName,
+  sign,
   table,
   UNPROVED,
 } from "../parts.ts";
@@ -45,7 +46,7 @@ export function headline(report: Report, { asClosed = false } = {}): Html {
   return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
 }
 
-const AS_CLOSED = html`<span class="status ok"><span aria-hidden="true">■</span> as closed</span>`;
+const AS_CLOSED = sign("ok", "■", "as closed");
 
 /** The change of the average day, where one range has more days than the other. */
 function perDay({ total, question }: Report): string {

@@ -26,6 +26,7 @@ import {
   name,
   numberHead,
   postForm,
+  sign,
   signed,
   table,
   twin,
@@ -127,9 +128,11 @@ export function fitting(
   return months.slice(0, end === undefined ? months.length : months.indexOf(end));
 }
 
+const CLOSED = sign("ok", "■", "closed");
+
 function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
   const { closedAt, costsClosedAt, traces, without } = close;
-  const what = html`<span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closedAt)}${closer(close)}:
+  const what = html`${CLOSED} ${instant(closedAt)}${closer(close)}:
     ${count(traces)} traces${without.length === 0 ? "" : html`, without ${without.length} ${without.length === 1 ? "workspace" : "workspaces"}`}${costsClosedAt === null && traces > 0 ? ", without costs" : ""}`;
   const { totals = 0, netTraces = 0, costs = [] } = changed ?? {};
   const changes = [
@@ -149,8 +152,8 @@ function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
 
 function ofOpen(isReady: boolean, inWords: string): Html {
   return isReady
-    ? html`<span class="status provisional"><span aria-hidden="true">□</span> open</span>: it can be closed`
-    : html`<span class="status missing"><span aria-hidden="true">□</span> open</span>: ${inWords}`;
+    ? html`${sign("provisional", "□", "open")}: it can be closed`
+    : html`${sign("missing", "□", "open")}: ${inWords}`;
 }
 
 /** ` by ada`, as far as a record says so. */
@@ -165,7 +168,7 @@ const MOST = 50;
 
 /** That a month is closed, above all that is said of it. */
 export function closedLine(closed: ClosedMonth): Html {
-  return html`<p><span class="status ok"><span aria-hidden="true">■</span> closed</span> ${instant(closed.closedAt)}${closer(closed)}.
+  return html`<p>${CLOSED} ${instant(closed.closedAt)}${closer(closed)}.
     A closed month is never rewritten.</p>`;
 }
 

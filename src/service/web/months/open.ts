@@ -33,6 +33,7 @@ import {
   postForm,
   prose,
   type Status,
+  sign,
   table,
   twin,
 } from "../parts.ts";
@@ -238,21 +239,18 @@ export function openDaysList(
       to: end,
       meter: isTraces ? undefined : meter,
     });
-    return card(
-      html`<span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS[reason]}</span>`,
+    return card(sign(status, glyph, OPEN_WORDS[reason]), [
+      ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${dimensionTitle(groupBy, meter)}`],
+      ["Daily figures", count(days), "number"],
+      ["First day", shortInstant(first)],
+      ["Last day", shortInstant(last)],
       [
-        ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${dimensionTitle(groupBy, meter)}`],
-        ["Daily figures", count(days), "number"],
-        ["First day", shortInstant(first)],
-        ["Last day", shortInstant(last)],
-        [
-          "Look, or do something",
-          html`${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
+        "Look, or do something",
+        html`${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
         ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
         ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}`,
-        ],
       ],
-    );
+    ]);
   });
   if (behind > 0) rows.push(providerRow(behind, source));
   return html`${table({
@@ -281,7 +279,7 @@ export function openDaysList(
 /** What keeps the month open once its days have no reason before it. */
 function providerRow(behind: number, source: string): Html {
   const [glyph, status] = SIGNS.provider_differs;
-  return html`<tr><th scope="row"><span class="status ${status}"><span aria-hidden="true">${glyph}</span> ${OPEN_WORDS.provider_differs}</span></th>
+  return html`<tr><th scope="row">${sign(status, glyph, OPEN_WORDS.provider_differs)}</th>
     <td colspan="4" data-column="Of what">The total of the month, of ${counted(behind, "workspace")}. It comes after the reasons above.</td>
     <td data-column="Look"><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
 }
