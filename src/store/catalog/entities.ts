@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Dimension } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 
@@ -7,12 +8,8 @@ interface OfDimension {
   readonly dimension: Dimension;
 }
 
-/** An id of the platform, with the first and last bucket that named it, in hours since 1970. */
-export interface SeenEntity {
-  readonly dimensionId: string;
-  readonly firstHour: number;
-  readonly lastHour: number;
-}
+/** An id of the platform, with the first and last bucket that named it. */
+export type SeenEntity = Pick<AnswerKey, "dimensionId" | "firstHour" | "lastHour">;
 
 /** The entity ids of some dimension ids, in the same order; undefined for an unknown one. */
 export async function entityIds(

@@ -1,14 +1,9 @@
 import { sql } from "kysely";
+import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Database } from "../db/database.ts";
 
 /** A name that an entity had in some buckets. */
-export interface NameInTime {
-  readonly entityId: number;
-  readonly name: string;
-  /** First and last bucket that carried the name, in hours since 1970. */
-  readonly firstHour: number;
-  readonly lastHour: number;
-}
+export type NameInTime = AnswerKey["names"][number] & { readonly entityId: number };
 
 /** Merges names into the history. It takes only minima and maxima, so answers may come in any order and repeatedly. */
 export async function learnNames(

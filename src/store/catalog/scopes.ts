@@ -7,7 +7,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "./scope-time.ts";
 
-interface Scope {
+export interface Scope {
   readonly scopeId: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;

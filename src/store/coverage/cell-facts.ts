@@ -22,16 +22,14 @@ export interface StandingAnswer extends Part {
   /** When an answer by workspace last had as many traces on each of these days, if that was later. Null: of hours and of final days. */
   readonly sumConfirmedAt: string | null;
   /** The request; null where the ledger no longer has it. */
-  readonly request: {
-    readonly groupBy: GroupBy;
-    readonly stride: string;
-    readonly from: string;
-    readonly to: string;
-    readonly workspaces: number;
-    readonly records: number | null;
-    readonly traces: number | null;
-    readonly runId: number | null;
-  } | null;
+  readonly request:
+    | (Part & {
+        readonly workspaces: number;
+        readonly records: number | null;
+        readonly traces: number | null;
+        readonly runId: number | null;
+      })
+    | null;
 }
 
 export interface CellFailure extends Part {

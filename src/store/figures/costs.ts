@@ -4,6 +4,7 @@ import { type Days, joined } from "../../domain/time/days.ts";
 import type { Database } from "../db/database.ts";
 import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
+import type { Listing } from "./sums.ts";
 
 export interface CostLine {
   /**
@@ -42,19 +43,6 @@ interface CostPer {
   readonly per: "day" | "month";
 }
 
-interface Listed {
-  /** An earlier range: it ends where the other begins, or before. */
-  readonly before: Days;
-  /** How many ids have a line of their own. */
-  readonly top: number;
-  /** Only ids whose name or id has this text have one. */
-  readonly find?: string | undefined;
-  /** Users are named by their id. */
-  readonly masked: boolean;
-  /** `amount`: what costs most comes first. `growth`: what grew most since the earlier range. */
-  readonly sort: "amount" | "growth";
-}
-
 /**
  * What the ids cost in one currency, the most first, for the range, each of its buckets and an earlier range: all that is priced,
  * whatever it counts. The lines of a range add up to the sum of `fct_cost_..._daily`, which they are read from, and so to that of
@@ -63,7 +51,7 @@ interface Listed {
 export async function usageCosts(
   db: Database,
   of: UsageCells,
-  { per, before, top, find, masked, sort, ...range }: CostRange & CostPer & Listed,
+  { per, before, top, find, masked, sort, ...range }: CostRange & CostPer & Listing,
 ): Promise<CostLine[]> {
   const { id } = DIMENSIONS[of.by];
   const view = `fct_cost_${of.by}_daily`;

@@ -36,31 +36,30 @@ interface MonthToDate {
   readonly before: number | null;
 }
 
-/** The calendar month before the one under way. */
-interface LastMonth {
+/** A calendar month, and what may be claimed of its usage. */
+interface Claimed {
   readonly source: string;
   /** Such as 2026-02. */
   readonly month: string;
-  /** Null where a day is not loaded. */
-  readonly traces: number | null;
-  /** Of the days that are loaded. */
-  readonly least: number;
   readonly isFinal: boolean;
   /** Each day of each workspace is compared with the export or with totals, and equal. */
   readonly isProved: boolean;
   readonly isClosed: boolean;
 }
 
-/** What the usage of a month costs at imported prices, as far as it has one, and what may be claimed of the usage that it is made of. */
-interface MonthCost {
-  readonly source: string;
-  readonly month: string;
+/** The calendar month before the one under way. */
+interface LastMonth extends Claimed {
+  /** Null where a day is not loaded. */
+  readonly traces: number | null;
+  /** Of the days that are loaded. */
+  readonly least: number;
+}
+
+/** What the usage of a month costs at imported prices, as far as it has one. The claims are of the usage that the cost is made of. */
+interface MonthCost extends Claimed {
   readonly currency: string;
   /** An exact decimal. */
   readonly cost: string;
-  readonly isFinal: boolean;
-  readonly isProved: boolean;
-  readonly isClosed: boolean;
 }
 
 /**

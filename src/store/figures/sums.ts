@@ -20,15 +20,17 @@ export interface UsageSum {
   readonly tracesBefore: number;
 }
 
-interface Summing {
-  readonly range: UsageRange;
+/** Which ids are listed one by one, and how. */
+export interface Listing {
   /** An earlier range: it ends where the other begins, or before. */
   readonly before: Days;
+  /** How many ids have a line of their own. */
   readonly top: number;
   /** Only ids whose name or id has this text are listed one by one. */
   readonly find?: string | undefined;
+  /** Users are named by their id. */
   readonly masked: boolean;
-  /** `amount`: the most of the range first. `growth`: what grew most since the earlier one. */
+  /** `amount`: the most of the range comes first. `growth`: what grew most since the earlier range. */
   readonly sort: "amount" | "growth";
 }
 
@@ -39,7 +41,7 @@ interface Summing {
 export async function usageSums(
   db: Database,
   of: UsageOf,
-  { range, before, top, find, masked, sort }: Summing,
+  { range, before, top, find, masked, sort }: Listing & { readonly range: UsageRange },
 ): Promise<UsageSum[]> {
   const first = sort === "growth" ? sql`t.traces - t.traces_before` : sql`t.traces`;
   const isFound =

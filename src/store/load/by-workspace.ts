@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from "kysely";
 import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
-import type { GroupBy } from "../../domain/usage/record.ts";
 import { type JsonParts, partsAsJson, toIntervals } from "../catalog/scope-time.ts";
+import type { Scope } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 import { recordTable, storedIn } from "./load-statements.ts";
 
@@ -198,12 +198,8 @@ async function addUpToDays(db: Database, scopeIds: readonly number[], age: Age):
   return hours.filter((scopeId) => !differ.has(scopeId));
 }
 
-/** A scope of another dimension than the workspace, with the platform's id of its workspace. */
-export interface OtherScope {
-  readonly scopeId: number;
-  readonly groupBy: GroupBy;
-  readonly workspaceId: string;
-}
+/** A scope of another dimension than the workspace. */
+export type OtherScope = Pick<Scope, "scopeId" | "groupBy" | "workspaceId">;
 
 /**
  * The scopes of the other dimensions beside some scopes by workspace. Left out is one with a failure in the window that is not due yet, and one of which

@@ -90,7 +90,7 @@ export interface Changes {
   readonly updated: number;
   readonly retired: number;
   /**
-   * Scopes that had non-zero rows in the window, all of which are retired. With `zerosDelete`, of usage that a server may count no
+   * Scopes that had non-zero rows in the window, all of which are retired, or would be. With `zerosDelete`, of usage that a server may count no
    * more, also if they become zero.
    */
   readonly fullyDeleted: readonly number[];
@@ -227,7 +227,8 @@ export async function findLateChanges(
   return rows;
 }
 
-interface CountedLoad {
+/** What an answer is about, and when it was asked for. */
+export interface AskedWindow {
   readonly sourceId: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -238,7 +239,7 @@ interface CountedLoad {
 /** Adds to the distribution of ages, in key order, so that concurrent loads never wait for each other in a circle. */
 export async function countLateChanges(
   db: Database,
-  { sourceId, meter, groupBy, window, stamp }: CountedLoad,
+  { sourceId, meter, groupBy, window, stamp }: AskedWindow,
   late: readonly LateChange[],
 ): Promise<void> {
   if (late.length === 0) return;

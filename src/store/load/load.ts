@@ -1,9 +1,7 @@
 import { sql } from "kysely";
-import type { FetchStamp } from "../../domain/coverage/finality.ts";
 import type { Window } from "../../domain/time/window.ts";
 import type { AnswerCollector, AnswerRow } from "../../domain/usage/answer.ts";
-import type { Meter } from "../../domain/usage/meter.ts";
-import { dimensionOf, type GroupBy } from "../../domain/usage/record.ts";
+import { dimensionOf } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
@@ -17,6 +15,7 @@ import type { Database, Store, Transaction } from "../db/database.ts";
 import { AnswerDigests, type OverlappedRow, readOverlapped, suspectRows } from "./digests.ts";
 import { clearFailures, noteFailures } from "./failures.ts";
 import {
+  type AskedWindow,
   type Changes,
   countChanges,
   countLateChanges,
@@ -33,12 +32,7 @@ import { MonthCounter } from "./month-totals.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
 /** An answer, and what is needed to store it. */
-export interface Load {
-  readonly sourceId: number;
-  readonly meter: Meter;
-  readonly groupBy: GroupBy;
-  readonly window: Window;
-  readonly stamp: FetchStamp;
+export interface Load extends AskedWindow {
   /** When it had come, epoch milliseconds; default: now, by Postgres's clock. */
   readonly receivedAt?: number;
   /** Scope of each requested workspace, by its index. */
@@ -54,18 +48,13 @@ export interface Load {
   readonly confirms?: { readonly fullyDeleted: readonly number[]; readonly since: number } | undefined;
 }
 
-export interface LoadResult {
+export interface LoadResult extends Changes {
   /** `unconfirmed`: a full-window deletion needs confirmation by a second fetch, and nothing has changed. */
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
-  readonly inserted: number;
-  readonly updated: number;
-  readonly retired: number;
   readonly unchanged: number;
   readonly restated: number;
   /** Scopes left as they are, without proof of access. */
   readonly unverified: readonly number[];
-  /** Scopes that would have lost all their non-zero rows of the window; of other meters than traces, to zeros too. */
-  readonly fullyDeleted: readonly number[];
 }
 
 const NOTHING = {

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
-import { METERS, type Meter } from "../../domain/usage/meter.ts";
-import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { METERS } from "../../domain/usage/meter.ts";
+import { GROUPINGS } from "../../domain/usage/record.ts";
+import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Database, Store } from "../db/database.ts";
 import type { TotalDifference } from "./control-totals.ts";
 
@@ -88,12 +88,7 @@ export async function writeFindings(
 }
 
 /** A finding with the names of its scope. */
-export interface NamedFinding extends Finding {
-  readonly meter: Meter;
-  readonly groupBy: GroupBy;
-  /** The platform's id. */
-  readonly workspaceId: string;
-}
+export interface NamedFinding extends Finding, Pick<Scope, "meter" | "groupBy" | "workspaceId"> {}
 
 /**
  * The findings of a source that have not ended and overlap a part of time, in order of meter, dimension, workspace, time and id.

@@ -4,7 +4,7 @@ import { STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval, Window } from "../../domain/time/window.ts";
 import { METERS, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import { GROUPINGS, type GroupBy } from "../../domain/usage/record.ts";
-import { METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { METER_OF_SCOPE, type Scope } from "../catalog/scopes.ts";
 import type { Database, Transaction } from "../db/database.ts";
 import { tablesOf } from "./export-stage.ts";
 
@@ -16,15 +16,10 @@ type DifferenceKind =
   | "bucket_end_differs";
 
 /** An unresolved difference. */
-export interface Difference {
-  readonly scopeId: number;
-  readonly meter: Meter;
+export interface Difference extends Scope {
   /** What the amounts count. */
   readonly measure: Measure;
-  readonly groupBy: GroupBy;
-  readonly stride: Stride;
-  /** The platform's ids; `dimensionId` is empty for records without an id. */
-  readonly workspaceId: string;
+  /** The platform's id; empty for records without one. */
   readonly dimensionId: string;
   /** Epoch milliseconds. */
   readonly bucketStart: number;

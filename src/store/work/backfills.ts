@@ -322,16 +322,7 @@ interface FailureGroup {
   /** That of the task that failed first. */
   readonly message: string;
   /** The first of them, by time. */
-  readonly ranges: readonly FailedRange[];
-}
-
-interface FailedRange {
-  readonly groupBy: GroupBy;
-  readonly stride: string;
-  readonly from: string;
-  readonly to: string;
-  /** Platform ids. */
-  readonly workspaceIds: readonly string[];
+  readonly ranges: readonly Omit<FailedTask, "code" | "message">[];
 }
 
 /** The most frequent code first. */
