@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Interval } from "../../domain/time/window.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
+import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -96,7 +97,7 @@ export interface PlannableSource {
 
 interface PlannableRow extends Pick<PlannableSource, "sourceId" | "workspaces"> {
   readonly dataStart: string;
-  readonly meters: MeterList;
+  readonly meters: MeterStarts;
   readonly capabilities: readonly { readonly capability: ServerCapability; readonly retryDue: boolean }[];
 }
 
@@ -109,7 +110,7 @@ export async function plannableSource(db: Database, slug: string): Promise<Plann
                'capability', f.fact, 'retryDue', coalesce(f.probe_after <= now(), false)) order by f.fact), '[]')
              from usage.source_fact f where f.source_id = s.source_id
            ) as capabilities,
-           ${metersOf} as meters,
+           ${METER_STARTS} as meters,
            (
              select coalesce(json_agg(json_build_object('id', e.external_id, 'name', l.dimension_name) order by e.external_id), '[]')
              from usage.workspace w join usage.entity e using (entity_id) join usage.labelled_entity l using (entity_id)
@@ -131,16 +132,3 @@ export async function plannableSource(db: Database, slug: string): Promise<Plann
     }
   );
 }
-
-type MeterList = readonly (readonly [Meter, number])[];
-
-/** SQL: `[meter, start]` of what the server of source `s` counts. */
-export const metersOf = sql<MeterList>`(
-  select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000))
-  from (
-    select 'traces' as meter, s.data_start as start
-    union all
-    select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
-    where l.source_id = s.source_id and l.is_available
-  ) m
-)`;

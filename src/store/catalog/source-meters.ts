@@ -69,17 +69,24 @@ export async function learnedMeters(db: Database, sourceId: number): Promise<Lea
   return rows;
 }
 
-/** The instant from which a source's server counts each meter, epoch milliseconds; a meter that it does not count is left out. */
-export async function meterStartsOf(
-  db: Database,
-  { sourceId, dataStart }: { sourceId: number; dataStart: number },
-): Promise<Map<Meter, number>> {
-  const learned = (await learnedMeters(db, sourceId)).filter((one) => one.isAvailable);
-  return new Map<Meter, number>([
-    ["traces", dataStart],
-    ...learned.map(({ meter, startsOn }): [Meter, number] => [
-      meter,
-      startsOn === null ? dataStart : Date.parse(`${startsOn}T00:00:00Z`),
-    ]),
-  ]);
+export type MeterStarts = readonly (readonly [Meter, number])[];
+
+/** SQL: what the server of source `s` counts, each with the instant from which on, epoch milliseconds. */
+export const METER_STARTS = sql<MeterStarts>`(
+  select json_agg(json_build_array(m.meter, extract(epoch from m.start::timestamp at time zone 'UTC') * 1000)
+    order by m.meter <> 'traces', m.meter)
+  from (
+    select 'traces' as meter, s.data_start as start
+    union all
+    select l.meter, coalesce(l.starts_on, s.data_start) from usage.source_meter l
+    where l.source_id = s.source_id and l.is_available
+  ) m
+)`;
+
+/** The same of a source. */
+export async function meterStartsOf(db: Database, sourceId: number): Promise<Map<Meter, number>> {
+  const { rows } = await sql<{ starts: MeterStarts }>`
+    select ${METER_STARTS} as starts from usage.source s where source_id = ${sourceId}
+  `.execute(db);
+  return new Map(rows[0]?.starts);
 }

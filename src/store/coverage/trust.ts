@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
-import { metersOf } from "../activity/plan-facts.ts";
 import { lacksPriceIn } from "../bill/prices.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
+import { METER_STARTS } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -134,7 +134,7 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
              where e.source_id = s.source_id and ${isConfigured} order by 1
            ) as "workspaceIds",
            array(select f.fact from usage.source_fact f where f.source_id = s.source_id order by 1) as capabilities,
-           ${metersOf} as meters,
+           ${METER_STARTS} as meters,
            s.closed_month::text as "closedMonth", s.months_not_closed as "monthsNotClosed",
            s.next_month::text as "nextMonth", ${lacksPriceIn(sql`s.source_id`, sql`s.next_month`)} as "nextLacksPrice"
     from (
