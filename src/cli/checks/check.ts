@@ -27,11 +27,11 @@ interface Problem {
 
 /** Takes checks down, one call a line. */
 export interface Notes {
-  pass(check: string, finding: string): void;
-  skip(check: string, finding: string): void;
-  warn(check: string, problem: Problem): void;
+  pass(check: string, finding: string): undefined;
+  skip(check: string, finding: string): undefined;
+  warn(check: string, problem: Problem): undefined;
   /** The exit code is that of an error, or `exit`. */
-  fail(check: string, problem: Problem, exit?: number): void;
+  fail(check: string, problem: Problem, exit?: number): undefined;
 }
 
 export function notesOf(checks: Check[], source: string | null): Notes {

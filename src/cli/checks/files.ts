@@ -53,10 +53,7 @@ export async function checkDisk(notes: Notes): Promise<void> {
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
     const shown = `${Math.floor(free / 1_048_576).toLocaleString("en-US")} MiB free in ${folder}`;
-    if (free >= LEAST_FREE_BYTES) {
-      notes.pass("disk", shown);
-      return;
-    }
+    if (free >= LEAST_FREE_BYTES) return notes.pass("disk", shown);
     notes.warn("disk", { code: "spool_failed", message: `Only ${shown}: a large export may not fit.`, next });
   } catch (error) {
     const message = `${folder} cannot be used for temporary files: ${(error as Error).message}.`;

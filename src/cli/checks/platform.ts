@@ -104,7 +104,7 @@ function noteCalls(
   calls: readonly Call<unknown>[],
   { source, version }: { source: SourceConfig; version: string | undefined },
   notes: Notes,
-): void {
+): undefined {
   const named = (of: (call: Call<unknown>) => boolean) => calls.filter(of).map(({ name }) => name);
   const answered = named(({ answer }) => answer !== undefined);
   const absent = named(({ answer, error }) => answer === undefined && error === undefined);
@@ -124,10 +124,7 @@ function noteCalls(
     return;
   }
   const isNothingThere = absent.length === calls.length;
-  if (!isNothingThere && !absent.includes("usage")) {
-    notes.pass("platform", summary);
-    return;
-  }
+  if (!isNothingThere && !absent.includes("usage")) return notes.pass("platform", summary);
   const what = isNothingThere ? "No call of the platform's API is there." : "Usage cannot be read.";
   const problem = {
     code: "platform_not_found",
@@ -155,23 +152,17 @@ export function checkWorkspaces(
   view: PlatformView,
   { source, isOpened }: { source: SourceConfig; isOpened: boolean },
   notes: Notes,
-): void {
+): undefined {
   const { listed } = view;
   const { workspaceIds: wanted, slug, baseUrl } = source;
-  if (!view.isKeyAccepted) {
-    notes.skip("workspaces", "The key was not accepted.");
-    return;
-  }
+  if (!view.isKeyAccepted) return notes.skip("workspaces", "The key was not accepted.");
   if (listed === undefined) {
     if (wanted.length > 0)
       notes.skip("workspaces", `The server lists none. ${wanted.length} are configured.`);
     else notes.fail("workspaces", noneListed(baseUrl, slug, "does not list its workspaces"));
     return;
   }
-  if (listed.length === 0) {
-    notes.fail("workspaces", noneListed(baseUrl, slug, "lists no workspace"));
-    return;
-  }
+  if (listed.length === 0) return notes.fail("workspaces", noneListed(baseUrl, slug, "lists no workspace"));
   const deleted = listed.filter(({ isDeleted }) => isDeleted).length;
   const shown = `the listing has ${listed.length}${deleted === 0 ? "" : `, ${deleted} of them deleted`}`;
   const unknown = wanted.filter((id) => !listed.some((one) => one.id === id));

@@ -97,10 +97,7 @@ export async function checkClock(store: Store, notes: Notes): Promise<void> {
   const time = await storeNow(store.db);
   const after = systemClock.now();
   const off = Math.max(before - time, time - after, 0);
-  if (off <= CLOCK_TOLERANCE_MS) {
-    notes.pass("clock", "is that of Postgres");
-    return;
-  }
+  if (off <= CLOCK_TOLERANCE_MS) return notes.pass("clock", "is that of Postgres");
   notes.warn("clock", {
     code: "clock_off",
     message: `The clock of this host is ${describeDuration(off)} off Postgres's.`,

@@ -35,7 +35,7 @@ export async function checkRedisServer(config: Config, notes: Notes): Promise<Re
   }
 }
 
-function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
+function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined {
   const { version, answeredInMs, writeFault, commandFault, policy, appendsOnly, clockOffMs } = view;
   notes.pass("redis", `${version} ${placeOf(server)} answers in ${answeredInMs} ms`);
   if (writeFault === undefined) notes.pass("redis_write", "takes a write");
@@ -47,10 +47,7 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): void {
   if (refused !== undefined) notes.fail("redis_eviction", refused);
   else if (appendsOnly) notes.pass("redis_eviction", "noeviction, and appendonly is on");
   else notes.warn("redis_eviction", APPENDS_NOTHING);
-  if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) {
-    notes.pass("redis_clock", "is that of this host");
-    return;
-  }
+  if (Math.abs(clockOffMs) <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
   notes.fail("redis_clock", clockProblem(clockOffMs), EXIT.unreachable);
 }
 
@@ -128,29 +125,20 @@ export function checkService(
   noteWorkers(queues, notes);
 }
 
-function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, notes: Notes): void {
+function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, notes: Notes): undefined {
   const overdue = systemClock.now() - nextSync;
   const next = "Start `usage-etl serve --role worker` (or `all`), and look at its log.";
-  if (workers === undefined) {
-    notes.skip("workers", "Redis does not tell its clients (CLIENT LIST).");
-    return;
-  }
+  if (workers === undefined) return notes.skip("workers", "Redis does not tell its clients (CLIENT LIST).");
   if (workers === 0) {
     const message = "No worker is connected to Redis for this source.";
     const problem = { code: "workers_missing", message, next };
     // Before the service was ever started, nothing expects one.
-    if (schedules.size === 0) {
-      notes.warn("workers", problem);
-      return;
-    }
+    if (schedules.size === 0) return notes.warn("workers", problem);
     notes.fail("workers", problem, EXIT.unreachable);
     return;
   }
   const seen = `${counted(workers, "worker")} seen`;
-  if (overdue < OVERDUE_AFTER_MS) {
-    notes.pass("workers", seen);
-    return;
-  }
+  if (overdue < OVERDUE_AFTER_MS) return notes.pass("workers", seen);
   const message = `${seen}, but the next sync has been due for ${describeDuration(overdue)}.`;
   notes.fail(
     "workers",

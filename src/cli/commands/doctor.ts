@@ -116,10 +116,8 @@ async function checkSource(
 async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): Promise<void> {
   await checkStoredCharges(db, sourceId, notes);
   const { scopes, wrong, first } = await checkState(db, sourceId);
-  if (first === undefined) {
-    notes.pass("state", `${scopes} scopes: each day and hour is stored as the rules say`);
-    return;
-  }
+  if (first === undefined)
+    return notes.pass("state", `${scopes} scopes: each day and hour is stored as the rules say`);
   const { workspaceId, groupBy, stride, at, stored, byRules } = first;
   const day = at.slice(0, 10);
   notes.fail("state", {
@@ -131,10 +129,7 @@ async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): 
 
 async function checkStoredCharges(db: Database, sourceId: number, notes: Notes): Promise<void> {
   const { wrong, first } = await checkCharges(db, sourceId);
-  if (first === undefined) {
-    notes.pass("charges", "each day's cost is stored as usage and prices say");
-    return;
-  }
+  if (first === undefined) return notes.pass("charges", "each day's cost is stored as usage and prices say");
   notes.fail("charges", {
     code: "charges_wrong",
     message: `${counted(wrong, "daily cost")} are not what usage and prices say. The first: workspace ${first.workspaceId}, ${first.day}, SKU ${first.sku}.`,
@@ -151,16 +146,14 @@ async function knownOf({ db }: Store, { slug, workspaceIds }: SourceConfig) {
   return { sourceId, status, workspaceIds: [...workspaceIds, ...stored.map((one) => one.workspaceId)] };
 }
 
-function checkOrganization(view: PlatformView, { organizationId: bound }: SourceStatus, notes: Notes): void {
+function checkOrganization(
+  view: PlatformView,
+  { organizationId: bound }: SourceStatus,
+  notes: Notes,
+): undefined {
   const { organizationId: answered } = view;
-  if (answered === undefined) {
-    notes.skip("organization", "The server did not name it.");
-    return;
-  }
-  if (bound === null || bound === answered) {
-    notes.pass("organization", answered);
-    return;
-  }
+  if (answered === undefined) return notes.skip("organization", "The server did not name it.");
+  if (bound === null || bound === answered) return notes.pass("organization", answered);
   notes.fail(
     "organization",
     {
