@@ -151,7 +151,7 @@ async function commandLine(pid: number): Promise<string> {
 }
 
 /** The port `wanted` if it is free, else any free port. */
-async function freePort(wanted = 0): Promise<number> {
+export async function freePort(wanted = 0): Promise<number> {
   const server = createServer();
   try {
     return await new Promise<number>((taken, failed) => {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { lacksPriceIn } from "../bill/prices.ts";
 import type { ServerCapability } from "../catalog/server-capabilities.ts";
-import { METER_STARTS } from "../catalog/source-meters.ts";
+import { METER_STARTS, type MeterStarts } from "../catalog/source-meters.ts";
 import { isConfigured } from "../catalog/workspaces.ts";
 import type { Database } from "../db/database.ts";
 
@@ -56,7 +56,7 @@ export interface SourceTrust {
   /** What its server cannot do. */
   readonly capabilities: readonly ServerCapability[];
   /** What its server counts, and from when on, epoch milliseconds. */
-  readonly meters: readonly (readonly [Meter, number])[];
+  readonly meters: MeterStarts;
   /** The first day of the newest closed month, and how many before it are not closed. */
   readonly closedMonth: string | null;
   readonly monthsNotClosed: number;

@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import type { Command } from "commander";
 import { type Config, readRedis, type SourceConfig } from "../../../config/config.ts";
 import { withEnvFile } from "../../../config/env-file.ts";
@@ -16,6 +14,7 @@ import {
 } from "../../../local/demo/story.ts";
 import { openDemoReceivers } from "../../../local/demo/told.ts";
 import { resolvePostgres, resolveRedis } from "../../../local/servers/resolve.ts";
+import { freePort } from "../../../local/servers/start-server.ts";
 import { billEarlier } from "../../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../../log.ts";
@@ -230,22 +229,10 @@ type Ports = readonly [number, number, number, number];
 async function portsFrom(first: number, say: (line: string) => void): Promise<Ports> {
   const ports: Ports = [first, first + 1, first + 2, first + 3];
   if (first === 0) return [0, 0, 0, 0];
-  const areFree = await Promise.all(ports.map(isFree));
-  if (areFree.every(Boolean)) return ports;
+  const free = await Promise.all(ports.map(freePort));
+  if (free.every((port, n) => port === ports[n])) return ports;
   say(`A port from ${first} to ${first + 3} is taken, so the demo takes others. --port chooses them.`);
   return [0, 0, 0, 0];
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    await once(server.listen(port, "127.0.0.1"), "listening");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    server.close();
-  }
 }
 
 /** An empty Redis is enough: Postgres holds the state. Without Redis the demo runs inline and says so. */

@@ -1,6 +1,6 @@
 import { DAY } from "./course.ts";
 import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { type Evaluator, type EvaluatorRule, evaluatorRuleOf } from "./organisation.ts";
+import { type Evaluator, type EvaluatorRule, named } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /** Both are documented. */
@@ -67,8 +67,13 @@ export class EvaluatorLedger extends LedgerBase<"evaluators"> {
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
     const day = Math.floor(hourOf(this, at, delta) / DAY) * DAY;
-    const rule = evaluatorRuleOf(this.organisation, ruleId);
-    const evaluator = this.organisation.evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
+    const { evaluators } = this.organisation;
+    const rule = named(
+      "evaluator rule",
+      ruleId,
+      evaluators.flatMap(({ rules }) => rules),
+    );
+    const evaluator = evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
     const before = this.#shown(evaluator, rule, day)[measure];
     const added = { ...(this.#added.get(rowId(rule, day)) ?? NONE) };
     const least = -seeded(this.seed, evaluator, rule, day)[measure];

@@ -117,25 +117,11 @@ export interface Organisation {
   readonly unreadable: readonly Workspace[];
 }
 
-/** These find a thing by its id (a key by its short key) or refuse with 404. */
-export const projectOf = ({ projects }: Organisation, id: string): Project =>
-  projects.find((one) => one.id === id) ?? missing("project", id);
-export const deploymentOf = ({ deployments }: Organisation, id: string): Project =>
-  deployments.find((one) => one.id === id) ?? missing("deployment", id);
-export const sandboxOf = ({ sandboxes }: Pick<Organisation, "sandboxes">, id: string): Sandbox =>
-  sandboxes.find((one) => one.id === id) ?? missing("sandbox", id);
-export const evaluatorRuleOf = (
-  { evaluators }: Pick<Organisation, "evaluators">,
-  id: string,
-): EvaluatorRule =>
-  evaluators.flatMap(({ rules }) => rules).find((one) => one.id === id) ?? missing("evaluator rule", id);
-export const userOf = ({ users }: Organisation, id: string): User =>
-  users.find((one) => one.id === id) ?? missing("user", id);
-export const keyOf = ({ keys }: Organisation, shortKey: string): Key =>
-  keys.find((one) => one.shortKey === shortKey) ?? missing("key", shortKey);
-
-function missing(kind: string, id: string): never {
-  throw unknownThing(kind, id);
+/** The thing with this id, or a refusal with 404. */
+export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
+  const found = all.find((one) => one.id === id);
+  if (found === undefined) throw unknownThing(kind, id);
+  return found;
 }
 
 export type Sender = Pick<Stream, "project" | "user" | "key">;

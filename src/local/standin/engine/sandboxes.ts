@@ -1,6 +1,6 @@
 import { HOUR } from "./course.ts";
 import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { type Sandbox, sandboxOf } from "./organisation.ts";
+import { named, type Sandbox } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
@@ -54,7 +54,7 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
       for (const sandbox of asked) {
         const { lcu, lsu } = this.#shown(sandbox, hour, now);
-        if (lcu > 0 || lsu > 0) rows.push({ ...named(sandbox), hour, lcu, lsu });
+        if (lcu > 0 || lsu > 0) rows.push({ ...about(sandbox), hour, lcu, lsu });
       }
     }
     return rows;
@@ -64,7 +64,7 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();
-    for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...named(one), lcu: 0, lsu: 0 });
+    for (const one of this.#asked(workspaceId)) sums.set(one.id, { ...about(one), lcu: 0, lsu: 0 });
     for (const { resourceId, lcu, lsu } of this.hours(range)) {
       const sum = sums.get(resourceId);
       if (sum === undefined) continue;
@@ -84,7 +84,7 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
     const hour = hourOf(this, at, delta);
-    const sandbox = sandboxOf(this.organisation, resourceId);
+    const sandbox = named("sandbox", resourceId, this.organisation.sandboxes);
     const before = this.#shown(sandbox, hour)[measure];
     const units = { ...this.#of(sandbox, hour) };
     const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
@@ -128,7 +128,7 @@ function seeded(seed: number, { id, type, begins, ends }: Sandbox, hour: number)
   };
 }
 
-function named({ id, type, workspace }: Sandbox): Omit<SandboxSum, SandboxMeasure> {
+function about({ id, type, workspace }: Sandbox): Omit<SandboxSum, SandboxMeasure> {
   return { resourceId: id, resourceType: type, workspaceId: workspace.id };
 }
 

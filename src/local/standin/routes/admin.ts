@@ -3,18 +3,15 @@ import { strideNames } from "../billing/stride.ts";
 import { newTemplate, type Templates } from "../engine/control-plane.ts";
 import { deploymentMeasures } from "../engine/ledger.ts";
 import {
-  deploymentOf,
   type Evaluator,
-  keyOf,
+  named,
   type Organisation,
   type Project,
-  projectOf,
   type Sandbox,
   type Stream,
-  userOf,
 } from "../engine/organisation.ts";
 import { faultOptionsSchema } from "../faults.ts";
-import { checked, invalid, type Refusal } from "../http/refusal.ts";
+import { checked, invalid, type Refusal, unknownThing } from "../http/refusal.ts";
 import { type Exchange, json, type Route } from "../http/route.ts";
 import { settingsSchema } from "../settings.ts";
 import type { World } from "../world.ts";
@@ -68,15 +65,20 @@ export function admin(world: World, templates: () => Templates): Route[] {
       json(answer(checked(body, given ?? undefined), params) ?? { ok: true }),
   });
   const cellOf = (of: z.output<z.ZodObject<typeof cell>>, isDeployed = false) => {
-    const { organisation, ledger, deploymentLedger } = world;
-    const project = (isDeployed ? deploymentOf : projectOf)(organisation, of.project_id);
+    const { ledger, deploymentLedger } = world;
+    const { projects, deployments, users, keys } = world.organisation;
+    const project = isDeployed
+      ? named("deployment", of.project_id, deployments)
+      : named("project", of.project_id, projects);
     if (of.workspace_id !== undefined && of.workspace_id !== project.workspace.id) {
       throw problem(["workspace_id"], `project ${project.id} is in workspace ${project.workspace.id}`);
     }
     const start = (isDeployed ? deploymentLedger : ledger).start;
     if (of.hour < start) throw problem(["hour"], "before the data start");
-    const user = of.user_id === null ? null : userOf(organisation, of.user_id);
-    const key = of.api_key_short_key === null ? null : keyOf(organisation, of.api_key_short_key);
+    const user = of.user_id === null ? null : named("user", of.user_id, users);
+    const { api_key_short_key: shortKey } = of;
+    const key = shortKey === null ? null : keys.find((one) => one.shortKey === shortKey);
+    if (key === undefined) throw unknownThing("key", `${shortKey}`);
     return { project, user, key, at: of.hour };
   };
 
