@@ -83,7 +83,7 @@ export async function isBeforeDataStart(
  */
 export async function moveDataStart(
   store: Store,
-  { sourceId, to, by }: { sourceId: number; to: string; by?: Actor },
+  { sourceId, to, by }: { sourceId: number; to: string; by: Actor },
 ): Promise<void> {
   await store.transaction(async ({ db }) => {
     const { rows: scopes } = await sql<{ scope_id: number; stride: string }>`
@@ -105,12 +105,7 @@ export async function moveDataStart(
     await sql`update usage.source set data_start = ${to} where source_id = ${sourceId}`.execute(db);
     await expectNoNames(db, sourceId);
     for (const part of parts) await forget(db, part);
-    if (by !== undefined)
-      await recordAction(db, by, {
-        sourceId,
-        action: "data_start.move",
-        detail: `data start moved to ${to}`,
-      });
+    await recordAction(db, by, { sourceId, action: "data_start.move", detail: `data start moved to ${to}` });
     await keepMonthsOf(sql`(
       select t.series_id, t.month_start as bucket_start
       from usage.monthly_total t join usage.series using (series_id) join usage.scope c using (scope_id)

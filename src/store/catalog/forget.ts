@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
-import { type Actor, type NewAction, recordAction } from "../work/operator-actions.ts";
+import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { lockScopesWhere } from "./scopes.ts";
 
 /** What a workspace or a source held, and whether it is gone now. */
@@ -16,7 +16,7 @@ interface ForgetHow {
   /** Only says what would go. */
   readonly dryRun: boolean;
   /** Who gives the order, which is then kept with it. */
-  readonly by?: Actor;
+  readonly by: Actor;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function forgetWorkspace(
       await sql`delete from ${sql.id("usage", table)} where workspace_id = ${entityId}`.execute(db);
     for (const table of ["workspace", "entity_name", "entity"])
       await sql`delete from ${sql.id("usage", table)} where entity_id = ${entityId}`.execute(db);
-    await record(db, how, {
+    await recordAction(db, how.by, {
       sourceId,
       action: "workspace.forget",
       detail: `workspace ${workspaceId}: ${sizeOf(held)}`,
@@ -113,7 +113,7 @@ export async function forgetSource(
     await refuseInUse(db, { sourceId, slug });
     refuseRecords(`Source ${slug}`, held, how);
     // The row of the source goes, and this one stays.
-    await record(db, how, {
+    await recordAction(db, how.by, {
       sourceId: null,
       action: "source.forget",
       detail: `source ${slug}: ${sizeOf(held)}`,
@@ -137,10 +137,6 @@ async function forgetEntityParts(db: Database, sourceId: number): Promise<void> 
       where e.entity_id = p.entity_id and e.source_id = ${sourceId}
     `.execute(db);
   }
-}
-
-async function record(db: Database, { by }: ForgetHow, action: NewAction): Promise<void> {
-  if (by !== undefined) await recordAction(db, by, action);
 }
 
 function sizeOf({ records, restatements, prices }: Holdings): string {

@@ -14,7 +14,8 @@ import { enterSource, type StoreBundle, setupStore } from "./setup.ts";
 const [A, B] = ["aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"] as const;
 const START = Date.parse("2026-03-01");
 const DAYS = windowOf("day", "2026-03-01", "2026-03-04");
-const HOW = { withRecords: false, dryRun: false };
+const BY = { name: "ada", role: "operator", via: "command" } as const;
+const HOW = { withRecords: false, dryRun: false, by: BY };
 
 /** Who gave which order is kept for good. */
 async function rowCounts({ reader }: StoreBundle): Promise<Record<string, number>> {
@@ -178,7 +179,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
     [sourceId, B],
   );
   const forget = (workspaceId: string) =>
-    forgetWorkspace(store, { sourceId, workspaceId, withRecords: true, dryRun: false });
+    forgetWorkspace(store, { sourceId, workspaceId, withRecords: true, dryRun: false, by: BY });
   await expect(forget(A)).rejects.toMatchObject({
     code: "month_closed",
     message: expect.stringContaining("2026-03"),
@@ -194,7 +195,7 @@ test("a workspace of a closed month stays; one that was only left out, and never
   await reader.query("DELETE FROM usage.closed_correction");
   expect(await forget(B)).toMatchObject({ forgotten: true, held: { leftOutMonths: ["2026-03"] } });
   await expect(
-    forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false }),
+    forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false, by: BY }),
   ).rejects.toMatchObject({ code: "month_closed" });
 });
 
@@ -208,7 +209,13 @@ test("a load that was on its way stores nothing for a workspace that was forgott
   // The load waits for the scopes, behind the one that forgets them.
   await reader.query("BEGIN");
   await reader.query("SELECT FROM usage.trace_scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
-  const forgetting = forgetWorkspace(store, { sourceId, workspaceId: A, withRecords: true, dryRun: false });
+  const forgetting = forgetWorkspace(store, {
+    sourceId,
+    workspaceId: A,
+    withRecords: true,
+    dryRun: false,
+    by: BY,
+  });
   await untilLockWaits(bundle.store, 1);
   const loading = loadRows(store, {
     ...{ sourceId, groupBy: "workspace", workspaceId: A, stamp, window: DAYS },

@@ -24,9 +24,10 @@ test("actions are recorded with who gave them and how they ended, and outlive th
     { action: "prices.import", source: null, outcome: "done", actor: null, via: "command" },
     { action: "backfill.start", detail: "backfill 1" },
   ]);
-  await forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false });
+  await forgetSource(store, { sourceId, slug: "default", withRecords: true, dryRun: false, by: ADA });
   const kept = await listActions(store.db, { most: 9 });
   expect(kept.map(({ action, source }) => [action, source])).toEqual([
+    ["source.forget", null],
     ["month.close", null],
     ["prices.import", null],
     ["backfill.start", null],

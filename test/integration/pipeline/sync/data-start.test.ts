@@ -6,6 +6,8 @@ import { syncBudget } from "../../../../src/pipeline/sync/sync-budget.ts";
 import { moveDataStart } from "../../../../src/store/catalog/data-start.ts";
 import { type Bench, beginProject, setup } from "../../../support/source.ts";
 
+const BY = { name: "ada", role: "operator", via: "command" } as const;
+
 /** A source has one data start and one list of workspaces: the stored ones. */
 
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -88,7 +90,7 @@ test("moved later by command, nothing before it is expected, stored or asked for
       "SELECT month_start, project_id, traces, is_complete FROM reporting_detail.fct_usage_project_monthly ORDER BY 1, 2",
     );
   const before = await totals();
-  await moveDataStart(bench.store, { sourceId, to: later });
+  await moveDataStart(bench.store, { sourceId, to: later, by: BY });
 
   expect(await storedStart(bench)).toBe(later);
   expect(await totals()).toEqual(before);
@@ -111,7 +113,7 @@ test("a window that was planned before the data start moved later is not loaded"
   const { bench, start, later } = await quietAtFirst();
   await bench.sync();
   const source = await bench.open();
-  await moveDataStart(bench.store, { sourceId: source.sourceId, to: later });
+  await moveDataStart(bench.store, { sourceId: source.sourceId, to: later, by: BY });
   const range = { start, end: start + 3 * DAY_MS };
   const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
   const { counts } = await runInline(source, tasks);
@@ -131,7 +133,7 @@ test("a data start does not move past traces, a closed month or a backfill under
   await bench.sync();
   const { sourceId } = await bench.open();
   const [start, to] = [dayOf(bench.dataStart), dayOf(bench.dataStart + 2 * DAY_MS)];
-  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+  await expect(moveDataStart(bench.store, { sourceId, to, by: BY })).rejects.toMatchObject({
     code: "data_start_hides_usage",
     next: expect.stringContaining(start),
   });
@@ -144,14 +146,14 @@ test("a data start does not move past traces, a closed month or a backfill under
      SELECT $1, backfill_id, 'user', 'day', $2, $3, '{1}', '{a}' FROM b`,
     [sourceId, `${start}T00:00:00Z`, `${to}T00:00:00Z`],
   );
-  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+  await expect(moveDataStart(bench.store, { sourceId, to, by: BY })).rejects.toMatchObject({
     code: "data_start_backfill",
   });
   await bench.sql(
     "INSERT INTO usage.month_close (source_id, month_start, settle_after_seconds, accepted_disagreements) VALUES ($1, date_trunc('month', $2::date), 0, 0)",
     [sourceId, start],
   );
-  await expect(moveDataStart(bench.store, { sourceId, to })).rejects.toMatchObject({
+  await expect(moveDataStart(bench.store, { sourceId, to, by: BY })).rejects.toMatchObject({
     code: "data_start_closed",
   });
   expect(await storedStart(bench)).toBe(start);
