@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { notesOf } from "../../../src/cli/checks/check.ts";
 import { checkWorkspaces } from "../../../src/cli/checks/platform.ts";
-import { unevenStrides } from "../../../src/cli/commands/demo/report.ts";
+import { unevenStrides } from "../../../src/cli/commands/demo/sync.ts";
 import { describeCoverage } from "../../../src/cli/commands/load/coverage.ts";
 import { describeProbe, exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";

@@ -1,21 +1,31 @@
+import { isLoaded, type RangeLine } from "../../../domain/coverage/range-status.ts";
 import { fewestRequests } from "../../../domain/planning/request.ts";
+import { STRIDES } from "../../../domain/time/stride.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../../pipeline/proof/probe.ts";
-import { reconcile } from "../../../pipeline/proof/reconcile.ts";
+import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
 import { asRun } from "../../../pipeline/runs.ts";
 import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { statusOfAsked } from "../../../pipeline/sync/asked-range.ts";
 import { planSource, routineDemand } from "../../../pipeline/sync/plan.ts";
 import { deploymentClientsOf } from "../../../platform/clients.ts";
-import { dailyTotals, fetchesSince, newestFetch, storedTotals } from "../../../store/figures/load-totals.ts";
+import { counted } from "../../../printable.ts";
+import {
+  dailyTotals,
+  fetchesSince,
+  newestFetch,
+  type StoredTotals,
+  storedTotals,
+  type WorkspaceTotal,
+} from "../../../store/figures/load-totals.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
-import { exitOfRange, rangeToData } from "../../report/load-report.ts";
-import type { Output } from "../../report/output.ts";
+import { describeRange, exitOfRange, rangeToData } from "../../report/load-report.ts";
+import { linesOf, type Output, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import type { Session } from "../../session/session.ts";
-import { exitOfProbe } from "../proof/probe.ts";
+import { describeProbe, exitOfProbe } from "../proof/probe.ts";
+import { describeReconcile } from "../proof/reconcile.ts";
 import type { Loader } from "./loader.ts";
-import { describeDemo } from "./report.ts";
 
 /** The stand-in bills at once. */
 const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
@@ -104,4 +114,52 @@ export async function runOn(
       `${new Date(clock.now()).toISOString()}: ${requests} requests for what is not final, ${failed} failed`,
     );
   }
+}
+
+function describeDemo(shown: {
+  extracted: readonly (StoredTotals & { windows: number; fewest: number })[];
+  loaded: readonly RangeLine[];
+  proof: ReconcileResult;
+  totals: readonly WorkspaceTotal[];
+  probe: ProbeResult;
+  seconds: number;
+}): string {
+  const extracted = tableOf(shown.extracted, {
+    dimension: "groupBy",
+    stride: "stride",
+    windows: "windows",
+    "fewest possible": "fewest",
+    requests: "requests",
+    "records stored": "records",
+    "traces stored": "traces",
+  });
+  return [
+    linesOf(extracted, unevenStrides(shown.extracted, shown.loaded), describeRange(shown.loaded)),
+    describeReconcile(shown.proof),
+    tableOf(shown.totals, {
+      workspace: "workspace",
+      "days loaded": "days",
+      traces: "traces",
+      "last 7 days": "lastWeek",
+    }),
+    describeProbe(shown.probe),
+    `${shown.seconds.toFixed(1)} s`,
+  ].join("\n\n");
+}
+
+/** Says what may be behind different totals of dimensions, where all is loaded and some may still change: they look like a fault. */
+export function unevenStrides(
+  extracted: readonly Pick<StoredTotals, "stride" | "traces">[],
+  loaded: readonly RangeLine[],
+): string[] {
+  return STRIDES.flatMap((stride) => {
+    const totals = extracted.filter((one) => one.stride === stride).map(({ traces }) => traces);
+    const difference = Math.max(...totals) - Math.min(...totals);
+    const lines = loaded.filter((line) => line.stride === stride);
+    const mayChange = lines.every(isLoaded) && lines.some(({ status }) => status === "provisional");
+    if (!(difference > 0) || !mayChange) return [];
+    return [
+      `The dimensions differ by up to ${counted(difference, "trace")} (stride ${stride}). Each was asked at another moment, and provisional buckets may have counted more in between.`,
+    ];
+  });
 }
