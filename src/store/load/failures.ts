@@ -62,11 +62,6 @@ export async function retryNow(db: Database, sourceId: number): Promise<void> {
   `.execute(db);
 }
 
-/** Removes the failures that a newer load replaces. */
-export async function clearFailures(db: Database, cleared: ScopeTime & { olderThan: number }): Promise<void> {
-  await clearTime(db, "failure", cleared);
-}
-
 /** Codes of failures without an answer: they say nothing about the requested time. */
 const UNANSWERED = ["server_error", "network", "timeout", "answer_cut", "answer_too_large"];
 /**

@@ -6,14 +6,14 @@ import type { RunRule } from "../../domain/usage/run-rule.ts";
 import { isBeforeDataStart } from "../catalog/data-start.ts";
 import { learnKeys } from "../catalog/learn-keys.ts";
 import { learnRunRules } from "../catalog/run-rules.ts";
-import { multirange, overlaps } from "../catalog/scope-time.ts";
+import { clearTime, multirange, overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { withdrawZeros } from "../catalog/withdraw-zeros.ts";
 import { noteNamedAccess, splitByAccess } from "../catalog/workspace-access.ts";
 import { copyRows } from "../db/copy.ts";
 import type { Database, Store, Transaction } from "../db/database.ts";
 import { AnswerDigests, type OverlappedRow, readOverlapped, suspectRows } from "./digests.ts";
-import { clearFailures, noteFailures } from "./failures.ts";
+import { noteFailures } from "./failures.ts";
 import {
   type AskedWindow,
   type Changes,
@@ -130,7 +130,7 @@ async function replaceWindow(
   }
   const { isKnown, late, ...counts } = stored;
   await replaceCoverage(db, load, { scopeIds: proven, replaced, digests, epoch, isKnown });
-  await clearFailures(db, { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
+  await clearTime(db, "failure", { scopeIds: proven, period: window, olderThan: stamp.fetchNumber });
   // Last: all loads of a source share these few rows, so they are locked only until the commit.
   await countLateChanges(db, load, late);
   return { outcome: "loaded", ...NOTHING, ...counts, unverified };
