@@ -3,6 +3,7 @@ import { type Config, readRedis, type SourceConfig } from "../../../config/confi
 import { withEnvFile } from "../../../config/env-file.ts";
 import { Secret } from "../../../config/secret.ts";
 import { UnreachableError } from "../../../errors.ts";
+import { openDemoReceivers } from "../../../local/demo/receivers.ts";
 import {
   BILLED,
   keepStory,
@@ -12,7 +13,6 @@ import {
   startBilled,
   startTroubled,
 } from "../../../local/demo/story.ts";
-import { openDemoReceivers } from "../../../local/demo/told.ts";
 import { resolvePostgres, resolveRedis } from "../../../local/servers/resolve.ts";
 import { freePort } from "../../../local/servers/start-server.ts";
 import { billEarlier } from "../../../local/standin/engine/meter.ts";
