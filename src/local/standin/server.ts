@@ -2,7 +2,6 @@ import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { Deployments, Templates } from "./engine/control-plane.ts";
 import { runsOf } from "./engine/meter.ts";
-import type { FaultOptions } from "./faults.ts";
 import { noRoute } from "./http/refusal.ts";
 import { open, openAdmin } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
@@ -15,16 +14,16 @@ import { sandboxes } from "./routes/sandboxes.ts";
 import { tags } from "./routes/tags.ts";
 import { threads } from "./routes/threads.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
-import { World } from "./world.ts";
+import { World, type WorldOptions } from "./world.ts";
 
 /**
  * The local platform. It imports nothing of ours: a shared type would let one wrong assumption pass on both sides.
  * A comment at each rule gives its source: a section of docs/platform.md, "documented" (in public documentation of the
  * platform or of the protocol), "seen" (in client code or on servers in the field), or "our guess".
  */
-export interface StandinOptions extends Partial<Settings> {
-  /** Seed of the organisation and its history. Default 1. */
-  seed?: number;
+export interface StandinOptions
+  extends Partial<Settings>,
+    Partial<Omit<WorldOptions, "dataStart" | "deploymentStart" | "settings">> {
   /** ISO date, no usage before. Default 2026-01-05 (docs/platform.md, Buckets). */
   dataStart?: string;
   /**
@@ -32,15 +31,6 @@ export interface StandinOptions extends Partial<Settings> {
    * deployment usage reaches back as far as it is kept).
    */
   deploymentStart?: string;
-  /** A key of the organization: requests about one workspace name it in `X-Tenant-Id`. Default false. */
-  organizationScoped?: boolean;
-  /** Epoch ms. Default Date.now. */
-  now?: () => number;
-  /** Default `standin-key`. */
-  apiKey?: string;
-  faults?: FaultOptions;
-  /** Multiplies projects, users and keys. Default 1. */
-  scale?: number;
   host?: string;
   /** 0, the default: any free port. */
   port?: number;

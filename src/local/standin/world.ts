@@ -17,14 +17,18 @@ import { type FaultOptions, Faults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 
 export interface WorldOptions {
+  /** Of the organisation and its history. */
   readonly seed: number;
+  /** Multiplies projects, users and keys. */
   readonly scale: number;
   /** Epoch ms, start of a UTC day. */
   readonly dataStart: number;
   /** The same for usage of deployments and of sandboxes. */
   readonly deploymentStart: number;
   readonly apiKey: string;
+  /** A key of the organization: requests about one workspace name it in `X-Tenant-Id`. */
   readonly organizationScoped: boolean;
+  /** Epoch ms. */
   readonly now: () => number;
   readonly settings: Settings;
   readonly faults: FaultOptions;
