@@ -140,7 +140,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
     line("last sync", describeLast(status.lastSync, now)),
     status.days
       .filter(({ stride }) => stride === "day")
-      .map((days) => line("days", `${describeCounts(days)} (daily figures); ${proved}`)),
+      .map((days) => line("days", `${describeCounts(days, true)} (daily figures); ${proved}`)),
     problems.length > 0 &&
       line(
         "PROBLEMS",
@@ -149,11 +149,13 @@ export function describeInShort(status: ShownStatus, now: number): string {
   );
 }
 
-/** What there is none of is left out. */
-function describeCounts({ final, provisional, missing, failed, unverified }: StrideDays): string {
-  const counts = Object.entries({ missing, failed, unverified, "not final": provisional, final });
-  const some = counts.filter(([name, days]) => days > 0 || name === "final");
-  return some.map(([name, days]) => `${count(days)} ${name}`).join(", ");
+/** `isShort`: what there is none of is left out. */
+function describeCounts(of: StrideDays, isShort = false): string {
+  const { missing, failed, unverified, provisional, final } = of;
+  return Object.entries({ missing, failed, unverified, "not final": provisional, final })
+    .filter(([name, days]) => !isShort || days > 0 || name === "final")
+    .map(([name, days]) => `${count(days)} ${name}`)
+    .join(", ");
 }
 
 function describeAdvice({ sentence, command }: Advice): string {
@@ -216,10 +218,8 @@ export function describeProved({
   return `by day until ${addDays(provedUntil, -1)}, by the export or by totals (all dimensions)${more}`;
 }
 
-function describeDays({ stride, final, provisional, missing, failed, unverified }: StrideDays): string {
-  const counts = { missing, failed, unverified, "not final": provisional, final };
-  const parts = Object.entries(counts).map(([name, days]) => `${count(days)} ${name}`);
-  return `${parts.join(", ")} (daily figures${stride === "day" ? "" : ", by hour"})`;
+function describeDays(days: StrideDays): string {
+  return `${describeCounts(days)} (daily figures${days.stride === "day" ? "" : ", by hour"})`;
 }
 
 /** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */

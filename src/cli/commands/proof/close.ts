@@ -66,15 +66,8 @@ export function define(command: Command): void {
 
 async function run(session: Session, options: CloseOptions, text?: string): Promise<number> {
   const { period, without: leftOut, withoutCosts = false, expect } = options;
-  if (
-    period !== undefined &&
-    text === undefined &&
-    leftOut === undefined &&
-    !withoutCosts &&
-    expect === undefined
-  ) {
-    return runPeriod(session, period, options);
-  }
+  const isOfMonth = text !== undefined || leftOut !== undefined || withoutCosts || expect !== undefined;
+  if (period !== undefined && !isOfMonth) return runPeriod(session, period, options);
   if (text === undefined || period !== undefined) {
     throw new UsageError({
       code: "close_unclear",
