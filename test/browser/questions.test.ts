@@ -4,8 +4,8 @@ import { monthAt, monthTitle } from "../../src/domain/months/month.ts";
 import { dayOf } from "../../src/domain/time/days.ts";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { amountOf, centsShown } from "../../src/domain/usage/amount.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { inBrowser, openPage } from "../support/browser/page.ts";
+import { enterPrices } from "../support/charges.ts";
 import { bench, load, month, setUpMonth } from "../support/month.ts";
 import { setupPages } from "../support/pages.ts";
 import { senderOn } from "../support/source.ts";
@@ -25,11 +25,7 @@ test("ten questions are answered within two clicks of the first page, as the dat
   });
   await load({ start: failed, end: today + DAY_MS });
   await bench.reconcile({ range: month });
-  const price = {
-    ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
-    ...{ unitPrice: "0.00123", currency: "USD", validFrom: dayOf(dataStart), fromQuantity: 0 },
-  };
-  await importPrices(store, { file: "prices", lines: [{ where: "line 1", price }], replace: true });
+  await enterPrices(store, [{ unitPrice: "0.00123", from: dayOf(dataStart) }]);
   await sql(
     "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 10, false, now() FROM usage.source",
   );

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { listViews } from "../../src/store/export/views.ts";
+import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
@@ -103,12 +103,7 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
       [WORKSPACE],
     ),
   );
-  const price = { sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" };
-  await importPrices(store, {
-    ...{ file: "prices", replace: false },
-    lines: [{ where: "line 2", price: { ...price, validTo: null, source: null, workspace: null } }],
-  });
-
+  await enterPrices(store, [{ unitPrice: "0.0005" }]);
   const shares = "shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: chat, share: 0.75 }]";
   const rules = `rules:\n  - { project: ${ID("0b")}, ${shares} }\n  - { name: chat, owner: chat }`;
   await setOwners(store, rules);

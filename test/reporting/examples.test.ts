@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -34,14 +34,7 @@ async function october() {
     ["2026-10-20", ID("0b"), 11, "search"],
   ]);
   await load("workspace", OTHER, [["2026-10-31", OTHER, 7, "Support"]]);
-  const price = { currency: "USD", validFrom: "2026-01-01", validTo: null, source: null, workspace: null };
-  await importPrices(store, {
-    ...{ file: "prices", replace: false },
-    lines: [
-      { where: "line 2", price: { ...price, sku: "traces", unitPrice: "0.0137" } },
-      { where: "line 3", price: { ...price, sku: "seats", unitPrice: "0.001", currency: "EUR" } },
-    ],
-  });
+  await enterPrices(store, [{ unitPrice: "0.0137" }, { sku: "seats", unitPrice: "0.001", currency: "EUR" }]);
   const rules =
     "rules:\n  - { name: chat, owner: chat, cost_center: CC-1 }\n  - { name: search, shares: [{ owner: chat, share: 0.5 }, { owner: search, share: 0.5 }] }";
   await setOwners(store, rules);

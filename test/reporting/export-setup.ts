@@ -1,4 +1,4 @@
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../support/charges.ts";
 import { usageEtl } from "../support/cli.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -21,16 +21,11 @@ export async function setup() {
   await load("workspace", "2026-03-01", "2026-03-02", BIG, HOSTILE);
   await load("workspace", "2026-03-02", "2026-03-03", 7, HOSTILE);
   await load("project", "2026-03-01", "2026-03-02", 3, "-1+2");
-  await importPrices(bench.store, {
-    file: "prices",
-    replace: false,
-    lines: [{ where: "line 2", price: { ...PRICE, source: null, workspace: null, validTo: null } }],
-  });
+  await enterPrices(bench.store, [{ unitPrice: "0.0000000003" }]);
   const folder = temporaryFolder();
   const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
   return { ...bench, folder, run };
 }
 export const UNBOUNDED = `-1${"0".repeat(50)}`;
-const PRICE = { sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" };
 export const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
 export const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;

@@ -7,10 +7,10 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews, type View } from "../../src/store/export/views.ts";
+import { enterPrices } from "../support/charges.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
@@ -46,11 +46,7 @@ beforeAll(async () => {
       await load(windowOf("hour", "2026-03-01T00:00Z", "2026-03-01T10:00Z"), "2026-03-01T00:00:00Z");
     }
   }
-  const price = { sku: "traces", unitPrice: "99999999.0123456789", currency: "USD", validFrom: "2026-01-01" };
-  await importPrices(store, {
-    ...{ file: "prices", replace: false },
-    lines: [{ where: "line 2", price: { ...price, validTo: null, source: null, workspace: null } }],
-  });
+  await enterPrices(store, [{ unitPrice: "99999999.0123456789" }]);
   // By hand, not in a transaction of the program: its loads say themselves which costs change.
   const hand = new pg.Client({ connectionString: url });
   await hand.connect();

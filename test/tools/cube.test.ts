@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../support/charges.ts";
 import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { CUBE_MODULES, openCube } from "./cube/cube.ts";
@@ -125,12 +125,8 @@ async function filledDatabase(): Promise<string> {
       await loadRows(store, { ...of, window: hours, rows: [["2026-03-01T03:00Z", id, 3]] });
     }
   }
-  const price = { unitPrice: "0.5", validFrom: "2026-01-01", validTo: null, source: null, workspace: null };
-  const lines = ["USD", "EUR"].map((currency) => ({
-    where: currency,
-    price: { ...price, sku: currency, currency },
-  }));
-  await importPrices(store, { file: "prices", lines, replace: false });
+  const prices = ["USD", "EUR"].map((currency) => ({ sku: currency, unitPrice: "0.5", currency }));
+  await enterPrices(store, prices);
   await store.transaction(({ client }) =>
     client.query(`
       WITH close AS (

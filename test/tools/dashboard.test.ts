@@ -3,7 +3,6 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
@@ -11,7 +10,7 @@ import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
 import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/proof/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
-import { CLOSE_MARCH } from "../support/charges.ts";
+import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
 import { addSource } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
@@ -29,12 +28,6 @@ const expressions = [
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const FROM = "2026-03-01T06:30:00Z";
 const TO = "2026-03-09T06:30:00Z";
-
-const PRICE = {
-  ...{ sku: "traces", unitPrice: "0.0005", currency: "USD", validFrom: "2026-01-01" },
-  // 3 March has none.
-  ...{ validTo: "2026-03-03", source: null, workspace: null },
-};
 
 const SHOWN = {
   from: FROM,
@@ -151,7 +144,8 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
 describe("the SQL of the dashboard", () => {
   test("runs as usage_reader and shows what is loaded", async () => {
     const { store, url } = await filledStore();
-    await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price: PRICE }] });
+    // 3 March has none.
+    await enterPrices(store, [{ unitPrice: "0.0005", to: "2026-03-03" }]);
     // Compiling the views takes seconds, which a few rows never repay.
     const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
     await client.connect();
@@ -266,8 +260,7 @@ test("the month under way is compared with the same days of the month before, an
   if (yesterday > first) await load(first, yesterday, 0);
   if (yesterday >= first) await load(yesterday, today, 1e12);
   await load(today, today.plus({ days: 1 }), 1e12);
-  const price = { ...PRICE, validTo: null };
-  await importPrices(store, { file: "prices", replace: false, lines: [{ where: "line 2", price }] });
+  await enterPrices(store, [{ unitPrice: "0.0005" }]);
 
   const client = new pg.Client({
     connectionString: url,

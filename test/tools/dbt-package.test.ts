@@ -2,11 +2,11 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { GROUPINGS, type GroupBy } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
+import { enterPrices } from "../support/charges.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { dbtRun } from "./dbt/build.ts";
@@ -180,12 +180,9 @@ test("the package's tests pass, its metrics give the figures of the views, and a
       );
     }
   }
-  const price = { unitPrice: "0.5", validFrom: "2026-03-02", validTo: null, source: null, workspace: null };
-  const lines = (["USD", "EUR"] as const).map((currency) => ({
-    where: currency,
-    price: { ...price, sku: `traces ${currency}`, currency },
-  }));
-  await importPrices(store, { file: "prices", lines, replace: false });
+  const price = { unitPrice: "0.5", from: "2026-03-02" };
+  const prices = ["USD", "EUR"].map((currency) => ({ ...price, sku: `traces ${currency}`, currency }));
+  await enterPrices(store, prices);
   const client = await connectPlain(url);
   await client.query(`CREATE SCHEMA ${TARGET} AUTHORIZATION usage_reader; SET ROLE usage_reader`);
   await dbtRun(client);

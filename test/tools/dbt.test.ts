@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { dbtKeyTest, dbtSources } from "../../src/cli/commands/files/dbt.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { keyOf, listViews } from "../../src/store/export/views.ts";
+import { enterPrices } from "../support/charges.ts";
 import { cubeModel } from "../support/cube-model.ts";
 import { dbtMarts } from "../support/dbt-marts.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -51,11 +51,7 @@ test("the dbt tests pass on usage of every dimension with missing days, and fail
       await load(windowOf("hour", "2026-03-01T00:00Z", "2026-03-01T10:00Z"), "2026-03-01T03:00:00Z", 3);
     }
   }
-  const price = { sku: "traces", unitPrice: "1", currency: "USD", validFrom: "2026-01-01" };
-  const lines = ["traces", "retention"].map((sku) => ({
-    ...{ where: sku, price: { ...price, sku, validTo: null, source: null, workspace: null } },
-  }));
-  await importPrices(store, { file: "prices", lines, replace: false });
+  await enterPrices(store, [{ unitPrice: "1" }, { sku: "retention", unitPrice: "1" }]);
 
   const client = await connectPlain(url, "usage_reader");
   const expand = (sql: string) =>

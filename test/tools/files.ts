@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import S3rver from "s3rver";
 import { onTestFinished, vi } from "vitest";
-import { importPrices } from "../../src/pipeline/bill/import-prices.ts";
 import { checkFiles, type Manifest, readManifest } from "../../src/pipeline/export/manifest.ts";
 import { writeFiles } from "../../src/pipeline/export/write-files.ts";
 import { openPlace, type Place } from "../../src/warehouse/place.ts";
+import { enterPrices } from "../support/charges.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
@@ -30,19 +30,7 @@ export async function setupFiles() {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
   const folder = temporaryFolder();
-  await importPrices(store, {
-    file: "prices",
-    replace: false,
-    lines: [
-      {
-        where: "line 2",
-        price: {
-          ...{ sku: "traces", unitPrice: "0.0000000003", currency: "USD", validFrom: "2026-01-01" },
-          ...{ source: null, workspace: null, validTo: null },
-        },
-      },
-    ],
-  });
+  await enterPrices(store, [{ unitPrice: "0.0000000003" }]);
   const place = await openPlace(folder, { signal });
   const write = (options: { place?: Place; views?: string[]; keepMs?: number } = {}) =>
     writeFiles({

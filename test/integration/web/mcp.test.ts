@@ -4,10 +4,9 @@ import { createInterface } from "node:readline";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { Price } from "../../../src/domain/bill/price.ts";
 import { addDays, addMonths } from "../../../src/domain/time/days.ts";
-import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { openStory } from "../../support/browser/site.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { environment, usageEtl } from "../../support/cli.ts";
 import { HOSTILE } from "../../support/hostile.ts";
 import { type Answer, answer, ask, connected, overHttp } from "../../support/mcp.ts";
@@ -30,11 +29,7 @@ beforeAll(async () => {
     gap: iso(gap.start),
     today: iso(today),
   };
-  const price: Price = {
-    ...{ measure: "traces", sku: "traces", source: null, workspace: null, validTo: null },
-    ...{ unitPrice: "0.0005", currency: "USD", validFrom: "2020-01-01" },
-  };
-  await importPrices(site.store, { file: "prices", lines: [{ where: "line 1", price }], replace: true });
+  await enterPrices(site.store, [{ unitPrice: "0.0005", from: "2020-01-01" }]);
   reader = new pg.Client({ connectionString: site.databaseUrl, options: "-c jit=off -c timezone=UTC" });
   await reader.connect();
 });

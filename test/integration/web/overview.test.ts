@@ -3,7 +3,7 @@ import { monthAt, monthBefore, monthTitle } from "../../../src/domain/months/mon
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { amountOf, centsShown } from "../../../src/domain/usage/amount.ts";
-import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { setupPages, textOf } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -37,11 +37,7 @@ test("the overview begins with the months: traces, what they cost, and what may 
   const { sql, store } = bench;
   await bench.sync();
   const pages = await setupPages(bench);
-  const price = {
-    ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
-    ...{ unitPrice: "0.0123", currency: "USD", validFrom: dayOf(bench.dataStart), fromQuantity: 0 },
-  };
-  await importPrices(store, { file: "prices", lines: [{ where: "line 1", price }], replace: true });
+  await enterPrices(store, [{ unitPrice: "0.0123", from: dayOf(bench.dataStart) }]);
   const months = [monthAt(bench.now), monthBefore(monthAt(bench.now))];
   const shown = async () => textOf((await pages.get("/")).text);
   const expectMonths = async (text: string) => {

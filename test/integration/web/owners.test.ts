@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { daysText } from "../../../src/domain/months/month.ts";
 import { addDays, addMonths, dayOf, daysBetween, monthStart } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { setOwners } from "../../support/owners.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { addSource, WORKSPACES } from "../../support/reporting.ts";
@@ -39,9 +39,7 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   expect(parts.length).toBeGreaterThan(2);
   expect(parts[0]?.at(-1)).toMatch(/^- \{ project: \S+, owner: TEAM \}$/);
 
-  const price = { sku: "traces", unitPrice: "0.37", currency: "USD", validFrom: "2026-01-01", validTo: null };
-  const lines = [{ where: "line 1", price: { ...price, source: null, workspace: null } }];
-  await importPrices(store, { file: "prices", lines, replace: true });
+  await enterPrices(store, [{ unitPrice: "0.37" }]);
   const [{ ids }] = (await sql(
     "SELECT array_agg(DISTINCT project_id) AS ids FROM reporting.fct_usage_project_daily WHERE project_id <> '(none)'",
   )) as [{ ids: string[] }];
@@ -92,13 +90,9 @@ test("owners of a month add up to its total, what nobody owns comes first, and e
   expect(colours).toHaveLength(4);
   expect(new Set(colours).size).toBe(3);
   // What costs nothing has an owner no less.
-  await importPrices(store, {
-    file: "prices",
-    lines: [{ where: "line 1", price: { ...price, unitPrice: "0", source: null, workspace: null } }],
-    replace: true,
-  });
+  await enterPrices(store, [{ unitPrice: "0" }]);
   expect(textOf((await pages.get(address)).text)).toMatch(/Without an owner ?\d+\.\d % of the traces/);
-  await importPrices(store, { file: "prices", lines, replace: true });
+  await enterPrices(store, [{ unitPrice: "0.37" }]);
   await setOwners(
     store,
     `rules:

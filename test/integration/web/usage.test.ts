@@ -4,9 +4,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { monthTitle } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
 import { rowsOf as rowsAllowed } from "../../../src/service/web/figures/question.ts";
 import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
@@ -228,20 +228,12 @@ test("costs by each dimension are those of the views to the last digit, and unpr
   const client = await reader(bench.databaseUrl);
   expect(textOf((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
   const change = dayOf(bench.today - 5 * DAY_MS);
-  const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
-  const lines = [
-    {
-      unitPrice: "0.0005",
-      currency: "USD",
-      validFrom: dayOf(bench.dataStart + DAY_MS),
-      validTo: change,
-      fromQuantity: 0,
-    },
-    { unitPrice: "0", currency: "USD", validFrom: change, fromQuantity: 0 },
-    { unitPrice: "0.0000000007", currency: "USD", validFrom: change, fromQuantity: 1_000 },
-    { sku: "retention", unitPrice: "3.3", currency: "EUR", validFrom: change, fromQuantity: 0 },
-  ].map((one, at) => ({ where: `line ${at}`, price: { ...price, ...one } }));
-  await importPrices(bench.store, { file: "prices", lines, replace: true });
+  await enterPrices(bench.store, [
+    { unitPrice: "0.0005", from: dayOf(bench.dataStart + DAY_MS), to: change },
+    { unitPrice: "0", from: change },
+    { unitPrice: "0.0000000007", from: change, fromQuantity: 1_000 },
+    { sku: "retention", unitPrice: "3.3", currency: "EUR", from: change },
+  ]);
   const range = { from: dayOf(bench.dataStart), to: dayOf(bench.today) };
   for (const by of ["workspace", "user"]) {
     for (const currency of ["EUR", "USD"]) {
@@ -333,15 +325,8 @@ test("long-lived traces and each measure of deployments are counted by themselve
   const [{ sourceId } = { sourceId: 0 }] = await bench.sql<{ sourceId: number }>(
     `SELECT source_id AS "sourceId" FROM usage.source`,
   );
-  await learnMeter(bench.store.db, {
-    ...{
-      sourceId,
-      meter: "deployments",
-      state: "available",
-      evidence: "test",
-      startsOn: start,
-    },
-  });
+  const begun = { meter: "deployments", state: "available", evidence: "test", startsOn: start } as const;
+  await learnMeter(bench.store.db, { sourceId, ...begun });
   for (const groupBy of ["workspace", "project", "user"] as const) {
     for (const { id } of workspaces.slice(0, 2)) {
       const answer = { sourceId, groupBy, workspaceId: id };
@@ -438,15 +423,7 @@ test("one day is shown by hour where its hours are kept, and by day where they a
 test("what came since a month was closed is named beside its traces and beside its costs", async () => {
   await setUpMonth([0]);
   await load();
-  const price = {
-    ...{ sku: "traces", source: null, workspace: null, countedOver: null, validTo: null },
-    ...{ unitPrice: "0.5", currency: "USD", validFrom: "2020-01-01", fromQuantity: 0 },
-  };
-  await importPrices(monthBench.store, {
-    file: "prices",
-    lines: [{ where: "line 1", price }],
-    replace: true,
-  });
+  await enterPrices(monthBench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const pages = await setupPages(monthBench);
   // A cost by project is proved where the traces of its workspace and those by project are.
   const costs = `/usage?measure=cost&by=project&from=${dayOf(month.start)}&to=${dayOf(month.end)}`;

@@ -4,7 +4,7 @@ import { request } from "undici";
 import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { importPrices } from "../../../src/pipeline/bill/import-prices.ts";
+import { enterPrices } from "../../support/charges.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupUsage } from "../../support/usage-bench.ts";
@@ -87,13 +87,10 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
   const bench = await setupUsage({ days: DAYS, gapAgo: 3 });
   const pages = await setupPages(bench);
   const change = dayOf(bench.today - 2 * DAY_MS);
-  const price = { sku: "traces", source: null, workspace: null, countedOver: null, validTo: null };
-  const prices = [
-    { unitPrice: "0.0000000007", currency: "USD", validFrom: bench.from, validTo: change, fromQuantity: 0 },
-    { unitPrice: "12345678.0123456789", currency: "USD", validFrom: change, fromQuantity: 0 },
-  ];
-  const lines = prices.map((one, at) => ({ where: `line ${at}`, price: { ...price, ...one } }));
-  await importPrices(bench.store, { file: "prices", lines, replace: true });
+  await enterPrices(bench.store, [
+    { unitPrice: "0.0000000007", from: bench.from, to: change },
+    { unitPrice: "12345678.0123456789", from: change },
+  ]);
   const drawn = fc.sample(fc.string({ unit: "binary", minLength: 1, maxLength: 20 }), {
     numRuns: 60,
     seed: 1,
