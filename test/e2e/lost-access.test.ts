@@ -2,17 +2,16 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
 import { bench, dayOf, document, envOf, run } from "../support/program.ts";
 import { startProxy } from "../support/proxy.ts";
+import { setReadable } from "../support/source.ts";
 import { wrongFigures } from "../support/tables.ts";
 
 test("a sync whose key loses a workspace shows no zero; status says which, and the next sync after its return loads it", async () => {
   const made = await bench({ workspaces: [0, 1, 4] });
   const { standin, workspaceIds } = made;
   const [, lost, unused] = workspaceIds as [string, string, string];
-  const workspace = standin.organisation.workspaces[1];
-  if (workspace === undefined) throw new Error("no workspace");
   // It answers first contact with the workspace, and is lost then.
   const proxy = await startProxy(standin.url, ({ url }) => {
-    if (url.pathname === "/api/v1/workspaces") standin.access.setReadable(workspace, false);
+    if (url.pathname === "/api/v1/workspaces") setReadable(standin, 1, false);
     return undefined;
   });
   const env = { ...envOf(made), USAGE_BASE_URL: proxy.url };
@@ -53,7 +52,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
     new RegExp(`fail workspaces The listing lacks 1 of \\d+ configured workspaces: ${lost}`),
   );
 
-  standin.access.setReadable(workspace, true);
+  setReadable(standin, 1, true);
   proxy.rewrite = () => undefined;
   await run(["sync", "--inline"], env);
   expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
@@ -62,7 +61,7 @@ test("a sync whose key loses a workspace shows no zero; status says which, and t
 
   // Listed as before, and left out of every answer.
   standin.access.listsUnreadable = true;
-  standin.access.setReadable(workspace, false);
+  setReadable(standin, 1, false);
   expect((await run(["sync", "--inline"], env)).code).toBe(3);
   const again = await run(["status"], env);
   expect(again.code).toBe(3);

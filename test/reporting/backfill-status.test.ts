@@ -1,8 +1,7 @@
-import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { createBackfill, steerBackfill } from "../../src/store/work/backfills.ts";
-import { addSource } from "../support/reporting.ts";
+import { addSource, connect } from "../support/reporting.ts";
 import { setupMigrated, windowOf } from "../support/store.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
@@ -36,9 +35,7 @@ test("backfill_status counts the fetch tasks of each backfill, and usage_reader 
   const first = await createBackfill(store, { ...wanted, tasks, by });
   const empty = await createBackfill(store, { ...wanted, meter: "longlived", tasks: [], by });
 
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connect(url);
   await client.query(`
     UPDATE usage.fetch_task SET state = 'done', finished_at = now() WHERE period_start < '2026-03-03Z';
     UPDATE usage.fetch_task SET state = 'failed', finished_at = now() WHERE period_start = '2026-03-03Z'`);

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { listViews } from "../../src/store/export/views.ts";
 import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
-import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { connect, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -164,9 +164,7 @@ async function sqlBlocks(): Promise<string[]> {
 
 /** Roles belong to the whole server: what makes one is taken back. */
 async function runAndForget(url: string, block: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connect(url);
   await client.query("BEGIN");
   await client.query(block);
   await client.query("SET ROLE analyst; SELECT * FROM reporting.fct_usage_user_daily LIMIT 1");

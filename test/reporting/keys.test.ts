@@ -1,12 +1,12 @@
 import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { METER } from "../../src/domain/usage/meter.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
-import { addSource } from "../support/reporting.ts";
+import { addSource, connect } from "../support/reporting.ts";
 import { type AnswerRow, loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
 
@@ -142,9 +142,7 @@ test("the key that each view's comment names is unique", async () => {
   const { store, url } = await setupMigrated();
   await fill(store, "default");
   await fill(store, "another");
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connect(url);
   await client.query(OTHERS);
 
   const { rows: views } = await client.query<{ name: string; key: string | null }>(`

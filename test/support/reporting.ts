@@ -54,16 +54,19 @@ export async function addSource(
   return sourceId;
 }
 
-/** A connection that returns all values as the text of Postgres, without conversions of the driver. */
-export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: await pastPooler(url),
-    types: { getTypeParser: () => (value: string) => value },
-    // Compiling the views takes seconds, which a few rows never repay.
-    options: "-c jit=off -c timezone=UTC",
-  });
+/** A connection until the test ends, in UTC. */
+export async function connect(url: string, types: pg.CustomTypesConfig = pg.types): Promise<pg.Client> {
+  // Compiling the views takes seconds, which a few rows never repay.
+  const options = "-c jit=off -c timezone=UTC";
+  const client = new pg.Client({ connectionString: await pastPooler(url), types, options });
   await client.connect();
   onTestFinished(() => client.end());
+  return client;
+}
+
+/** The same, with all values as the text of Postgres, without conversions of the driver. */
+export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
+  const client = await connect(url, { getTypeParser: () => (value: string) => value });
   if (role !== undefined) await client.query(`SET ROLE ${role}`);
   return client;
 }

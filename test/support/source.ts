@@ -262,14 +262,25 @@ export function senderOn(standin: Standin, workspace: number, day: number) {
   return busiest;
 }
 
+/** A workspace of the stand-in, by its place. */
+export function workspaceAt({ organisation }: Standin, index: number) {
+  const workspace = organisation.workspaces[index];
+  if (workspace === undefined) throw new Error(`no workspace ${index}`);
+  return workspace;
+}
+
+/** Whether the key reads that workspace from now on. */
+export function setReadable(standin: Standin, index: number, readable: boolean): void {
+  standin.access.setReadable(workspaceAt(standin, index), readable);
+}
+
 /** A new project of a workspace with so many traces at an instant, and with no other usage. */
 export function beginProject(
   standin: Standin,
   { workspace: index, at, traces }: { workspace: number; at: number; traces: number },
 ) {
   const { organisation, ledger } = standin;
-  const workspace = organisation.workspaces[index];
-  if (workspace === undefined) throw new Error(`no workspace ${index}`);
+  const workspace = workspaceAt(standin, index);
   const project = { id: "99999999-9999-4999-8999-999999999999", name: "new", dropped: false, workspace };
   organisation.projects.push(project);
   ledger.change({ project, user: null, key: null, at }, traces);

@@ -1,6 +1,5 @@
 import { DateTime } from "luxon";
-import pg from "pg";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
@@ -11,7 +10,7 @@ import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-l
 import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/proof/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
-import { addSource } from "../support/reporting.ts";
+import { addSource, connect, connectPlain } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
 import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
@@ -146,10 +145,7 @@ describe("the SQL of the dashboard", () => {
     const { store, url } = await filledStore();
     // 3 March has none.
     await enterPrices(store, [{ unitPrice: "0.0005", to: "2026-03-03" }]);
-    // Compiling the views takes seconds, which a few rows never repay.
-    const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
-    await client.connect();
-    onTestFinished(() => client.end());
+    const client = await connect(url);
     // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
     await client.query(`
       INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
@@ -262,12 +258,7 @@ test("the month under way is compared with the same days of the month before, an
   await load(today, today.plus({ days: 1 }), 1e12);
   await enterPrices(store, [{ unitPrice: "0.0005" }]);
 
-  const client = new pg.Client({
-    connectionString: url,
-    types: { getTypeParser: () => (value: string) => value },
-  });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectPlain(url);
   const rowsOf = async (title: string) => {
     const query = queries.find((one) => one.title === title);
     return (await client.query(expand(query?.rawSql as string, SHOWN))).rows;

@@ -11,7 +11,7 @@ import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { alertSettings, startWebhook, webhookAt } from "../../support/alerts.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { setOwners } from "../../support/owners.ts";
-import { type Bench, senderOn, setup } from "../../support/source.ts";
+import { type Bench, senderOn, setReadable, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */
 
@@ -447,23 +447,20 @@ test("a message that the webhook refuses is sent again, and its address stays se
 });
 
 test("a lost workspace sends an alert with its withdrawn zeros, and its return ends it", async () => {
-  const { workspaces } = bench.standin.organisation;
-  const lost = workspaces[1];
-  if (lost === undefined) throw new Error("no workspace");
   const range = { start: bench.dataStart, end: bench.dataStart + 24 * HOUR_MS };
   await bench.sql("DELETE FROM usage.dated_record WHERE bucket_start = $1", [
     new Date(bench.dataStart).toISOString().slice(0, 10),
   ]);
   await bench.sql("DELETE FROM usage.coverage WHERE period_start = $1", [new Date(bench.dataStart)]);
   const again = { wanted: [{ stride: "day" as const, range }], reprocess: "missing" as const };
-  await bench.fetch(again, { opened: () => bench.standin.access.setReadable(lost, false) });
+  await bench.fetch(again, { opened: () => setReadable(bench.standin, 1, false) });
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   expect(await raise()).toEqual({ told: 0, cleared: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "access_lost", state: "firing", count: 1 }]);
   expect(heard[0]?.text).toContain(
-    `lost access to workspace ${lost.id}. 4 zero values are no longer trusted`,
+    `lost access to workspace ${bench.workspaceIds[0]}. 4 zero values are no longer trusted`,
   );
-  bench.standin.access.setReadable(lost, true);
+  setReadable(bench.standin, 1, true);
   await bench.sync();
   // Its zeros were shown as final, so what they became is a change of final counts.
   expect(await raise()).toEqual({ told: 1, cleared: 1 });

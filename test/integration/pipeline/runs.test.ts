@@ -16,7 +16,7 @@ import {
 import { beginRun, endRun, keepSeen } from "../../../src/store/work/runs.ts";
 import { takeTasksToQueue } from "../../../src/store/work/tasks.ts";
 import { poll } from "../../support/poll.ts";
-import { setup } from "../../support/source.ts";
+import { setReadable, setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
 
@@ -79,18 +79,17 @@ test("a sync is running while its fetch tasks are left; at their end their reque
 test("a backfill never says done alone where a fetch task failed, and each failed task has a reason", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
-  const lost = bench.standin.organisation.workspaces[1];
-  if (lost === undefined) throw new Error("no workspace");
-  bench.standin.access.setReadable(lost, false);
+  setReadable(bench.standin, 1, false);
+  const lost = bench.workspaceIds.slice(1);
   const source = await bench.open();
   const { sourceId, store } = source;
   const range = { start: bench.dataStart, end: bench.dataStart + DAY_MS };
   const groupings = ["project" as const];
   const tasks = await planSource(source, {
     ...{ wanted: [{ stride: "day", range }], groupings, reprocess: "all" },
-    workspaceIds: [lost.id],
+    workspaceIds: lost,
   });
-  const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: [lost.id] };
+  const wanted = { sourceId, range, stride: "day" as const, groupings, workspaceIds: lost };
   const backfillId = await createBackfill(store, {
     meter: "traces",
     ...wanted,

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../src/domain/usage/record.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
@@ -8,6 +7,7 @@ import { planSource, routineDemand } from "../../../src/pipeline/sync/plan.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { dropOldHours } from "../../../src/store/retention/prune.ts";
 import { times } from "../../support/drawn.ts";
+import { connect } from "../../support/reporting.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
 import { inSchema } from "../../support/views.ts";
 import { enterSource, setupStore } from "./setup.ts";
@@ -46,9 +46,7 @@ const QUERIES = {
 test("old hours are removed with their coverage if their day is loaded, and no figure of a day changes", async () => {
   const bundle = await setupStore();
   const { store, url } = bundle;
-  const client = new pg.Client({ connectionString: url, options: "-c jit=off" });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connect(url);
   const query = async (text: string): Promise<Record<string, unknown>[]> => (await client.query(text)).rows;
   const lines = async (text: string) => (await query(text)).map((row) => JSON.stringify(row)).sort();
   const everything = async () => {

@@ -1,6 +1,5 @@
 import { parse } from "csv-parse/sync";
-import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { monthTitle } from "../../../src/domain/months/month.ts";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
@@ -9,20 +8,13 @@ import { learnMeter } from "../../../src/store/catalog/source-meters.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { close, load, month, bench as monthBench, setUpMonth } from "../../support/month.ts";
 import { refusalOf, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { connect } from "../../support/reporting.ts";
 import { senderOn, setup } from "../../support/source.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupUsage } from "../../support/usage-bench.ts";
 import { inSchema } from "../../support/views.ts";
 
 const DAYS = 10;
-/** A reader of BI tools, who has nothing but the views. */
-async function reader(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, options: "-c jit=off -c timezone=UTC" });
-  await client.connect();
-  onTestFinished(() => client.end());
-  return client;
-}
-
 /** Cells of each row of the table of ids, without markup. A state that is that of all lines stands once, in the caption. */
 function rowsOf(page: string): string[][] {
   const [, table = ""] = /<table class="usage-ids">(.*?)<\/table>/s.exec(page) ?? [];
@@ -38,7 +30,7 @@ const numberOf = (text: string) => Number(text.replace(/[^\d.]/g, ""));
 test("usage adds up to the views, names what is missing in place of a zero, and is the same as file and in SQL", async () => {
   const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
-  const client = await reader(bench.databaseUrl);
+  const client = await connect(bench.databaseUrl);
   const range = { from: dayOf(bench.dataStart), to: dayOf(bench.today) };
   for (const by of ["workspace", "project", "user", "api_key"]) {
     const address = `by=${by}&from=${range.from}&to=${range.to}&per=day`;
@@ -225,7 +217,7 @@ test("any earlier range is compared with, and an id is found by a part of its na
 test("costs by each dimension are those of the views to the last digit, and unpriced usage is named", async () => {
   const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
-  const client = await reader(bench.databaseUrl);
+  const client = await connect(bench.databaseUrl);
   expect(textOf((await pages.get("/usage?measure=cost")).text)).toContain("No price is stored");
   const change = dayOf(bench.today - 5 * DAY_MS);
   await enterPrices(bench.store, [
@@ -312,7 +304,7 @@ test("what cannot be asked for is said, and leads on", async () => {
 test("long-lived traces and each measure of deployments are counted by themselves, as in their views", async () => {
   const bench = await setupUsage({ days: DAYS, gapAgo: 4 });
   const pages = await setupPages(bench);
-  const client = await reader(bench.databaseUrl);
+  const client = await connect(bench.databaseUrl);
   const [from, to] = [dayOf(bench.dataStart), dayOf(bench.today)];
   const ask = (measure: string, by: string, path = "/usage") =>
     pages.get(`${path}?measure=${measure}&by=${by}&from=${from}&to=${to}&per=day`);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { times } from "../../../support/drawn.ts";
-import { type Bench, beginProject, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setup, workspaceAt } from "../../../support/source.ts";
 import { wrongFigures } from "../../../support/tables.ts";
 
 /** Rule 4 of docs/rules.md over any history of a key that loses and regains workspaces. */
@@ -38,23 +38,20 @@ test("no figure is one that nobody could have read, and the truth is back with a
     fc.asyncProperty(start, fc.array(command, { minLength: 3, maxLength: 9 }), async (begin, commands) => {
       const bench = await setup();
       const { access, organisation } = bench.standin;
-      const workspaceAt = (index: number) => {
-        const found = organisation.workspaces[index];
-        if (found === undefined) throw new Error("no workspace");
-        return found;
-      };
       /** Lost during the fetches of the queue, and regained before a contact saw it: that, only a reconciliation sees. */
       const unseen = new Set<number>();
       const blind = new Set<number>();
       const apply = ({ do: what, place: index }: Turn) => {
-        access.setReadable(workspaceAt(index), what === "regain");
+        access.setReadable(workspaceAt(bench.standin, index), what === "regain");
         if (what === "regain" && unseen.delete(index)) blind.add(index);
       };
       access.listsUnreadable = begin.listsUnreadable;
-      for (const index of begin.lost) access.setReadable(workspaceAt(index), false);
+      for (const index of begin.lost) access.setReadable(workspaceAt(bench.standin, index), false);
       const beginUsage = () => {
         const usage = { workspace: BEGINS, at: bench.today - DAY_MS, traces: 7 };
-        if (organisation.projects.every(({ workspace }) => workspace !== workspaceAt(BEGINS))) {
+        if (
+          organisation.projects.every(({ workspace }) => workspace !== workspaceAt(bench.standin, BEGINS))
+        ) {
           beginProject(bench.standin, usage);
         }
       };
@@ -63,14 +60,14 @@ test("no figure is one that nobody could have read, and the truth is back with a
       let isAsked = true;
       for (const one of commands) {
         const noteRead = () => {
-          for (const index of [0, 1]) if (access.canRead(workspaceAt(index))) read.add(index);
+          for (const index of [0, 1]) if (access.canRead(workspaceAt(bench.standin, index))) read.add(index);
         };
         const opened = () => {
           noteRead();
           unseen.clear();
           if ("during" in one && one.during !== undefined) {
             const { do: what, place: index } = one.during;
-            const isLoss = what === "lose" && access.canRead(workspaceAt(index));
+            const isLoss = what === "lose" && access.canRead(workspaceAt(bench.standin, index));
             if (isLoss && "byQueue" in one && one.byQueue) unseen.add(index);
             apply(one.during);
           }
@@ -87,7 +84,7 @@ test("no figure is one that nobody could have read, and the truth is back with a
         // Work in one process asks in the end what it can still read. The service asks at the first contact that is five minutes later.
         if (one.do === "sync" || one.do === "backfill") isAsked = !("byQueue" in one && one.byQueue);
         for (const index of isAsked ? [...read].filter((one) => !blind.has(one)) : [])
-          expect(await untrue(bench, workspaceAt(index).id)).toEqual([]);
+          expect(await untrue(bench, workspaceAt(bench.standin, index).id)).toEqual([]);
       }
       for (const index of PLACES) apply({ do: "regain", place: index });
       await bench.sync();

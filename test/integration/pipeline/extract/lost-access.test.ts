@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { runInline } from "../../../../src/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { type Bench, beginProject, setup } from "../../../support/source.ts";
+import { type Bench, beginProject, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { booked, differences, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** A key that loses a workspace gets empty answers. The zeros that it stores until somebody notices are withdrawn. */
@@ -18,22 +18,15 @@ interface Figure {
 const IDLE = 4;
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 
-const workspace = (bench: Bench, index: number) => {
-  const found = bench.standin.organisation.workspaces[index];
-  if (found === undefined) throw new Error("no workspace");
-  return found;
-};
-const setReadable = (bench: Bench, index: number, readable: boolean) =>
-  bench.standin.access.setReadable(workspace(bench, index), readable);
 const figures = (bench: Bench, index: number) =>
   bench.sql<Figure>(
     `SELECT usage_date::text, traces, coverage_status, is_final FROM reporting.fct_usage_workspace_daily
      WHERE workspace_id = $1 ORDER BY usage_date`,
-    [workspace(bench, index).id],
+    [workspaceAt(bench.standin, index).id],
   );
 /** Rows of any view that show a zero of the workspace beside `unverified`, or as final. */
 const zeros = async (bench: Bench, index: number) => {
-  const { id } = workspace(bench, index);
+  const { id } = workspaceAt(bench.standin, index);
   const [row] = await bench.sql<Record<string, number>>(
     `SELECT (SELECT count(*) FROM reporting.fct_usage_workspace_daily WHERE workspace_id = $1 AND traces = 0)::integer AS days,
             (SELECT count(*) FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1 AND traces = 0)::integer AS hours,
@@ -56,12 +49,12 @@ test.each([true, false])(
     await bench.sync({
       opened: (source) => {
         // Without a listing the first proof is asked for with the first fetch: a proof of before is what was lost.
-        if (listing) setReadable(bench, 1, false);
+        if (listing) setReadable(bench.standin, 1, false);
         else {
           const { fresh } = source.access;
           source.access.fresh = async () => {
             await fresh();
-            setReadable(bench, 1, false);
+            setReadable(bench.standin, 1, false);
           };
         }
       },
@@ -84,7 +77,7 @@ test.each([true, false])(
     expect(bench.logs.filter((line) => line.code === "workspace_unlisted")).toHaveLength(listing ? 1 : 0);
 
     // Back, it is due with the next proof: that of first contact, or that of the first fetch.
-    setReadable(bench, 1, true);
+    setReadable(bench.standin, 1, true);
     await bench.sync();
     if (!listing) await bench.sync();
     expect(await wrongFigures(bench, { workspaceIds: ids })).toEqual([]);
@@ -105,7 +98,7 @@ test("a listing does not prove that usage can be read: nothing becomes zero whil
   const range = { start: bench.dataStart, end: bench.today + DAY_MS };
   const backfill = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
 
-  setReadable(bench, 1, false);
+  setReadable(bench.standin, 1, false);
   for (const work of [backfill, () => bench.sync(), backfill]) {
     const { run } = await work();
     expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
@@ -118,7 +111,7 @@ test("a listing does not prove that usage can be read: nothing becomes zero whil
     expect(await zeros(bench, 1)).toEqual({ ...zerosBefore, days: 0, empty: expect.any(Number) });
   }
 
-  setReadable(bench, 1, true);
+  setReadable(bench.standin, 1, true);
   await bench.sync();
   await backfill();
   expect(await wrongFigures(bench, { workspaceIds: readable })).toEqual([]);
@@ -130,11 +123,11 @@ test("days that were loaded as zero while only the listing named a workspace are
   const bench = await setup();
   const { access } = bench.standin;
   access.listsUnreadable = true;
-  setReadable(bench, 1, false);
+  setReadable(bench.standin, 1, false);
   await bench.sync();
   expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
 
-  setReadable(bench, 1, true);
+  setReadable(bench.standin, 1, true);
   await bench.sync();
   const readable = bench.standin.organisation.workspaces
     .filter((one) => access.canRead(one))
@@ -143,7 +136,7 @@ test("days that were loaded as zero while only the listing named a workspace are
   expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
   expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
   expect(bench.logs.filter(({ code }) => code === "zeros_withdrawn")).toMatchObject([
-    { workspaceIds: [workspace(bench, 1).id] },
+    { workspaceIds: [workspaceAt(bench.standin, 1).id] },
   ]);
 });
 
@@ -170,7 +163,7 @@ test("a lost workspace that others answer beside is unverified alone", async () 
     reprocess: "missing" as const,
   };
   // One answer for all three: it names two of them.
-  const { planned } = await bench.fetch(request, { opened: () => setReadable(bench, 1, false) });
+  const { planned } = await bench.fetch(request, { opened: () => setReadable(bench.standin, 1, false) });
   expect(planned).toBe(1);
   const stored = booked(bench, { workspaceIds: [bench.workspaceIds[0] ?? "", bench.workspaceIds[2] ?? ""] });
   const inRange = new Map(
@@ -187,7 +180,7 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   const bench = await setup({ workspaces: [0, 1] });
   const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
   const wanted = [{ stride: "day" as const, range }];
-  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const source = await bench.open({ opened: () => setReadable(bench.standin, 1, false) });
   const tasks = await planSource(source, { wanted, reprocess: "missing" });
   // As in the queue: nothing confirms the zeros when the last fetch ends.
   await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
@@ -199,7 +192,7 @@ test("a backfill of what is missing replaces withdrawn zeros, and the history ke
   expect((await figures(bench, 1)).slice(0, 3)).toMatchObject([UNVERIFIED, UNVERIFIED, UNVERIFIED]);
   const unverifiedAt = await instant(bench);
 
-  setReadable(bench, 1, true);
+  setReadable(bench.standin, 1, true);
   const { planned } = await bench.fetch({ wanted, reprocess: "missing" });
   expect(planned).toBe(4);
   const expected = booked(bench, { workspaceIds: bench.workspaceIds.slice(1) });
@@ -245,7 +238,7 @@ test("access lost before the second fetch of an emptied window deletes nothing",
   // A day that has just begun may have no usage yet.
   const zerosBefore = await zeros(bench, 1);
   const range = { start: bench.dataStart, end: bench.today };
-  const source = await bench.open({ opened: () => setReadable(bench, 1, false) });
+  const source = await bench.open({ opened: () => setReadable(bench.standin, 1, false) });
   const tasks = await planSource(source, {
     wanted: [{ stride: "day", range }],
     workspaceIds: bench.workspaceIds.slice(1),
@@ -260,7 +253,7 @@ test("access lost before the second fetch of an emptied window deletes nothing",
 test("a listing proves nothing for a deleted workspace, an answer that names it does", async () => {
   const bench = await setup();
   // One with past usage, one that never had any.
-  for (const index of [1, 4]) workspace(bench, index).deletedAt = bench.today - 2 * DAY_MS;
+  for (const index of [1, 4]) workspaceAt(bench.standin, index).deletedAt = bench.today - 2 * DAY_MS;
   await bench.sync();
   const used = await figures(bench, 1);
   expect(used.every(({ traces }) => traces !== null)).toBe(true);
@@ -268,7 +261,7 @@ test("a listing proves nothing for a deleted workspace, an answer that names it 
   const before = await inStore(bench);
   // A key that no longer reads it gets empty answers, and the listing does not show that.
   for (const project of bench.standin.organisation.projects) {
-    if (project.workspace === workspace(bench, 1)) project.dropped = true;
+    if (project.workspace === workspaceAt(bench.standin, 1)) project.dropped = true;
   }
   const { run } = await bench.sync();
   expect(run.counts.reduce((sum, { rows }) => sum + rows.retired, 0)).toBe(0);
@@ -283,7 +276,7 @@ test("a workspace that never had usage and is deleted is no lost one", async () 
     bench.standin.access.canRead(one),
   );
   expect((await figures(bench, idle)).every(({ traces }) => traces === 0)).toBe(true);
-  workspace(bench, idle).deletedAt = bench.today;
+  workspaceAt(bench.standin, idle).deletedAt = bench.today;
   await bench.sync();
   await bench.sync();
   expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
@@ -292,13 +285,13 @@ test("a workspace that never had usage and is deleted is no lost one", async () 
 
 test("hours after a workspace was deleted are zero, since an answer over all of time names it", async () => {
   const bench = await setup({ workspaces: [0, 1] });
-  workspace(bench, 1).deletedAt = bench.today - 3 * DAY_MS;
+  workspaceAt(bench.standin, 1).deletedAt = bench.today - 3 * DAY_MS;
   const { run } = await bench.sync();
   expect(run.failures).toEqual([]);
   expect(await bench.sql("SELECT DISTINCT state, code FROM usage.failure")).toEqual([]);
   const shown = await bench.sql<{ traces: number }>(
     "SELECT traces FROM reporting_detail.fct_usage_workspace_hourly WHERE workspace_id = $1",
-    [workspace(bench, 1).id],
+    [workspaceAt(bench.standin, 1).id],
   );
   expect(shown.length).toBeGreaterThan(0);
   expect(shown.every(({ traces }) => traces === 0)).toBe(true);

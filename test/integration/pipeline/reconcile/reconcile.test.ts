@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/domain/usage/record.ts";
-import { setup } from "../../../support/source.ts";
+import { setReadable, setup } from "../../../support/source.ts";
 
 /** Postgres held against the export: what is found is what is there, no more and no less. */
 
@@ -64,9 +64,7 @@ test.each([
 ])("a workspace out of the key's reach makes no difference: %s", async (_what, listing) => {
   const bench = await setup({ workspaces: [0, 1], standin: { listing } });
   await bench.sync();
-  const lost = bench.standin.organisation.workspaces[1];
-  if (lost === undefined) throw new Error("no workspace");
-  bench.standin.access.setReadable(lost, false);
+  setReadable(bench.standin, 1, false);
   expect(await bench.reconcile({ repair: true })).toMatchObject({ differences: [], unverified: 4 });
 });
 

@@ -3,7 +3,7 @@ import { Secret } from "../../../../src/config/secret.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { startStandin } from "../../../../src/local/standin/server.ts";
 import { eachRecord, startProxy } from "../../../support/proxy.ts";
-import { type Bench, setup } from "../../../support/source.ts";
+import { type Bench, setReadable, setup, workspaceAt } from "../../../support/source.ts";
 import { differences, dump, inStore, wrongFigures } from "../../../support/tables.ts";
 
 /** Which source this is, what it reads, and what the first requests of a process may meet. */
@@ -137,9 +137,7 @@ describe("a configured workspace", () => {
   test("that was known before is loaded on, whatever the platform shows", async () => {
     const bench = await setup({ workspaces: [0, 1] });
     await bench.sync();
-    const second = bench.standin.organisation.workspaces[1];
-    if (second === undefined) throw new Error("no workspace");
-    bench.standin.access.setReadable(second, false);
+    setReadable(bench.standin, 1, false);
     expect((await bench.open()).workspaces).toHaveLength(2);
   });
 });
@@ -155,8 +153,7 @@ describe("workspaces", () => {
 
   test("a deleted workspace's past usage and name are loaded", async () => {
     const bench = await setup();
-    const deleted = bench.standin.organisation.workspaces[1];
-    if (deleted === undefined) throw new Error("no workspace");
+    const deleted = workspaceAt(bench.standin, 1);
     deleted.deletedAt = bench.today - 2 * DAY_MS;
     const { run } = await bench.sync();
     expect(run.failures).toEqual([]);

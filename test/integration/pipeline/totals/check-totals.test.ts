@@ -3,7 +3,7 @@ import { controlWindows } from "../../../../src/domain/planning/windows.ts";
 import { intersect } from "../../../../src/domain/time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../../../../src/domain/time/stride.ts";
 import type { Interval } from "../../../../src/domain/time/window.ts";
-import { farFromTheNextHour, senderOn, setup } from "../../../support/source.ts";
+import { farFromTheNextHour, senderOn, setReadable, setup } from "../../../support/source.ts";
 import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
 /** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
@@ -207,9 +207,7 @@ test("days that are not loaded and windows without proven access are counted as 
   );
   expect(lost?.days).toBeGreaterThan(0);
   expect(await check(bench)).toMatchObject({ daysNotFinal: lost?.days, othersNotFinal: 0, unverified: 0 });
-  const gone = bench.standin.organisation.workspaces[WORKSPACE];
-  if (gone === undefined) throw new Error("no workspace");
-  bench.standin.access.setReadable(gone, false);
+  setReadable(bench.standin, WORKSPACE, false);
   const blind = await check(bench);
   expect(blind.unverified).toBeGreaterThan(0);
   expect(blind.daysProved).toBe(0);
