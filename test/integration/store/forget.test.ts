@@ -85,17 +85,9 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
   await enterTasks(store.db, { sourceId, tasks });
   const range = { start: period.start, end: period.end };
   const backfill = await createBackfill(store, {
-    meter: "traces",
-    ...{
-      sourceId,
-      range,
-      tasks,
-      stride: "day",
-      groupings: ["workspace"],
-      workspaceIds: [A, B],
-      reprocess: "missing",
-      by: { name: "ada", role: "operator", via: "command" },
-    },
+    ...{ sourceId, meter: "traces", range, tasks, stride: "day", groupings: ["workspace"] },
+    ...{ workspaceIds: [A, B], reprocess: "missing" },
+    by: { name: "ada", role: "operator", via: "command" },
   });
   await reader.query(
     `WITH sku AS (INSERT INTO usage.sku (name) VALUES ('traces') RETURNING sku_id)
@@ -103,29 +95,14 @@ async function enterSecond(bundle: StoreBundle, sourceId: number) {
      SELECT sku_id, $1, entity_id, 1, 'USD', '2026-01-01' FROM sku, usage.entity WHERE external_id = $2 AND dimension = 'workspace'`,
     [sourceId, B],
   );
-  for (const table of ["became_final", "withdrawal", "reconciled"]) {
-    const more: Record<string, [string, string]> = {
-      became_final: ["final_at", "now()"],
-      withdrawal: ["final, withdrawn_at", "false, now()"],
-      reconciled: ["fetch_number, reconciled_at", "1, now()"],
-    };
-    const [columns, values] = more[table] as [string, string];
-    await reader.query(
-      `INSERT INTO usage.${table} (scope_id, period_start, period_end, ${columns})
-       VALUES ($1, '2026-04-01', '2026-04-02', ${values})`,
-      [scopeB],
-    );
-  }
-  await reader.query(
-    `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
-     VALUES ($1, 'x', '2026-03-01', 'traces_differ', 1)`,
-    [scopeB],
-  );
-  await reader.query(
-    `INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
-     VALUES ($1, 'stride_total', '2026-03-01', '2026-04-01', 'x', 'unattributed', 1)`,
-    [scopeB],
-  );
+  await reader.query(`
+    INSERT INTO usage.became_final VALUES (${scopeB}, '2026-04-01', '2026-04-02', now());
+    INSERT INTO usage.withdrawal VALUES (${scopeB}, '2026-04-01', '2026-04-02', false, now(), now());
+    INSERT INTO usage.reconciled VALUES (${scopeB}, '2026-04-01', '2026-04-02', 1, now());
+    INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
+      VALUES (${scopeB}, 'x', '2026-03-01', 'traces_differ', 1);
+    INSERT INTO usage.control_difference (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
+      VALUES (${scopeB}, 'stride_total', '2026-03-01', '2026-04-01', 'x', 'unattributed', 1)`);
   return { backfill, scopeB };
 }
 

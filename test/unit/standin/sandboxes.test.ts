@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
 import type { StandinOptions } from "../../../src/local/standin/server.ts";
 import { NOW, setup } from "./setup.ts";
 
@@ -69,32 +68,7 @@ function millionths(text: string): number {
   return Number(whole) * 1_000_000 + Number(digits.padEnd(6, "0"));
 }
 
-const asRows = (items: readonly Item[]) =>
-  items.map((item) => [
-    item.resource_id,
-    item.resource_type,
-    Date.parse(item.period_start),
-    millionths(item.lcu),
-    millionths(item.lsu),
-  ]);
-const ofLedger = (hours: readonly SandboxHour[]) =>
-  hours.map(({ resourceId, resourceType, hour, lcu, lsu }) => [resourceId, resourceType, hour, lcu, lsu]);
-
 describe("sandbox costs", () => {
-  test("pages of every size give the hours of the ledger, each once", async () => {
-    const { pages, ledger, workspaceId } = await bench();
-    const range = { start: Date.parse(WEEK.start_time), end: Date.parse(WEEK.end_time) };
-    const expected = ofLedger(ledger.hours({ workspaceId, ...range }));
-    expect(expected.length).toBeGreaterThan(200);
-    for (const size of [7, 100, expected.length - 1, expected.length, expected.length + 1, 1000]) {
-      const all = await pages({ ...WEEK, page_size: String(size) });
-      expect(all).toHaveLength(Math.ceil(expected.length / size));
-      expect(all.slice(0, -1).every(({ items }) => items.length === size)).toBe(true);
-      expect(asRows(all.flatMap(({ items }) => items))).toEqual(expected);
-    }
-    expect((await pages())[0]?.items).toHaveLength(100);
-  });
-
   test("an item has these fields, and further ones that are not available", async () => {
     const { items, organisation } = await bench();
     const always = ["resource_id", "resource_type", "period_start", "lcu", "lsu"];
