@@ -52,6 +52,7 @@ const REST = [
   ["9223372036854775807", "9223372036854775807", "9223372036854775807"],
   ["-7::integer", "-7", "-7"],
   ["-0.5::numeric(38,10)", "-0.5000000000", '"-0.5000000000"'],
+  ["-1e50::numeric", `-1${"0".repeat(50)}`, `"-1${"0".repeat(50)}"`],
   ["NULL::bigint", "", "null"],
   ["true", "true", "true"],
   ["false", "false", "false"],
@@ -78,10 +79,11 @@ test("every value stays the same in CSV and JSON, whatever it holds", async () =
     CREATE VIEW reporting.hostile AS
     SELECT number AS period_start, word, word AS "Again ""quoted""", ${rest} FROM (VALUES ${rows}) v (number, word)`);
   const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await usageEtl(["export", "--view", "hostile", ...args], {
+    const { code, stdout, stderr } = await usageEtl(["export", "--view", "reporting.hostile", ...args], {
       DATABASE_URL: url,
     });
-    expect(code, stderr).toBe(0);
+    const said = new RegExp(`^${TEXTS.length} rows of hostile in [\\d.]+ s\\.\\n$`);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(said)]);
     return stdout;
   };
   const names = ["period_start", "word", 'Again "quoted"', ...REST.map((_, at) => `r,${at}`)];
@@ -93,4 +95,5 @@ test("every value stays the same in CSV and JSON, whatever it holds", async () =
     return `{${names.map((name, i) => `${JSON.stringify(name)}:${cells[i]}`).join(",")}}`;
   });
   expect(await run("--format", "json")).toBe(`${objects.join("\n")}\n`);
+  expect(await run("--columns", "word, period_start")).toMatch(/^word,period_start\n,0\n"",1\n/);
 });

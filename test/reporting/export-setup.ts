@@ -4,11 +4,11 @@ import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
-export const [WORKSPACE] = WORKSPACES;
-export const BIG = Number.MAX_SAFE_INTEGER;
+const [WORKSPACE] = WORKSPACES;
+const BIG = Number.MAX_SAFE_INTEGER;
 const PROJECT = "00000000-0000-4000-8000-00000000000a";
 /** What a spreadsheet would run, and what a CSV has to quote. */
-export const HOSTILE = '=SUM(A1:A9)\n"quoted", 営業\u2028 ,';
+const HOSTILE = '=SUM(A1:A9)\n"quoted", 営業\u2028 ,';
 
 /** A source with hostile names and the largest count, and the command `export`. */
 export async function setup() {
@@ -26,6 +26,3 @@ export async function setup() {
   const run = (...args: string[]) => usageEtl(["export", ...args], { DATABASE_URL: bench.url });
   return { ...bench, folder, run };
 }
-export const UNBOUNDED = `-1${"0".repeat(50)}`;
-export const RANGE = ["--from", "2026-03-01", "--to", "2026-03-03"];
-export const [DAY, NEXT] = ["2026-03-01", "2026-03-02"] as const;

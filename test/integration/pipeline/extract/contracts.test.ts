@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/domain/time/stride.ts";
-import { clipToFuture } from "../../../../src/pipeline/sync/plan.ts";
-import { storeNow } from "../../../../src/store/load/fetch-ledger.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together, wrongFigures } from "../../../support/tables.ts";
 
@@ -226,28 +224,4 @@ test.each(["window", "epoch"] as const)("every stride on a server that aligns to
     [new Date(bench.today - 200 * DAY_MS).toISOString(), new Date(bench.today - 60 * DAY_MS).toISOString()],
   );
   expect(covered[0]?.lacking).toBe(0);
-});
-
-test("hours are never requested before the data start or before the wanted range", async () => {
-  const bench = await setup({ workspaces: [0], hourlyForMs: 2 * DAY_MS });
-  await bench.sync();
-  const [{ from, to } = { from: new Date(0), to: new Date(0) }] = await bench.sql<{ from: Date; to: Date }>(
-    `SELECT min(period_start) AS from, max(period_end) AS to FROM usage.fetch WHERE stride = 'hour'`,
-  );
-  expect(from.getTime()).toBe(bench.today - 2 * DAY_MS);
-  expect(to.getTime()).toBe(Math.ceil((await storeNow(bench.store.db)) / HOUR_MS) * HOUR_MS);
-});
-
-test("a requested range ends with the day or hour under way", async () => {
-  const bench = await setup({ workspaces: [0] });
-  const source = await bench.open();
-  const range = { start: bench.today - DAY_MS, end: bench.today + 500 * DAY_MS };
-  const now = bench.today + 5.5 * HOUR_MS;
-  expect(clipToFuture(source, range, "day", now)).toEqual({ start: range.start, end: bench.today + DAY_MS });
-  expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 6 * HOUR_MS);
-  source.capabilities.add("no_future_end");
-  expect(clipToFuture(source, range, "day", now)?.end).toBe(bench.today);
-  expect(clipToFuture(source, range, "hour", now)?.end).toBe(bench.today + 5 * HOUR_MS);
-  const ahead = { start: bench.today + DAY_MS, end: range.end };
-  expect(clipToFuture(source, ahead, "day", now)).toBeUndefined();
 });
