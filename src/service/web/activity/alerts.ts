@@ -18,6 +18,7 @@ import {
   type Html,
   html,
   instant,
+  listed,
   name,
   notice,
   postForm,
@@ -107,7 +108,7 @@ function toldOf({ told, waits }: Incident): Html {
     return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
   });
   if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
-  return html`${all.map((one, n) => html`${n === 0 ? "" : html`<br>`}${one}`)}`;
+  return listed(all, html`<br>`);
 }
 
 function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {
