@@ -1,4 +1,4 @@
-import { addDays, type Days, monthStart } from "../time/days.ts";
+import { addDays, addMonths, type Days, monthStart } from "../time/days.ts";
 
 /** A calendar month, UTC. */
 export interface CalendarMonth {
@@ -23,10 +23,9 @@ export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {
 
 /** Undefined if the text is no month. */
 export function monthNamed(text: string): CalendarMonth | undefined {
-  const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
-  if (year === "") return undefined;
-  const end = new Date(Date.UTC(Number(year), Number(month), 1)).toISOString().slice(0, 10);
-  return { name: text, start: `${text}-01`, end };
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return undefined;
+  const start = `${text}-01`;
+  return { name: text, start, end: addMonths(start, 1) };
 }
 
 /** The month in which an instant (epoch milliseconds) lies. */

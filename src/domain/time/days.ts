@@ -44,6 +44,15 @@ export function addMonths(day: string, months: number): string {
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
 }
 
+/** The whole calendar months that a range touches. */
+export function monthsOfDays({ from, to }: Days): Days[] {
+  const months: Days[] = [];
+  for (let start = monthStart(from); start < to; start = addMonths(start, 1)) {
+    months.push({ from: start, to: addMonths(start, 1) });
+  }
+  return months;
+}
+
 /** Ranges as their whole calendar months, and the days around them. Neighbours are joined; empty parts are left out. */
 export function monthsAndDays(ranges: readonly Days[]): { readonly months: Days[]; readonly days: Days[] } {
   const parts = ranges.map(({ from, to }) => {

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { monthsOfDays } from "../../domain/time/days.ts";
 import { EtlError, UsageError } from "../../errors.ts";
 import type { Store } from "../../store/db/database.ts";
 import { nameOfDatabase } from "../../store/db/database-name.ts";
@@ -20,17 +21,23 @@ import {
 } from "./manifest.ts";
 import { interrupted, type PlannedFile, pathOf, writeDays } from "./write-days.ts";
 
-interface Wanted extends ReadingAccess {
-  /** Its slug. */
-  readonly source: string;
-  readonly place: Place;
+/** What the files of a source are written with. */
+export interface FilesSettings {
+  /** A folder, or `s3://bucket/prefix`. */
+  readonly address: string;
   /** Names of views; empty: the daily facts and their dimensions. */
   readonly views: readonly string[];
   /** How long files of earlier sets stay. */
   readonly keepMs: number;
+  /** Its slug. */
+  readonly source: string;
   readonly release: string;
-  /** Whether to replace a set of another database. */
+  /** Whether to replace a set of another database. Default: it is refused. */
   readonly takeOver?: boolean;
+}
+
+interface Wanted extends ReadingAccess, Omit<FilesSettings, "address"> {
+  readonly place: Place;
 }
 
 export interface FilesWritten {
@@ -151,7 +158,8 @@ async function writeDataset(
   const known = new Map(before?.datasets[dataset.view.name]?.files.map((file) => [file.path, file]));
   const kept: ManifestFile[] = [];
   const added: ManifestFile[] = [];
-  for (const range of dataset.day === undefined ? [undefined] : monthsOf(days)) {
+  // One statement reads a month, so that none runs for long.
+  for (const range of dataset.day === undefined ? [undefined] : monthsOfDays(days)) {
     const found = await rowsByDay(client, dataset, { source, ...(range === undefined ? {} : { range }) });
     const changed: PlannedFile[] = [];
     for (const rows of found) {
@@ -188,37 +196,12 @@ function replacedBy(given: {
 
 const OURS = /^[a-z0-9_]+\/source_id=[^/]+\/(?:usage_date=[0-9-]{10}\/)?[0-9a-f]{32}\.parquet$/;
 
-/** Calendar months that cover the days, half-open. One statement reads a month, so that none runs for long. */
-function monthsOf({ from, to }: { from: string; to: string }): { from: string; to: string }[] {
-  const months: { from: string; to: string }[] = [];
-  for (let start = `${from.slice(0, 7)}-01`; start < to; ) {
-    const [year, month] = [Number(start.slice(0, 4)), Number(start.slice(5, 7))];
-    const next = new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
-    months.push({ from: start, to: next });
-    start = next;
-  }
-  return months;
-}
-
 function sourceUnknown(source: string): EtlError {
   return new EtlError({
     code: "source_unknown",
     message: `There is no source ${source} in this database.`,
     next: "`usage-etl source list` shows those that are stored.",
   });
-}
-
-/** What the files of a source are written with. */
-export interface FilesSettings {
-  /** A folder, or `s3://bucket/prefix`. */
-  readonly address: string;
-  readonly views: readonly string[];
-  readonly keepMs: number;
-  /** Its slug. */
-  readonly source: string;
-  readonly release: string;
-  /** Whether to replace a set of another database. Default: it is refused. */
-  readonly takeOver?: boolean;
 }
 
 const ENDED_ELSEWHERE: RunEnd = {

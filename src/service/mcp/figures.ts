@@ -1,6 +1,6 @@
 import { describeUnpricedDays } from "../../domain/bill/price.ts";
 import { monthTitle } from "../../domain/months/month.ts";
-import { addDays, addMonths, type Days, dayOf, monthStart } from "../../domain/time/days.ts";
+import { addDays, type Days, dayOf, monthStart, monthsOfDays } from "../../domain/time/days.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { amountText } from "../../domain/usage/amount.ts";
 import type { LoadedWorkspace } from "../../store/figures/loaded.ts";
@@ -128,8 +128,7 @@ export async function closedOf(
   },
 ) {
   const { from, to, measure, workspace, isFinal = false } = about;
-  const months: string[] = [];
-  for (let month = monthStart(from); month < to; month = addMonths(month, 1)) months.push(month.slice(0, 7));
+  const months = monthsOfDays({ from, to }).map((month) => month.from.slice(0, 7));
   const closed = await closedMonths(db, { sourceId, from: monthStart(from), to });
   const later =
     measure === "cost" ? await laterCosts(db, { sourceId, from, to, workspace: workspace?.key }) : [];

@@ -1,4 +1,4 @@
-import { addMonths, type Days } from "../../../domain/time/days.ts";
+import { type Days, intervalOf, monthsOfDays } from "../../../domain/time/days.ts";
 import { intersect, subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS, HOUR_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
@@ -15,22 +15,17 @@ export interface Bucket extends Interval {
 
 /** The buckets of a range, in order. */
 export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
-  const [start, end] = [Date.parse(from), Date.parse(to)];
+  const { start, end } = intervalOf({ from, to });
+  if (start >= end) return [];
   if (per === "month") {
-    const buckets: Bucket[] = [];
-    for (let at = from; at < to; ) {
-      const next = addMonths(at, 1);
-      buckets.push({
-        at: `${at.slice(0, 7)}-01`,
-        start: Date.parse(at),
-        end: Math.min(Date.parse(next), end),
-      });
-      at = next;
-    }
-    return buckets;
+    return monthsOfDays({ from, to }).map((month) => ({
+      at: month.from,
+      start: Math.max(Date.parse(month.from), start),
+      end: Math.min(Date.parse(month.to), end),
+    }));
   }
   const step = per === "day" ? DAY_MS : HOUR_MS;
-  return Array.from({ length: Math.max(0, Math.round((end - start) / step)) }, (_, n) => {
+  return Array.from({ length: Math.round((end - start) / step) }, (_, n) => {
     const iso = new Date(start + n * step).toISOString();
     return {
       at: per === "day" ? iso.slice(0, 10) : `${iso.slice(0, 19)}Z`,
