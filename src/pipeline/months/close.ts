@@ -9,7 +9,12 @@ import type { Database, Store } from "../../store/db/database.ts";
 import { unpricedIn } from "../../store/figures/costs.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { type BesideTraces, besideTraces } from "../../store/months/beside-traces.ts";
-import { type CloseResult, closeMonth, monthBeforeData } from "../../store/months/month-close.ts";
+import {
+  type CloseRequest,
+  type CloseResult,
+  closeMonth,
+  monthBeforeData,
+} from "../../store/months/month-close.ts";
 import { type OtherUsage, otherUsage } from "../../store/months/other-usage.ts";
 import {
   type BillingPeriod,
@@ -20,19 +25,12 @@ import {
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { workspacesOf } from "../backfill/wish.ts";
 
-export interface CloseOrder {
+/** Digests of what somebody looked at are one for each source. */
+export interface CloseOrder extends Omit<CloseRequest, "sourceId" | "monthStart"> {
   /** Such as `2026-03`. */
   readonly month: string;
   /** Slugs of the configured sources; none: all that are stored. */
   readonly slugs: readonly string[];
-  /** Platform ids of workspaces to leave out. */
-  readonly without?: readonly string[];
-  readonly withoutCosts?: boolean;
-  readonly acceptDisagreements?: boolean;
-  readonly settleAfterMs: number;
-  readonly by: Actor;
-  /** Digests of what somebody looked at, one for each source: see `CloseRequest`. */
-  readonly expectedDigests?: readonly string[];
 }
 
 export interface ClosedSource extends BesideTraces {
@@ -54,8 +52,8 @@ export async function closeSources(
   store: Store,
   order: CloseOrder,
 ): Promise<{ month: CalendarMonth; closed: ClosedSource[] }> {
-  const { slugs, without = [], withoutCosts = false, acceptDisagreements = false, settleAfterMs } = order;
-  const month = monthOf(order.month, await storeNow(store.db));
+  const { month: named, slugs, without = [], ...how } = order;
+  const month = monthOf(named, await storeNow(store.db));
   const sources = await sourcesToClose(store.db, slugs);
   const out = leftOut(
     without,
@@ -64,16 +62,7 @@ export async function closeSources(
   const closed: ClosedSource[] = [];
   for (const { sourceId, source, workspaceIds } of withinMonth(month, sources)) {
     const asked = out.filter((id) => workspaceIds.includes(id));
-    const result = await closeMonth(store, {
-      sourceId,
-      monthStart: month.start,
-      without: asked,
-      withoutCosts,
-      settleAfterMs,
-      acceptDisagreements,
-      by: order.by,
-      ...(order.expectedDigests === undefined ? {} : { expectedDigests: order.expectedDigests }),
-    });
+    const result = await closeMonth(store, { ...how, sourceId, monthStart: month.start, without: asked });
     const days = daysOfMonth(month);
     const beside = await besideTraces(store.db, {
       sourceId,
@@ -81,7 +70,7 @@ export async function closeSources(
       range: intervalOf(days),
     });
     const hasCosts = "costs" in result && result.costs.length > 0;
-    const isAbout = !beside.lacksPrice && !withoutCosts && result.state !== "closed_before";
+    const isAbout = !beside.lacksPrice && how.withoutCosts !== true && result.state !== "closed_before";
     const bill = isAbout ? await monthBill(store.db, { source, monthStart: month.start }) : [];
     const unpriced = hasCosts ? await unpricedIn(store.db, { source, workspaceId: null, range: days }) : [];
     closed.push({ source, asked, result, unpriced, withoutCost: namesWithoutCost(bill), ...beside });

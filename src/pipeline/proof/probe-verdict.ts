@@ -10,22 +10,17 @@ import {
 } from "../../store/proof/probes.ts";
 import type { OpenSource } from "../source/source.ts";
 
-export interface ProbeResult {
-  readonly probeId: number;
-  readonly state: ProbeVerdict;
+/** Without figures where nothing was compared. */
+export interface ProbeResult extends Pick<Conclusion, "probeId" | "state" | "figures" | "code" | "message"> {
   /** Whether another process sent the traffic. */
   readonly resumed: boolean;
   readonly expected: number;
-  /** Empty where nothing was compared. */
-  readonly figures: readonly ProbeFigure[];
   /** Milliseconds from the last trace sent to the first answer that held some of it; null where none did. */
   readonly firstDelayMs: number | null;
   /** To the answer that held all of it, where it stayed so; else null. */
   readonly delayMs: number | null;
   /** The limit of `delayMs`; null where there is none. */
   readonly lateAfterMs: number | null;
-  readonly code?: string | undefined;
-  readonly message?: string | undefined;
   /** What ended it before anything was compared. */
   readonly cause?: unknown;
 }

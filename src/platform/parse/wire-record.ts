@@ -57,19 +57,8 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
     const { time_bucket: bucket, traces, dimensions } = checked.data;
     const bucketStart = bucket === null || bucket === undefined ? null : fromWireTime(bucket);
     if (bucketStart === undefined) throw valueFault(index, ["time_bucket"], bucket, "is not a timestamp");
-    const dimensionId = fromWireId(dimensions[idKey]);
-    if (dimensionId === undefined) {
-      throw valueFault(index, ["dimensions", idKey], dimensions[idKey], "cannot be kept as an id");
-    }
-    const workspaceId = idKey === "workspace_id" ? dimensionId : fromWireId(dimensions.workspace_id);
-    if (workspaceId === undefined) {
-      throw valueFault(
-        index,
-        ["dimensions", "workspace_id"],
-        dimensions.workspace_id,
-        "cannot be kept as an id",
-      );
-    }
+    const dimensionId = idOf(dimensions, idKey, index);
+    const workspaceId = idKey === "workspace_id" ? dimensionId : idOf(dimensions, "workspace_id", index);
     if (idKey in dimensions) witness.sawOwn();
     else noteForeign(raw, groupBy, witness);
     return {
@@ -81,6 +70,13 @@ export function wireRecordReader(groupBy: GroupBy, witness: GroupingWitness) {
       traces: Math.abs(traces ?? 0),
     };
   };
+}
+
+function idOf(dimensions: WireRecord["dimensions"], key: string, index: number): string {
+  const id = fromWireId(dimensions[key]);
+  if (id === undefined)
+    throw valueFault(index, ["dimensions", key], dimensions[key], "cannot be kept as an id");
+  return id;
 }
 
 export type FromWireRecord = ReturnType<typeof wireRecordReader>;

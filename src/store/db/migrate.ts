@@ -80,7 +80,7 @@ async function migrateTables(db: Database, lockRetry: SchemaLockRetry) {
   });
 }
 
-function migrator(db: Database, lockTimeout = "0"): Migrator {
+function migrator(db: Database, lockTimeout: string): Migrator {
   return new Migrator({
     db,
     migrationTableSchema: "usage",
