@@ -1,13 +1,11 @@
-import { z } from "zod";
 import { raiseAlerts } from "../src/pipeline/alerts/tell.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Tells each route the incidents that began or ended, and forgets acknowledgements of those that ended. */
 export const alertJob = defineJob({
+  ...CONTROL,
   name: "alert",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  options: { ...CONTROL.options, attempts: 1 },
   handle: async ({ source, alerts, signal }) => {
     const { told, cleared } = await raiseAlerts(await source.known(), { ...alerts, signal });
     return { told, cleared };

@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
 import { endOfTotals, runOnSource } from "../src/pipeline/runs.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */
 export const checkTotalsJob = defineJob({
+  ...CONTROL,
   name: "check-totals",
-  queue: "control",
   payload: z.strictObject({ reach: z.enum(REACHES) }),
-  options: CONTROL_OPTIONS,
   handle: (context, { reach }) =>
     runOnSource(
       context.source,

@@ -1,19 +1,17 @@
 import type { Queue } from "bullmq";
-import { z } from "zod";
 import { systemClock } from "../src/clock.ts";
 import { enqueueTasks, requeueLost } from "../src/pipeline/sync/enqueue.ts";
 import { keepStatistics } from "../src/pipeline/upkeep.ts";
-import { CONTROL_OPTIONS, defineJob, type JobContext } from "./job.ts";
+import { CONTROL, defineJob, type JobContext } from "./job.ts";
 
 /**
  * Fills the source's fetch queue from the tasks that wait in Postgres. It is added by whoever enters tasks or finds that
  * more may wait. `requeueJob`, which is scheduled, does the same.
  */
 export const enqueueJob = defineJob({
+  ...CONTROL,
   name: "enqueue",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  options: { ...CONTROL.options, attempts: 1 },
   isFrequent: true,
   handle: async (context) => ({ fed: await fillFetchQueue(context) }),
 });
@@ -41,10 +39,9 @@ export async function enqueueSoon(control: Queue, now: number = systemClock.now(
  * statistics of new tables.
  */
 export const requeueJob = defineJob({
+  ...CONTROL,
   name: "requeue",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  options: { ...CONTROL.options, attempts: 1 },
   isFrequent: true,
   handle: async (context) => {
     const { store, sourceId } = await context.source.known();

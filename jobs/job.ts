@@ -1,5 +1,5 @@
 import type { Job, JobsOptions } from "bullmq";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
@@ -55,10 +55,14 @@ export function defineJob<Payload>(definition: JobDefinition<Payload>): JobDefin
 /** 100 years, the longest duration that a setting takes. */
 export const LONGEST_DAYS = 36_525;
 
-/** Options of control jobs. The schedule repeats them, so few attempts are enough. */
-export const CONTROL_OPTIONS: JobsOptions = {
-  attempts: 3,
-  backoff: { type: "custom" },
-  removeOnComplete: { count: 200 },
-  removeOnFail: { count: 200 },
+/** What most control jobs have in common. The schedule repeats them, so few attempts are enough. */
+export const CONTROL = {
+  queue: "control" as const,
+  payload: z.strictObject({}),
+  options: {
+    attempts: 3,
+    backoff: { type: "custom" },
+    removeOnComplete: { count: 200 },
+    removeOnFail: { count: 200 },
+  },
 };

@@ -1,17 +1,15 @@
 import { UnrecoverableError } from "bullmq";
-import { z } from "zod";
 import { EtlError } from "../src/errors.ts";
 import { probeMeter } from "../src/pipeline/proof/probe.ts";
 import { asRun, endOfProbe } from "../src/pipeline/runs.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Runs the meter probe: sends known traffic and compares it with what is billed. Off unless `USAGE_PROBE_EVERY` is set. */
 export const probeJob = defineJob({
+  ...CONTROL,
   name: "probe",
-  queue: "control",
-  payload: z.strictObject({}),
   // A retry would send, and cost, the traffic again. The next scheduled probe is soon enough.
-  options: { ...CONTROL_OPTIONS, attempts: 1 },
+  options: { ...CONTROL.options, attempts: 1 },
   handle: async ({ source, probe }) => {
     if (probe === undefined) {
       const cause = new EtlError({

@@ -1,14 +1,11 @@
-import { z } from "zod";
 import { readBill } from "../src/pipeline/bill/read-bill.ts";
 import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Compares months of traces with the billing provider's totals, and reads limits, the billing period and tags. What the server refuses is asked for once a day. */
 export const readBillJob = defineJob({
+  ...CONTROL,
   name: "read-bill",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: CONTROL_OPTIONS,
   handle: (context) =>
     runOnSource(
       context.source,

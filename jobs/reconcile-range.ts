@@ -2,14 +2,13 @@ import { z } from "zod";
 import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
 import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
 import type { OpenSource } from "../src/pipeline/source/source.ts";
-import { CONTROL_OPTIONS, defineJob, LONGEST_DAYS } from "./job.ts";
+import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
 /** Reconciles final time with the CSV export and repairs it: the last `days`, and earlier days that a missed night left. */
 export const reconcileRangeJob = defineJob({
+  ...CONTROL,
   name: "reconcile-range",
-  queue: "control",
   payload: z.strictObject({ days: z.int().min(1).max(LONGEST_DAYS) }),
-  options: CONTROL_OPTIONS,
   handle: (context, { days }) =>
     runOnSource(
       context.source,

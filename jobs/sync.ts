@@ -1,15 +1,12 @@
-import { z } from "zod";
 import { runOnSource } from "../src/pipeline/runs.ts";
 import { planSync } from "../src/pipeline/sync/sync.ts";
 import { fillFetchQueue } from "./enqueue.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Syncs a source: plans tasks for whatever is missing or not final, and enqueues them. */
 export const syncJob = defineJob({
+  ...CONTROL,
   name: "sync",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: CONTROL_OPTIONS,
   handle: (context) =>
     runOnSource(
       context.source,

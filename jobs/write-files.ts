@@ -1,13 +1,10 @@
-import { z } from "zod";
 import { writeSourceFiles } from "../src/pipeline/export/write-files.ts";
-import { CONTROL_OPTIONS, defineJob } from "./job.ts";
+import { CONTROL, defineJob } from "./job.ts";
 
 /** Writes the figures of the source as Parquet files for a warehouse. Off unless `USAGE_EXPORT_DIR` is set. */
 export const writeFilesJob = defineJob({
+  ...CONTROL,
   name: "write-files",
-  queue: "control",
-  payload: z.strictObject({}),
-  options: CONTROL_OPTIONS,
   handle: async ({ source, files, signal }) => {
     if (files === undefined) return { skipped: "USAGE_EXPORT_DIR is not set for this worker" };
     const written = await writeSourceFiles(await source.known(), files, signal);

@@ -23,8 +23,8 @@ const WORTH_BYTES = 16_000_000;
 const GROWN_BYTES = 64_000_000;
 
 /** From now on. Returns what ends it. */
-export function keepMemorySmall(watch: MemoryWatch = thisProcess()): () => void {
-  const look = createLook(watch);
+export function keepMemorySmall(): () => void {
+  const look = createLook(thisProcess());
   const timer = setInterval(look, LOOK_EVERY_MS).unref();
   return () => clearInterval(timer);
 }

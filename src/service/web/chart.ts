@@ -185,7 +185,8 @@ function barPath(
 }
 
 /** The course of one row of a table: as tall as its text, without axes. The table beside it has the figures. */
-export function sparkline(points: readonly ChartPoint[], { width = 120, height = 24 } = {}): Html {
+export function sparkline(points: readonly ChartPoint[]): Html {
+  const [width, height] = [120, 24];
   const top = Math.max(1e-9, ...points.map(({ value }) => value ?? 0));
   const step = width / Math.max(points.length, 1);
   const drawn = points.map((point, n) => ({
