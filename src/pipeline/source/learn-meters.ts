@@ -1,4 +1,5 @@
 import { requestsFor, type UnstoredRequest } from "../../domain/planning/request.ts";
+import { dayOf } from "../../domain/time/days.ts";
 import { DAY_MS, floorToGrid, HOUR_MS, STRIDE_MS, strideOfRange } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { METER, METER_NAME, type Meter } from "../../domain/usage/meter.ts";
@@ -74,7 +75,7 @@ export async function learnMeters(
     // A first look that broke off is made again, over all time: what is kept says that there was one.
     if (METER[meter].isByWorkspace && lesson.state === "unknown" && before === undefined) continue;
     const { state, evidence, start } = lesson;
-    const startsOn = start === undefined ? {} : { startsOn: new Date(start).toISOString().slice(0, 10) };
+    const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
     await learnMeter(store.db, { sourceId, meter, state, evidence, ...startsOn });
     const isAvailable = state === "available";
     if (before?.isAvailable !== isAvailable) log.info({ meter, isAvailable, evidence }, "meter learned");
@@ -82,7 +83,7 @@ export async function learnMeters(
   const learned = await learnedMeters(store.db, sourceId);
   for (const { meter, isAvailable, startsOn } of learned) {
     if (!isAvailable) source.meters.delete(meter);
-    else source.meters.set(meter, startsOn === null ? source.dataStart : Date.parse(`${startsOn}T00:00:00Z`));
+    else source.meters.set(meter, startsOn === null ? source.dataStart : Date.parse(startsOn));
   }
   return new Set([...lessons].filter(([, { state }]) => state === "available").map(([meter]) => meter));
 }
@@ -156,8 +157,8 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
     }
     range = { start: floorToGrid(first, DAY_MS), end: Math.min(first + length, end) };
   }
-  const day = new Date(range.start).toISOString().slice(0, 10);
-  return { state: "available", evidence: `deployment usage begins on ${day}`, start: range.start };
+  const evidence = `deployment usage begins on ${dayOf(range.start)}`;
+  return { state: "available", evidence, start: range.start };
 }
 
 /** How far back the first and later looks reach: who has used nothing takes one request a workspace and day, and first a few more. */

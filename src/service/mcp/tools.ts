@@ -133,7 +133,7 @@ const bill = tool({
     const lines = await monthBill(db, { source: source.slug, monthStart: month.start });
     const loaded = await loadedForCosts(db, cellsOf(source), days);
     const shown = shownOf(days, { dataStart: source.dataStart, today: dayOf(now) });
-    const { isFinal } = new LoadedTime(loaded, { now, per: "day" }).stateOf(intervalOf(shown));
+    const { isFinal } = timeOf(loaded, now).stateOf(intervalOf(shown));
     return {
       source: source.slug,
       month: month.name,
@@ -196,15 +196,10 @@ const coverage = tool({
       measure,
       ...daysOf(days),
       workspaces: loaded.length,
-      ...claimsOf(new LoadedTime(loaded, { now, per: "day" }).stateOf(range)),
+      ...claimsOf(timeOf(loaded, now).stateOf(range)),
       ...(await closedOf(asked, source.sourceId, { ...days, measure })),
       missing: missingIn(loaded, days, now),
-      provisional: spansOf(
-        loaded.map((one) => ({
-          ...one,
-          spans: new LoadedTime([one], { now, per: "day" }).provisionalIn(range),
-        })),
-      ),
+      provisional: spansOf(loaded.map((one) => ({ ...one, spans: timeOf([one], now).provisionalIn(range) }))),
       final_not_proved: spansOf(loaded.map((one) => ({ ...one, spans: subtract(one.final, one.proved) }))),
       workspace_days: lines
         .filter(({ groupBy }) => groupBy === by)
@@ -338,11 +333,13 @@ function cellsOf({ sourceId, slug }: UsageSource) {
   return { sourceId, source: slug, by: "workspace", workspaceId: null } as const;
 }
 
+function timeOf(parts: readonly LoadedWorkspace[], now: number): LoadedTime {
+  return new LoadedTime(parts, { now, per: "day" });
+}
+
 function missingIn(loaded: readonly LoadedWorkspace[], days: Days, now: number) {
   const range = intervalOf(days);
-  return spansOf(
-    loaded.map((one) => ({ ...one, spans: new LoadedTime([one], { now, per: "day" }).missingIn(range) })),
-  );
+  return spansOf(loaded.map((one) => ({ ...one, spans: timeOf([one], now).missingIn(range) })));
 }
 
 function cutNote(isCut: boolean, rows: number): string[] {
