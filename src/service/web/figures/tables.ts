@@ -1,12 +1,12 @@
 import { daysText } from "../../../domain/months/month.ts";
-import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
-import { DAY_MS } from "../../../domain/time/stride.ts";
+import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/buckets.ts";
-import type { Per, UsageOf } from "../../../store/figures/records.ts";
+import type { UsageOf } from "../../../store/figures/records.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
+import { rangeText } from "../coverage/query.ts";
 import {
   address,
   badge,
@@ -413,20 +413,8 @@ export function stateWord({
 const MOST_NAMED = 6;
 
 /** Days, or hours, that a list of intervals holds, as people write them: the last one included. */
-export function intervalsShown(intervals: readonly Interval[], per: Per): string {
-  const named = intervals
-    .slice(0, MOST_NAMED)
-    .map((one) => (per === "hour" ? hoursShown(one) : daysShown(one)));
+export function intervalsShown(intervals: readonly Interval[]): string {
+  const named = intervals.slice(0, MOST_NAMED).map(rangeText);
   const left = intervals.length - named.length;
   return named.join(", ") + (left > 0 ? ` and ${left} more parts` : "");
-}
-
-function daysShown({ start, end }: Interval): string {
-  return daysText({ from: dayOf(start), to: addDays(dayOf(end - 1), 1) });
-}
-
-function hoursShown({ start, end }: Interval): string {
-  const shown = (at: number) => new Date(at).toISOString().slice(0, 16).replace("T", " ");
-  if (end - start >= DAY_MS && start % DAY_MS === 0 && end % DAY_MS === 0) return daysShown({ start, end });
-  return `${shown(start)} until ${shown(end)}`;
 }

@@ -283,7 +283,7 @@ function noWorkspace(): Html {
 
 function notLoadedIn({ question, gaps, workspaces }: Report): Html | undefined {
   if (gaps.length === 0) return undefined;
-  const { per, range, source, by, measure } = question;
+  const { range, source, by, measure } = question;
   const dimension = measure === "cost" ? "workspace" : by;
   // The page of coverage is about traces of all tiers.
   const hasCoveragePage = measure === "cost" || measure === "traces";
@@ -294,16 +294,16 @@ function notLoadedIn({ question, gaps, workspaces }: Report): Html | undefined {
     "warn",
     html`<p>The totals are not complete: a part of the range is not loaded by ${idWord({ by: dimension, measure })}. Missing is not zero.</p>
         <ul>${named.map(
-          (gap) => html`<li>${name(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing, per)}.
+          (gap) => html`<li>${name(gap.name ?? gap.workspaceId)}: ${intervalsShown(gap.missing)}.
             ${hasCoveragePage ? html`<a href="${coverage(gap.workspaceId)}">See its coverage</a>` : ""}</li>`,
         )}</ul>
         ${gaps.length > named.length ? html`<p>The same is so for ${gaps.length - named.length} more of ${workspaces} workspaces. ${hasCoveragePage ? html`<a href="${coverage()}">See all of them</a>` : ""}</p>` : ""}`,
   );
 }
 
-function provisionalIn({ question, provisional }: Report): Html | undefined {
+function provisionalIn({ provisional }: Report): Html | undefined {
   if (provisional.length === 0) return undefined;
-  return notice("info", `Provisional, so it may still change: ${intervalsShown(provisional, question.per)}.`);
+  return notice("info", `Provisional, so it may still change: ${intervalsShown(provisional)}.`);
 }
 
 function hoursUnproved({ question, total }: Report): Html | undefined {

@@ -81,8 +81,8 @@ function aboutLines(report: Report, { now, masked }: { now: number; masked: bool
   ];
   if (gaps.length === 0) rows.push(["Not loaded", "nothing"]);
   for (const { workspaceId, name, missing } of gaps)
-    rows.push(["Not loaded", `${nameAndId(name, workspaceId)}: ${intervalsShown(missing, per)}`]);
-  rows.push(["Provisional", provisional.length === 0 ? "nothing" : intervalsShown(provisional, per)]);
+    rows.push(["Not loaded", `${nameAndId(name, workspaceId)}: ${intervalsShown(missing)}`]);
+  rows.push(["Provisional", provisional.length === 0 ? "nothing" : intervalsShown(provisional)]);
   if (measure === "cost") {
     const unpriced = describeUnpricedDays(report.unpriced);
     rows.push(["Not in these costs", unpriced === undefined ? "nothing" : `${unpriced} without a price`]);
