@@ -80,24 +80,21 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** A message did not arrive, or nobody knows. */
-export class DeliveryError extends UnreachableError {
+interface DeliveryFacts {
+  readonly route: Pick<Route, "name" | "setting">;
   /** The end of a sentence about the route. */
   readonly problem: string;
   /** Whether it certainly did not arrive. */
   readonly isCertain: boolean;
+  readonly retryable: boolean;
+}
 
-  constructor({
-    route,
-    problem,
-    isCertain,
-    retryable,
-  }: {
-    route: Pick<Route, "name" | "setting">;
-    problem: string;
-    isCertain: boolean;
-    retryable: boolean;
-  }) {
+/** A message did not arrive, or nobody knows. */
+export class DeliveryError extends UnreachableError {
+  readonly problem: DeliveryFacts["problem"];
+  readonly isCertain: DeliveryFacts["isCertain"];
+
+  constructor({ route, problem, isCertain, retryable }: DeliveryFacts) {
     super({
       code: "route_failed",
       message: `Route ${route.name} ${problem.startsWith(route.setting) ? "has no receiver: " : ""}${problem}.`,

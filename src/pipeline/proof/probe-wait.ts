@@ -157,15 +157,10 @@ export async function readForProbe(source: OpenSource, request: ReadingRequest) 
   /** Ids of projects whose id or name is the one looked for, with the workspace of each. */
   const found = new Map<string, string>();
   const read = async (groupBy: GroupBy, ids: readonly string[]) => {
-    for (const members of batchesOf(
-      { meter: "traces", groupBy },
-      ids.map((workspaceId) => ({ workspaceId })),
-    )) {
-      for (const { id, names, traces } of await sumsOf(source, start, {
-        meter: "traces",
-        groupBy,
-        members,
-      })) {
+    const of = { meter: "traces", groupBy } as const;
+    const all = ids.map((workspaceId) => ({ workspaceId }));
+    for (const members of batchesOf(of, all)) {
+      for (const { id, names, traces } of await sumsOf(source, start, { ...of, members })) {
         // Only answers by workspace name the workspace; any other request has one member.
         const workspaceId = groupBy === "workspace" ? id : (members[0]?.workspaceId ?? "");
         const reading = readings.get(workspaceId);

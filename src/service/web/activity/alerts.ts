@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DigestPeriod } from "../../../domain/bill/route.ts";
+import { DIGESTS } from "../../../domain/bill/route.ts";
 import { UsageError } from "../../../errors.ts";
 import { acknowledge } from "../../../pipeline/alerts/acknowledge.ts";
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
@@ -158,7 +158,7 @@ function stateOf({ missing, states }: RouteReport): Html {
 
 /** What is wrong now stands above with who was told. */
 function sentTable(sent: readonly Told[]): Html {
-  const before = sent.filter(({ kind, clearedAt }) => clearedAt !== null || kind in DIGEST);
+  const before = sent.filter(({ kind, clearedAt }) => clearedAt !== null || isDigest(kind));
   if (before.length === 0) return html``;
   return html`<h2>Sent before</h2>${table({
     label: "Sent before",
@@ -169,14 +169,13 @@ function sentTable(sent: readonly Told[]): Html {
       card(kindOf(one), [
         ["Source", one.source],
         ["Route", one.route],
-        ["State", DIGEST[one.kind] ?? "over"],
+        ["State", isDigest(one.kind) ? "digest" : "over"],
         ["At", instant(one.toldAt ?? "")],
       ]),
     ),
   })}`;
 }
 
-const DIGEST: Partial<Record<string, string>> = { weekly: "digest", monthly: "digest" } satisfies Record<
-  DigestPeriod,
-  string
->;
+function isDigest(kind: string): boolean {
+  return DIGESTS.some((period) => period === kind);
+}

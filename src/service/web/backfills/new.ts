@@ -21,6 +21,7 @@ import {
   type Wish,
   workspacesOf,
 } from "../../../pipeline/backfill/wish.ts";
+import { counted } from "../../../printable.ts";
 import type { NamedWorkspace } from "../../../store/activity/readers.ts";
 import type { Page } from "../layout.ts";
 import {
@@ -167,10 +168,9 @@ function startForm(
       "info",
       html`<p>Nothing would be fetched. What is left out, and why, stands above. To fetch what is final all the same, choose everything again.</p>`,
     );
-  const requests = `${tasks.length.toLocaleString("en-US")} request${tasks.length === 1 ? "" : "s"}`;
   return postForm("/backfills/new", {
     csrf: csrf(),
-    label: `Start this backfill: ${requests}`,
+    label: `Start this backfill: ${counted(tasks.length, "request")}`,
     fields: { ...asked, digest, shown_at: now, windows: writeWindows(windowsOf(tasks)) },
   });
 }
