@@ -6,6 +6,7 @@ import { DAY_MS } from "../../domain/time/stride.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { PlatformError } from "../../errors.ts";
 import { type BillPart, billPartsOf, noteBillPart } from "../../store/bill/bill-terms.ts";
+import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
 import { knownFindings, type NamedFinding } from "../../store/proof/control-findings.ts";
 import { endUnread } from "../../store/proof/ended.ts";
@@ -13,7 +14,6 @@ import {
   type ComparedTotal,
   compareProvider,
   keepProviderTotals,
-  loadedWorkspaces,
   monthsToRead,
 } from "../../store/proof/provider-totals.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
@@ -191,8 +191,11 @@ async function readMonth(source: OpenSource, month: CalendarMonth) {
   await noteBillPart(store.db, { sourceId, part: "provider_totals", refusal: refusalOf(asked) });
   if ("refusal" in asked) return asked;
   const { stamp, readings } = asked.answer;
-  const known = await loadedWorkspaces(store.db, sourceId);
-  return { stamp, totals: totalsOfMonth(readings, { month: period, known }) };
+  const known = await configuredWorkspaces(store.db, sourceId);
+  return {
+    stamp,
+    totals: totalsOfMonth(readings, { month: period, known: known.map((one) => one.workspaceId) }),
+  };
 }
 
 /** Whether both numbers are those of a finding: they were asked for twice then. */

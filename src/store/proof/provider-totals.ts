@@ -171,16 +171,6 @@ async function storedMonths(
   return rows;
 }
 
-/** The platform's ids of the workspaces that a source loads. */
-export async function loadedWorkspaces(db: Database, sourceId: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select e.external_id as id
-    from usage.workspace w join usage.entity e using (entity_id) join usage.source s using (source_id)
-    where e.source_id = ${sourceId} and ${isConfigured} order by 1
-  `.execute(db);
-  return rows.map(({ id }) => id);
-}
-
 /**
  * Of these months those that are to be read again: never read, with a finding that is left, not final when they were compared, or
  * with counts that were restated since.
