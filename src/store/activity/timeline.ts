@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../db/database.ts";
-import { CLOSE_ACTION } from "../months/closed-months.ts";
+import { CLOSE_ACTION, CLOSED_BY } from "../months/closed-months.ts";
 import { RUN_KINDS, type RunKind } from "../work/runs.ts";
 
 /** What the timeline lists. Their order is that of entries of one instant. */
@@ -171,14 +171,10 @@ const PARTS = {
     order by l.at desc, l.source_id desc`,
   close: (wanted: Wanted) => sql`
     select 'close', m.closed_at, m.close_id, s.slug,
-           json_build_object('month', to_char(m.month_start, 'YYYY-MM'), 'accepted', m.accepted_disagreements, 'by', a.by)
+           json_build_object('month', to_char(m.month_start, 'YYYY-MM'), 'accepted', m.accepted_disagreements,
+             'by', case when a.via is not null then json_build_object('actor', a.actor, 'via', a.via) end)
     from usage.month_close m join usage.source s using (source_id)
-    left join lateral (
-      select json_build_object('actor', a.actor, 'via', a.via) as by from usage.operator_action a
-      where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
-        and a.action = ${CLOSE_ACTION} and a.outcome = 'done' and a.detail like to_char(m.month_start, 'YYYY-MM') || ':%'
-      order by a.at limit 1
-    ) a on true
+    left join ${CLOSED_BY} on true
     where ${ofSource(wanted)} and ${after(wanted, sql`'close'`, sql`m.closed_at`, sql`m.close_id`)}
     order by m.closed_at desc, m.close_id desc`,
   prices: (wanted: Wanted) => sql`

@@ -1,6 +1,19 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
+/** The action that records a close. Its detail begins with the month and a colon. */
+export const CLOSE_ACTION = "month.close";
+/** The same of costs that were closed later. */
+export const COSTS_ACTION = "month.close_costs";
+
+/** SQL: the actor `a` who closed month `m`, if a record says so. It was written in the transaction of the close, a moment later. */
+export const CLOSED_BY = sql`lateral (
+  select a.actor, a.via from usage.operator_action a
+  where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
+    and a.action = ${CLOSE_ACTION} and a.outcome = 'done' and a.detail like to_char(m.month_start, 'YYYY-MM') || ':%'
+  order by a.at limit 1
+) a`;
+
 /** A month as it was closed, from `usage.month_close`. */
 export interface ClosedMonth {
   readonly closeId: number;
@@ -27,10 +40,10 @@ export async function closedMonths(
   db: Database,
   { sourceId, from, to }: { sourceId: number; from: string; to: string },
 ): Promise<ClosedMonth[]> {
-  // The record of who closed it was written in the transaction of the close, a moment later.
   const { rows } = await sql<ClosedMonth>`
     select m.close_id as "closeId", to_char(m.month_start, 'YYYY-MM') as month,
-           to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt", a.by,
+           to_char(m.closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "closedAt",
+           case when a.via is not null then json_build_object('name', a.actor, 'via', a.via) end as by,
            to_char(m.costs_closed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "costsClosedAt",
            m.accepted_disagreements as accepted, m.settle_after_seconds as "settleAfterSeconds",
            array(select e.external_id from usage.closed_workspace w join usage.entity e on e.entity_id = w.workspace_id
@@ -42,13 +55,7 @@ export async function closedMonths(
       from usage.closed_total t join usage.series s using (series_id) join usage.trace_scope c using (scope_id)
       where t.close_id = m.close_id
     ) t
-    left join lateral (
-      select json_build_object('name', a.actor, 'via', a.via) as by
-      from usage.operator_action a
-      where a.source_id = m.source_id and a.at >= m.closed_at and a.at < m.closed_at + interval '15 minutes'
-        and a.action = ${CLOSE_ACTION} and a.outcome = 'done' and a.detail like to_char(m.month_start, 'YYYY-MM') || ':%'
-      order by a.at limit 1
-    ) a on true
+    left join ${CLOSED_BY} on true
     where m.source_id = ${sourceId} and m.month_start >= ${from}::date and m.month_start < ${to}::date
     order by m.month_start desc
   `.execute(db);
@@ -63,8 +70,3 @@ export async function closedMonth(
   const [found] = await closedMonths(db, { sourceId, from: monthStart, to: `${monthStart.slice(0, 8)}02` });
   return found;
 }
-
-/** The action that records a close. Its detail begins with the month and a colon. */
-export const CLOSE_ACTION = "month.close";
-/** The same of costs that were closed later. */
-export const COSTS_ACTION = "month.close_costs";
