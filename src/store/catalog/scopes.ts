@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { PlannedScope } from "../../domain/planning/plan-tasks.ts";
-import type { Stride } from "../../domain/time/stride.ts";
+import { HOUR_MS, STRIDE_MS, STRIDES, type Stride } from "../../domain/time/stride.ts";
 import type { Interval } from "../../domain/time/window.ts";
 import { groupingsFor, METER, METERS, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
@@ -132,6 +132,12 @@ export async function lockScopesWhere(db: Database, condition: RawBuilder<unknow
     select scope_id from usage.scope where ${condition} order by scope_id for no key update
   `.execute(db);
   return rows.map((row) => row.scope_id);
+}
+
+/** SQL value: how long a bucket of a stride is. */
+export function lengthOf(stride: RawBuilder<unknown>): RawBuilder<unknown> {
+  const each = STRIDES.map((one) => sql`when ${sql.lit(one)} then ${sql.lit(STRIDE_MS[one] / HOUR_MS)}`);
+  return sql`make_interval(hours => case ${stride} ${sql.join(each, sql` `)} end)`;
 }
 
 interface Missing extends WantedScopes {

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database } from "../db/database.ts";
+import { lengthOf } from "./scopes.ts";
 
 /** Time of a scope whose zeros nothing proves any more. */
 interface Doubted {
@@ -44,9 +45,7 @@ export async function withdrawZeros(
       ))
       cross join lateral (select tstzmultirange(tstzrange(c.period_start, c.period_end)) as whole) t
       cross join lateral (
-        select range_agg(tstzrange(b.start, b.start + make_interval(
-                 hours => case s.stride when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end
-               ))) as parts
+        select range_agg(tstzrange(b.start, b.start + ${lengthOf(sql`s.stride`)})) as parts
         from usage.series x
         cross join lateral (
           select h.bucket_start as start from usage.hourly_record h

@@ -3,7 +3,7 @@ import type { DifferenceKind, DifferenceState } from "../../domain/proof/differe
 import { inUnits } from "../../domain/usage/amount.ts";
 import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
-import { METER_OF_SCOPE } from "../catalog/scopes.ts";
+import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
 /** Who says another number than the stored one: the CSV export, a total of the platform, or an answer that came later. */
@@ -104,8 +104,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
 const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<unknown>>> = {
   export: (wanted) => sql`
     select 'export' as says, d.found_at as at, d.scope_id, d.external_id, d.measure, c.stride, d.bucket_start as starts,
-           d.bucket_start + make_interval(hours => case c.stride
-             when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end) as ends,
+           d.bucket_start + ${lengthOf(sql`c.stride`)} as ends,
            d.kind, d.state, d.stored_traces as stored, d.export_traces as other, d.export_says,
            row_number() over (order by d.found_at desc, d.scope_id desc, d.bucket_start desc, d.external_id desc, d.measure desc) as nth,
            json_build_array('export', to_char(d.found_at at time zone 'UTC', ${ISO}), d.scope_id,
@@ -132,8 +131,7 @@ const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<un
     order by d.found_at desc, d.scope_id desc, d.kind desc, d.period_start desc, d.period_end desc, d.external_id desc, d.measure desc`,
   restatement: (wanted) => sql`
     select 'restatement', t.restated_at, c.scope_id, e.external_id, s.measure, c.stride, t.bucket_start,
-           t.bucket_start + make_interval(hours => case c.stride
-             when 'hour' then 1 when 'day' then 24 when 'week' then 168 when 'month' then 720 else 8760 end),
+           t.bucket_start + ${lengthOf(sql`c.stride`)},
            'restated', 'restated', t.new_traces, t.old_traces, null,
            row_number() over (order by t.restated_at desc, t.restatement_id desc),
            json_build_array('restatement', to_char(t.restated_at at time zone 'UTC', ${ISO}), t.restatement_id)
