@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { AnswerKey } from "../../domain/usage/answer-keys.ts";
 import type { Database } from "../db/database.ts";
 
@@ -41,4 +41,10 @@ export async function learnNames(
     where excluded.first_bucket < known.first_bucket
        or (excluded.last_bucket, excluded.fetch_number) > (known.last_bucket, known.fetch_number)
   `.execute(db);
+}
+
+/** SQL value: the name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id, as in the masked views. */
+export function labelOf(masked: boolean): RawBuilder<string | null> {
+  if (!masked) return sql`e.dimension_name`;
+  return sql`case when e.dimension = 'user' and e.dimension_name is not null then 'user ' || e.dimension_id else e.dimension_name end`;
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
+import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
@@ -65,13 +66,11 @@ export async function usageCosts(
       where ${isOf(of, { ...days, currency: range.currency })}`,
   );
   const isFound = sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
-  const name = sql`dimension_name`;
-  const masking = sql`case when ${name} is not null then 'user ' || dimension_id end`;
   const { rows } = await sql<CostLine>`
     with cost as materialized (${sql.join(read, sql` union all `)}),
     named as (
-      select dimension_id as id, ${of.by === "user" && masked ? masking : name} as name
-      from usage.labelled_entity where source_id = ${of.sourceId} and dimension = ${of.by}
+      select dimension_id as id, ${labelOf(masked)} as name
+      from usage.labelled_entity e where source_id = ${of.sourceId} and dimension = ${of.by}
     ),
     placed as materialized (
       select id, row_number() over (order by first desc, id collate "C") as place

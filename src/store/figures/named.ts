@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 import { contains } from "./records.ts";
 
@@ -31,15 +32,12 @@ export async function findNamed(
   db: Database,
   { sourceId, groupings, find, masked, most }: Wanted,
 ): Promise<Named[]> {
-  const shown = masked
-    ? sql`case when dimension = 'user' and dimension_name is not null then 'user ' || dimension_id else dimension_name end`
-    : sql`dimension_name`;
   const { rows } = await sql<Named>`
     select by, id, name, to_char(first_seen_at at time zone 'UTC', ${ISO}) as "firstSeen",
            to_char(last_seen_at at time zone 'UTC', ${ISO}) as "lastSeen"
     from (
-      select dimension as by, dimension_id as id, ${shown} as name, first_seen_at, last_seen_at
-      from usage.labelled_entity
+      select dimension as by, dimension_id as id, ${labelOf(masked)} as name, first_seen_at, last_seen_at
+      from usage.labelled_entity e
       where source_id = ${sourceId} and dimension = any (${[...groupings]}::text[]) and external_id <> ''
     ) e
     where ${contains(sql`id`, find)} or ${contains(sql`name`, find)}

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 
 /** What changed of a closed month since it was closed. A row is the total of one dimension, workspace and id. */
@@ -57,8 +58,7 @@ export async function adjustmentsOf(
              select json_agg(x) from (
                select a.group_by as "groupBy", w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
                       e.dimension_id as "dimensionId",
-                      case when ${masked} and a.group_by = 'user' and e.dimension_name is not null
-                        then 'user ' || e.dimension_id else e.dimension_name end as "dimensionName",
+                      ${labelOf(masked)} as "dimensionName",
                       a.closed as "closedTraces", a.current as "currentTraces"
                from adjusted a
                join usage.labelled_entity w on w.entity_id = a.workspace_id

@@ -3,6 +3,7 @@ import type { DifferenceKind, DifferenceState } from "../../domain/proof/differe
 import { inUnits } from "../../domain/usage/amount.ts";
 import { METER, type Measure, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
+import { labelOf } from "../catalog/entity-names.ts";
 import { lengthOf, METER_OF_SCOPE } from "../catalog/scopes.ts";
 import type { Database } from "../db/database.ts";
 
@@ -73,8 +74,7 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
            to_char(d.starts at time zone 'UTC', ${SHORT_ISO}) as "from", to_char(d.ends at time zone 'UTC', ${SHORT_ISO}) as "to",
            w.dimension_id as "workspaceId", w.dimension_name as "workspaceName",
            case when d.kind = 'grouping_total' then '(all)' else usage.shown_id(d.external_id) end as "dimensionId",
-           case when ${masked} and c.group_by = 'user' and e.dimension_name is not null
-             then 'user ' || e.dimension_id else e.dimension_name end as "dimensionName",
+           ${labelOf(masked)} as "dimensionName",
            d.kind, d.state, d.stored as "storedTraces", d.other as "otherTraces",
            -- The export's name of a user is an e-mail address. Not everybody who reads differences may see it.
            case when c.group_by <> 'user' or d.kind <> 'name_differs' then d.export_says end as "exportSays", d.cursor
