@@ -70,26 +70,6 @@ test("however many hosts find that more waits, the queue is filled once in two s
   ]);
 });
 
-test("a task whose message is missing is enqueued again, but not while the message may still be on its way", async () => {
-  const { store, bullQueue, enqueue, requeue, inRedis } = await setupBackfill();
-  await enqueue();
-  await bullQueue.obliterate({ force: true });
-  expect(await requeue()).toMatchObject({ requeued: 0, removed: 0 });
-  const older = (seconds: number) =>
-    store.transaction(({ client }) =>
-      client.query(
-        `UPDATE usage.fetch_task SET leased_until = now() + interval '10 minutes' - interval '${seconds} s'
-         WHERE state = 'queued'`,
-      ),
-    );
-  await older(9);
-  expect(await requeue()).toMatchObject({ requeued: 0 });
-  await older(11);
-  expect(await requeue()).toMatchObject({ requeued: 1_000 });
-  await enqueue();
-  expect(await inRedis()).toBe(1_000);
-});
-
 test("messages of running and routine tasks stay in the queue, and so do foreign jobs", async () => {
   const { bench, store, sourceId, bullQueue, enqueue, requeue, steer, inRedis } = await setupBackfill();
   await enqueue();
