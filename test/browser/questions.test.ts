@@ -30,9 +30,7 @@ test("ten questions are answered within two clicks of the first page, as the dat
     "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 10, false, now() FROM usage.source",
   );
 
-  const pages = await setupPages(bench, {
-    environment: { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(",") },
-  });
+  const pages = await setupPages(bench);
   const { page, go } = await openPage(pages.url);
   let clicks = 0;
   const begin = async () => {

@@ -43,6 +43,8 @@ interface Served {
   readonly databaseUrl: string;
   readonly standin: Pick<Standin, "url" | "apiKey">;
   readonly store: Store;
+  /** Those that the source is configured with. */
+  readonly workspaceIds?: readonly string[];
 }
 
 /** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
@@ -104,13 +106,14 @@ export async function refusalOf(pages: PagesBench, path: string): Promise<string
 
 /** The same for whoever closes it. */
 export async function openPages(
-  { databaseUrl, standin, store }: Served,
+  { databaseUrl, standin, store, workspaceIds = [] }: Served,
   options: PagesOptions = {},
 ): Promise<PagesBench & { close(): Promise<void> }> {
   const config = readConfig({
     DATABASE_URL: databaseUrl,
     USAGE_BASE_URL: standin.url,
     USAGE_API_KEY: standin.apiKey,
+    USAGE_WORKSPACE_IDS: workspaceIds.join(","),
     ...options.environment,
   });
   const reader = openStore({ url: databaseUrl, maxConnections: 4, statementTimeoutMs: 8_000 });

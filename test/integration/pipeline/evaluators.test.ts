@@ -199,7 +199,7 @@ test("the bill names the spend, with no cost: no invoice has it, and it changes 
   );
   expect(focus).toHaveLength(1);
 
-  const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: bench.workspaceIds.join() } });
+  const pages = await setupPages(bench);
   for (const by of ["workspace", "project"] as const)
     expect(textOf((await pages.get(`/usage?measure=spend_usd&by=${by}`)).text)).toContain(
       "No invoice has it",

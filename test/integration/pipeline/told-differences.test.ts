@@ -26,7 +26,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   const { db } = bench.store;
   const from = new Date(bench.dataStart).toISOString();
   const to = new Date(bench.dataStart + 7 * 86_400_000).toISOString();
-  const pages = await setupPages(bench, { environment: { USAGE_WORKSPACE_IDS: bench.workspaceIds.join() } });
+  const pages = await setupPages(bench);
   const planted: string[] = [];
   for (const meter of METERS.filter(
     (one) => one !== "shortlived" && one !== "sandboxes" && one !== "evaluators",

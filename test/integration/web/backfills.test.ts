@@ -20,10 +20,7 @@ async function setupBackfills(
   const source = await bench.open();
   const pages = await setupPages(bench, {
     services,
-    environment: {
-      USAGE_DATA_START: dayOf(bench.dataStart),
-      USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
-    },
+    environment: { USAGE_DATA_START: dayOf(bench.dataStart) },
   });
   const from = dayOf(bench.dataStart);
   const asked = `/backfills/new?from=${from}&to=${dayOf(bench.dataStart + 3 * DAY_MS)}`;

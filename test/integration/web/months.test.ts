@@ -17,7 +17,6 @@ const WORKSPACES = [1, 2];
 let bench: Bench;
 let pages: PagesBench;
 let month: { name: string; start: number; end: number };
-let environment: Record<string, string>;
 
 beforeEach(async () => {
   const now = await farFromTheNextHour();
@@ -30,9 +29,8 @@ beforeEach(async () => {
   bench = await setup({
     ...{ now, days: (today - month.start) / DAY_MS, workspaces: WORKSPACES, hourlyForMs: HOUR_MS },
   });
-  environment = { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(",") };
   await bench.open();
-  pages = await setupPages(bench, { environment });
+  pages = await setupPages(bench);
 });
 
 const load = (range: { start: number; end: number } = month) =>
@@ -71,7 +69,7 @@ test("a month goes from open to closed on the page, which lists what `close` pri
       USAGE_BASE_URL: bench.standin.url,
       USAGE_API_KEY: bench.standin.apiKey,
     },
-    ...environment,
+    USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
   });
   expect(printed.code).toBe(4);
   const inCommand = [...printed.stdout.matchAll(/^(\w+) +([a-z' ]+?) +(\d+) +\d{4}-/gm)].map(
@@ -228,7 +226,7 @@ test("leaving out a workspace and accepting disagreements are looked at first, a
 });
 
 test("who only looks sees months and closes none, and months that cannot be closed say why", async () => {
-  const viewer = await setupViewer(bench, { environment });
+  const viewer = await setupViewer(bench);
   await load();
   await bench.reconcile({ range: month });
   const path = `/months/${month.name}`;
@@ -288,9 +286,7 @@ test("a month begins with its traces, what may be claimed of them and the change
 test("a month is compared with the one before it only where all days of that are here", async () => {
   const long = await setup({ days: 100, now: bench.now, workspaces: WORKSPACES, hourlyForMs: HOUR_MS });
   await long.open();
-  const ownPages = await setupPages(long, {
-    environment: { USAGE_WORKSPACE_IDS: long.workspaceIds.join(",") },
-  });
+  const ownPages = await setupPages(long);
   const range = { start: long.dataStart, end: long.today + DAY_MS };
   await long.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   const sums = await long.sql<{ month: string; traces: number }>(
@@ -320,9 +316,7 @@ test("a month of which one day is known is read by the day, whatever hours are l
     ...{ now: bench.now, days: (bench.today - last) / DAY_MS, workspaces: WORKSPACES, hourlyForMs: HOUR_MS },
   });
   await short.open();
-  const ownPages = await setupPages(short, {
-    environment: { USAGE_WORKSPACE_IDS: short.workspaceIds.join(",") },
-  });
+  const ownPages = await setupPages(short);
   const range = { start: last, end: month.end };
   await short.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   await short.reconcile({ range });

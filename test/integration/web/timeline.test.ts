@@ -56,9 +56,8 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   for (const [id, asked] of [whole, hours].entries())
     await recordAction(bench.store.db, ada, { ...order, detail: `backfill ${id + 1}: ${asked}, user` });
 
-  const environment = { USAGE_WORKSPACE_IDS: bench.workspaceIds.join(",") };
-  const pages = await setupPages(bench, { environment });
-  const viewer = await setupViewer(bench, { environment });
+  const pages = await setupPages(bench);
+  const viewer = await setupViewer(bench);
   const page = await pages.get("/timeline");
   expect(page.status).toBe(200);
   const rows = rowsOf(page.text);
