@@ -113,7 +113,7 @@ describe("an import", () => {
 
 describe("an import is refused and stores nothing", () => {
   const good = "traces,0.0005,USD,2026-01-01,2026-02-01,,\n";
-  test.each([
+  const ROWS: readonly (readonly [row: string, problem: string])[] = [
     ["traces,-0.0005,USD,2026-01-01,,,", 'line 3, column "unit_price": "-0.0005" is negative'],
     ['traces,"0,0005",USD,2026-01-01,,,', 'column "unit_price": "0,0005" is not a decimal number'],
     [
@@ -146,14 +146,8 @@ describe("an import is refused and stores nothing", () => {
     ["traces,1,USD,2026-02-01,,,,", "line 3: Invalid Record Length: columns length is 7, got 8"],
     ["traces,1,USD,2026-02-01", "line 3: Invalid Record Length: columns length is 7, got 4"],
     ['"traces,1,USD,2026-02-01,,,', "line 3: Quote Not Closed"],
-  ])("%s", async (row, problem) => {
-    const { store } = await setupSource();
-    const problems = await problemsOf(read(store, `${HEADER}${good}${row}\n`));
-    expect(problems).toEqual([expect.stringContaining(problem)]);
-    expect(await listPrices(store.db)).toEqual([]);
-  });
-
-  test.each([
+  ];
+  const TIERS: readonly (readonly [row: string, problem: string])[] = [
     [
       "0.4,EUR,1000,",
       'line 3, column "currency": EUR is not the currency of line 2, whose tier this is (USD)',
@@ -162,10 +156,21 @@ describe("an import is refused and stores nothing", () => {
     ["0.4,USD,-1,", 'line 3, column "from_quantity": "-1" is not a whole number of traces'],
     ["0.4,USD,1000,month", 'line 3, column "counted_over": "month" is not source or workspace'],
     ["0.4,USD,,", 'line 3, column "valid_from": 2026-01-01 to further notice overlaps line 2'],
-  ])("the tier %s", async (row, problem) => {
+  ];
+
+  test("for any row or tier that is wrong, named by its line and column", async () => {
     const { store } = await setupSource();
-    const text = `sku,valid_from,unit_price,currency,from_quantity,counted_over\ntraces,2026-01-01,0.5,USD,0,\ntraces,2026-01-01,${row}\n`;
-    expect(await problemsOf(read(store, text))).toEqual([expect.stringContaining(problem)]);
+    const tier =
+      "sku,valid_from,unit_price,currency,from_quantity,counted_over\ntraces,2026-01-01,0.5,USD,0,\ntraces,2026-01-01,";
+    for (const [before, rows] of [
+      [`${HEADER}${good}`, ROWS],
+      [tier, TIERS],
+    ] as const) {
+      for (const [row, problem] of rows) {
+        const problems = await problemsOf(read(store, `${before}${row}\n`));
+        expect(problems, row).toEqual([expect.stringContaining(problem)]);
+      }
+    }
     expect(await listPrices(store.db)).toEqual([]);
   });
 

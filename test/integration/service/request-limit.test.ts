@@ -3,7 +3,6 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { PREFIX, queueName } from "../../../jobs/queues.ts";
 import { createRequestLimit } from "../../../jobs/request-limit.ts";
 import { type Clock, systemClock } from "../../../src/clock.ts";
-import { sharesOf } from "../../../src/pipeline/source/limit-shares.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, setupService, startRedis } from "../../support/service.ts";
 
@@ -31,20 +30,6 @@ function host(
   };
   return { limit: createRequestLimit(connection, { slug, share, clock, signal }), waits, connection };
 }
-
-test("the shares of fetches and control jobs add up to the rate limit, and neither is zero", () => {
-  for (let limit = 2; limit <= 1_000; limit++) {
-    const { fetch, control } = sharesOf(limit);
-    expect(fetch.max + control.max).toBe(limit);
-    expect(Math.min(fetch.max, control.max)).toBeGreaterThanOrEqual(1);
-  }
-  expect(sharesOf(200)).toEqual({
-    fetch: { max: 180, duration: 10_000 },
-    control: { max: 20, duration: 10_000 },
-  });
-  const { fetch, control } = sharesOf(1);
-  expect(fetch.max / fetch.duration + control.max / control.duration).toBe(1 / 10_000);
-});
 
 test("two hosts together send no more than the share, even if its windows are short", async () => {
   for (const [share, requests] of [
