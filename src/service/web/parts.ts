@@ -27,11 +27,6 @@ export function name(text: string): Html {
   return short === whole ? html`<bdi>${whole}</bdi>` : html`<bdi title="${whole}">${short}</bdi>`;
 }
 
-/** Pieces one after the other, with a text or piece between them. */
-export function listed(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
-  return html`${pieces.map((one, n) => html`${n === 0 ? "" : between}${one}`)}`;
-}
-
 /** An id that stands beside its name: its beginning is shown, and one click selects the whole, to be copied. */
 export function idBeside(id: string): Html {
   return html`<small class="id" title="${id}">${printableLine(id)}</small>`;

@@ -18,7 +18,6 @@ import {
   type Html,
   html,
   instant,
-  listed,
   name,
   notice,
   postForm,
@@ -108,7 +107,7 @@ function toldOf({ told, waits }: Incident): Html {
     return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
   });
   if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
-  return listed(all, html`<br>`);
+  return html`${all.map((one, n) => html`${n === 0 ? "" : html`<br>`}${one}`)}`;
 }
 
 function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {

@@ -24,7 +24,6 @@ import {
   type Html,
   html,
   instant,
-  listed,
   name,
   notice,
   prose,
@@ -117,7 +116,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
 async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Html> {
   if (workspaceIds.length === 0 || workspaceIds.length > 5) return count(workspaceIds.length);
   const names = new Map((await namedWorkspaces(db)).map((one) => [one.id, one.name]));
-  return listed(workspaceIds.map((id) => name(names.get(id) ?? id)));
+  return html`${workspaceIds.map((id, n) => html`${n === 0 ? "" : ", "}${name(names.get(id) ?? id)}`)}`;
 }
 
 /** What changes while somebody looks. */

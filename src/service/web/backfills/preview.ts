@@ -13,7 +13,7 @@ import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.t
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { rangeText } from "../coverage/query.ts";
-import { badge, count, dimensionTitle, type Html, html, instant, listed, table } from "../parts.ts";
+import { badge, count, dimensionTitle, type Html, html, instant, table } from "../parts.ts";
 
 /** What was asked for, once it makes sense. */
 export interface CheckedWish {
@@ -39,10 +39,12 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   const sent = tasks.length - notSent - withoutTraces;
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
-      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${listed(
-        requestsByDimension(tasks, checked.wish.groupings).map(
-          ({ groupBy, requests }) => `${dimensionTitle(groupBy)} ${count(requests)}`,
-        ),
+      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${requestsByDimension(
+        tasks,
+        checked.wish.groupings,
+      ).map(
+        ({ groupBy, requests }, n) =>
+          html`${n === 0 ? "" : ", "}${dimensionTitle(groupBy)} ${count(requests)}`,
       )}</dd></div>
       ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first</dd></div>`}
       ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
@@ -55,7 +57,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
         <div><dt>Closed months</dt><dd>${
           facts.closedMonths.length === 0
             ? "none is touched"
-            : html`${listed(facts.closedMonths.map((month) => html`<a href="/months/${month}?${where}">${month}</a>`))}. They stay as they were closed, and changes are adjustments.`
+            : html`${facts.closedMonths.map((month, n) => html`${n === 0 ? "" : ", "}<a href="/months/${month}?${where}">${month}</a>`)}. They stay as they were closed, and changes are adjustments.`
         }</dd></div>`
       }
     </dl>

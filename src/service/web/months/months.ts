@@ -22,7 +22,6 @@ import {
   type Html,
   html,
   instant,
-  listed,
   money,
   name,
   numberHead,
@@ -144,7 +143,10 @@ function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
       ({ currency, more }) => html`${amountOf(more) > 0n ? "+" : ""}${money(amountOf(more))} ${currency}`,
     ),
   ];
-  const since = changes.length === 0 ? html`nothing` : listed(changes);
+  const since =
+    changes.length === 0
+      ? html`nothing`
+      : html`${changes.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
   return { what, since };
 }
 

@@ -26,7 +26,6 @@ import {
   dimensionTitle,
   type Html,
   html,
-  listed,
   money,
   name,
   notice,
@@ -247,14 +246,9 @@ export function openDaysList(
       ["Last day", shortInstant(last)],
       [
         "Look, or do something",
-        listed(
-          [
-            isTraces && html`<a href="${cellsOf(point, source)}">Show the days</a>`,
-            load !== undefined && html`<a href="${load}">Load them</a>`,
-            differs && html`<a href="${both}">Both numbers</a>`,
-          ].filter((one) => one !== false),
-          " · ",
-        ),
+        html`${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
+        ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
+        ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}`,
       ],
     ]);
   });
