@@ -133,6 +133,11 @@ export const UNPROVED = {
   about: "final, but not all of it is compared with the platform's export or totals yet",
 };
 
+/** Pieces one after another. */
+export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
+  return html`${pieces.map((one, n) => html`${n === 0 ? "" : between}${one}`)}`;
+}
+
 /** A word with a sign before it, in the colour of a state. */
 export function sign(kind: string, glyph: string, word: string): Html {
   return html`<span class="status ${kind}"><span aria-hidden="true">${glyph}</span> ${word}</span>`;

@@ -18,6 +18,7 @@ import {
   type Html,
   html,
   instant,
+  joined,
   name,
   notice,
   postForm,
@@ -107,7 +108,7 @@ function toldOf({ told, waits }: Incident): Html {
     return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
   });
   if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
-  return html`${all.map((one, n) => html`${n === 0 ? "" : html`<br>`}${one}`)}`;
+  return joined(all, html`<br>`);
 }
 
 function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {
@@ -140,8 +141,8 @@ function routeTable(routes: readonly RouteReport[]): Html {
 }
 
 function takenOf(route: RouteReport): Html {
-  const owners = (route.owners ?? []).map((owner, n) => html`${n === 0 ? "; of " : ", "}${name(owner)}`);
-  return html`${describeTaken(route)}${owners}`;
+  const { owners } = route;
+  return html`${describeTaken(route)}${owners === null || owners.length === 0 ? "" : html`; of ${joined(owners.map(name))}`}`;
 }
 
 function stateOf({ missing, states }: RouteReport): Html {

@@ -24,6 +24,7 @@ import {
   type Html,
   html,
   instant,
+  joined,
   name,
   notice,
   prose,
@@ -116,7 +117,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
 async function workspacesOf({ db }: Of, { workspaceIds }: Backfill): Promise<Html> {
   if (workspaceIds.length === 0 || workspaceIds.length > 5) return count(workspaceIds.length);
   const names = new Map((await namedWorkspaces(db)).map((one) => [one.id, one.name]));
-  return html`${workspaceIds.map((id, n) => html`${n === 0 ? "" : ", "}${name(names.get(id) ?? id)}`)}`;
+  return joined(workspaceIds.map((id) => name(names.get(id) ?? id)));
 }
 
 /** What changes while somebody looks. */

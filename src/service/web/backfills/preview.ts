@@ -13,7 +13,7 @@ import type { BackfillPreview } from "../../../pipeline/backfill/plan-backfill.t
 import { type BackfillBudget, minutesOf } from "../../../pipeline/backfill/plan-backfill.ts";
 import type { Wish } from "../../../pipeline/backfill/wish.ts";
 import { rangeText } from "../coverage/query.ts";
-import { badge, count, dimensionTitle, type Html, html, instant, table } from "../parts.ts";
+import { badge, count, dimensionTitle, type Html, html, instant, joined, table } from "../parts.ts";
 
 /** What was asked for, once it makes sense. */
 export interface CheckedWish {
@@ -37,15 +37,12 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
   const { tasks, facts, notSent, withoutTraces, inFlight } = preview;
   const windows = windowsOf(tasks);
   const sent = tasks.length - notSent - withoutTraces;
+  const byDimension = requestsByDimension(tasks, checked.wish.groupings).map(
+    ({ groupBy, requests }) => html`${dimensionTitle(groupBy)} ${count(requests)}`,
+  );
   const where = new URLSearchParams({ source: checked.source.slug });
   return html`<dl class="facts">
-      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${requestsByDimension(
-        tasks,
-        checked.wish.groupings,
-      ).map(
-        ({ groupBy, requests }, n) =>
-          html`${n === 0 ? "" : ", "}${dimensionTitle(groupBy)} ${count(requests)}`,
-      )}</dd></div>
+      <div><dt>Requests</dt><dd>${count(tasks.length)} in ${count(windows.length)} windows: ${joined(byDimension)}</dd></div>
       ${withoutTraces === 0 ? "" : html`<div><dt>Not sent</dt><dd>up to ${count(withoutTraces)} of them: the workspace had no traces in that time so far, and answers by workspace come first</dd></div>`}
       ${sent === 0 ? "" : html`<div><dt>Time</dt><dd>${time(sent, budget)}</dd></div>`}
       ${facts === undefined || facts.routineTasks + facts.backfillTasks === 0 ? "" : html`<div><dt>Before it</dt><dd>${count(facts.routineTasks)} fetch tasks of syncs and ${count(facts.backfillTasks)} of other backfills wait already. Syncs go first.</dd></div>`}
@@ -57,7 +54,7 @@ export function previewOf({ checked, preview, budget }: Shown): Html {
         <div><dt>Closed months</dt><dd>${
           facts.closedMonths.length === 0
             ? "none is touched"
-            : html`${facts.closedMonths.map((month, n) => html`${n === 0 ? "" : ", "}<a href="/months/${month}?${where}">${month}</a>`)}. They stay as they were closed, and changes are adjustments.`
+            : html`${joined(facts.closedMonths.map((month) => html`<a href="/months/${month}?${where}">${month}</a>`))}. They stay as they were closed, and changes are adjustments.`
         }</dd></div>`
       }
     </dl>

@@ -22,6 +22,7 @@ import {
   type Html,
   html,
   instant,
+  joined,
   money,
   name,
   numberHead,
@@ -143,11 +144,7 @@ function ofClosed(close: ClosedMonth, changed: Changed | undefined) {
       ({ currency, more }) => html`${amountOf(more) > 0n ? "+" : ""}${money(amountOf(more))} ${currency}`,
     ),
   ];
-  const since =
-    changes.length === 0
-      ? html`nothing`
-      : html`${changes.map((one, n) => html`${n === 0 ? "" : ", "}${one}`)}`;
-  return { what, since };
+  return { what, since: changes.length === 0 ? html`nothing` : joined(changes) };
 }
 
 function ofOpen(isReady: boolean, inWords: string): Html {
