@@ -169,7 +169,7 @@ test("one that fails once and then answers has taken it", async () => {
   expect(got).toHaveLength(8);
 });
 
-test.each(["slack", "pagerduty", "email"] as const)(
+test.each(["webhook", "slack", "pagerduty", "email"] as const)(
   "a %s that never answers is given up in time",
   async (type) => {
     const { send, answers } = await listen();
