@@ -35,6 +35,7 @@ import {
   choice,
   type Html,
   html,
+  joined,
   money,
   name,
   notice,
@@ -263,11 +264,10 @@ function budgetsElsewhere(
     ({ slug }) => slug !== source.slug && budgets.some((one) => one.source === slug),
   );
   if (others.length === 0) return html``;
-  const links = others.map(({ slug }, n) => {
-    const to = address("/owners", { source: slug, month: month.name });
-    return html`${n === 0 ? "" : ", "}<a href="${to}">${slug}</a>`;
-  });
-  return html`<p class="quiet">Other sources have budgets of their own: ${links}.</p>`;
+  const links = others.map(
+    ({ slug }) => html`<a href="${address("/owners", { source: slug, month: month.name })}">${slug}</a>`,
+  );
+  return html`<p class="quiet">Other sources have budgets of their own: ${joined(links)}.</p>`;
 }
 
 /** Currencies that something has a cost in. */

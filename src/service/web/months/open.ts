@@ -26,6 +26,7 @@ import {
   dimensionTitle,
   type Html,
   html,
+  joined,
   money,
   name,
   notice,
@@ -246,9 +247,14 @@ export function openDaysList(
       ["Last day", shortInstant(last)],
       [
         "Look, or do something",
-        html`${isTraces ? html`<a href="${cellsOf(point, source)}">Show the days</a>` : ""}
-        ${load === undefined ? "" : html` · <a href="${load}">Load them</a>`}
-        ${differs ? html` · <a href="${both}">Both numbers</a>` : ""}`,
+        joined(
+          [
+            isTraces && html`<a href="${cellsOf(point, source)}">Show the days</a>`,
+            load !== undefined && html`<a href="${load}">Load them</a>`,
+            differs && html`<a href="${both}">Both numbers</a>`,
+          ].filter((one) => one !== false),
+          " · ",
+        ),
       ],
     ]);
   });
