@@ -26,8 +26,6 @@ const storySchema = z.object({
   failing: z.iso.date(),
   /** A day on which one project of the billed source has far more traces than its weekday had. */
   unusual: z.iso.date(),
-  /** Whether all of it was planted by an earlier demo on the same data. */
-  isTold: z.boolean(),
 });
 
 /** When what went wrong. It is kept beside the data, so that the next demo's stand-in says the same. */
@@ -44,7 +42,7 @@ export function readStory(dataDir: string, now: number): Story {
     // The month before the last one: all of its days are final, whatever day it is.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
-    return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO), isTold: false };
+    return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO) };
   }
 }
 

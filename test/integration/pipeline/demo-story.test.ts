@@ -118,7 +118,7 @@ test("the demo plants a gap, a failure, a restatement, a difference, a closed mo
   );
 
   // The next demo on the same data has a stand-in that knows nothing of it yet.
-  const { source: again } = await tell(bench, { ...story, isTold: true });
+  const { source: again } = await tell(bench, story);
   expect(await shown(bench)).toEqual(first);
 
   // Whoever loads the gap closes it. The failure stays.

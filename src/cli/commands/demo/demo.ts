@@ -79,7 +79,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   const { story, troubled } = beside;
   const planted = await openFrom(stage, beside.planted);
   await plant(planted, { story, troubled, loader });
-  keepStory(options.dataDir, { ...story, isTold: true });
+  keepStory(options.dataDir, story);
   const billed = await openFrom(stage, beside.billed);
   const bill = await loadBill(billed, loader);
   await giveOwners(billed);

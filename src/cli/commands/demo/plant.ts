@@ -15,6 +15,7 @@ import { monthOfBill } from "../../../store/bill/bill-month.ts";
 import { appliedOwners } from "../../../store/bill/owners.ts";
 import { listPrices } from "../../../store/bill/prices.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";
+import { closedMonth } from "../../../store/months/closed-months.ts";
 import { closeMonth } from "../../../store/months/month-close.ts";
 import { backfillOf, createBackfill, listBackfills, steerBackfill } from "../../../store/work/backfills.ts";
 import { readOwnerFile } from "../files/owner-file.ts";
@@ -47,10 +48,11 @@ export async function plant(
 ): Promise<void> {
   const { store, sourceId, settings } = source;
   // On kept data the platform said so before.
-  if (story.isTold) troubled.change();
+  const isTold = (await closedMonth(store.db, { sourceId, monthStart: story.closed })) !== undefined;
+  if (isTold) troubled.change();
   await loader.sync(source);
   troubled.recover();
-  if (!story.isTold) {
+  if (!isTold) {
     await compare(source, { repair: false });
     await priceUsage(source);
     await closeMonth(store, {
