@@ -63,21 +63,18 @@ export function factOf({ message }: Pick<FiringAlert, "message">): string {
   return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
 }
 
-const DIFFERENCES_OF: Partial<Record<AlertKind, string>> = {
-  difference: "export",
-  control_total: "total",
-  provider_total: "total",
-  final_changed: "restatement",
-};
 const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Record<string, string>>]>> = {
+  difference: ["/differences", { says: "export" }],
+  control_total: ["/differences", { says: "total" }],
+  provider_total: ["/differences", { says: "total" }],
+  final_changed: ["/differences", { says: "restatement" }],
   budget: ["/owners"],
   unusual: ["/usage", { by: "project" }],
 };
 
 /** The page that answers an alert of a source; undefined: the overview, which shows the alert itself. */
 export function pageOf(kind: AlertKind, source: string): string | undefined {
-  const says = DIFFERENCES_OF[kind];
-  const [path, fields] = says === undefined ? (PAGES_OF[kind] ?? []) : ["/differences", { says }];
+  const [path, fields] = PAGES_OF[kind] ?? [];
   return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
 }
 
@@ -89,28 +86,31 @@ export async function firingAlerts(
   const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
   const acknowledged = await listAcknowledgements(db);
   return new Map(
-    (await alertFacts(db)).map((facts) => [
-      facts.source,
-      conditions(facts, { ...settings, budgets, unusual })
-        .filter(({ isFiring }) => isFiring)
-        .map(({ kind, owner, severity, count, newest, message }) => {
-          const of = acknowledged.find(
-            (one) => one.source === facts.source && one.kind === kind && one.owner === owner,
-          );
-          const isWhole = of !== undefined && count <= of.count && newest <= of.newest;
-          return {
-            kind,
-            owner,
-            severity,
-            count,
-            newest,
-            message,
-            incident: idOf(facts.source, kind, owner),
-            acknowledged: isWhole ? { by: of.by, at: of.at } : null,
-          };
-        }),
-    ]),
+    (await alertFacts(db)).map((facts) => {
+      const own = acknowledged.filter(({ source }) => source === facts.source);
+      const firing = conditions(facts, { ...settings, budgets, unusual }).filter(({ isFiring }) => isFiring);
+      return [facts.source, firing.map((one) => firingAlert(facts.source, one, own))];
+    }),
   );
+}
+
+function firingAlert(
+  source: string,
+  { kind, owner, severity, count, newest, message }: Condition,
+  acknowledged: readonly Acknowledgement[],
+): FiringAlert {
+  const of = acknowledged.find((one) => one.kind === kind && one.owner === owner);
+  const isWhole = of !== undefined && count <= of.count && newest <= of.newest;
+  return {
+    kind,
+    owner,
+    severity,
+    count,
+    newest,
+    message,
+    incident: idOf(source, kind, owner),
+    acknowledged: isWhole ? { by: of.by, at: of.at } : null,
+  };
 }
 
 /** An incident that there is, or is not. */
