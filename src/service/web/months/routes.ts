@@ -16,7 +16,7 @@ import { lookAtMonth, type MonthLook } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
 import { monthBill } from "../../../store/bill/month-bill.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
-import { CLOSE_ACTION, type ClosedMonth } from "../../../store/months/closed-months.ts";
+import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
 import type { Page } from "../layout.ts";
 import {
@@ -81,49 +81,23 @@ export function addMonths(web: Web): void {
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, who } = context;
+  const { db, query, who, config, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
-  const { month: name } = context.params;
-  const named = monthNamed(name);
-  const title = `${named === undefined ? name : monthTitle(named)}, ${source.source}`;
-  const all = html`<p class="back"><a href="${address("/months", { source: source.source })}">All months</a></p>`;
-  const page = async (
-    month: CalendarMonth,
-    {
-      closed,
-      provider,
-      state,
-      others,
-    }: { closed?: ClosedMonth | undefined; provider?: Html; state: Html; others?: Html },
-  ): Promise<Page> => {
-    const masked = who.role === "viewer";
-    const statement = await statementOf(db, {
-      source: source.source,
-      month: month.name,
-      now: context.now,
-      masked,
-    });
-    const bill = await monthBill(db, { source: source.source, monthStart: month.start });
-    const choice = sourceForm(`/months/${month.name}`, sources, source.source);
-    return {
-      title,
-      body: html`${choice}${closed === undefined ? "" : closedLine(closed)}${statement?.sums}${provider}${beforeDataStart(month, source)}${withoutCost(bill)}${statement?.parts}
-        <h2>Bill</h2>${billTable(bill, { month, dataStart: source.dataStart })}${state}${others}${all}`,
-    };
-  };
-  if (named?.name === monthAt(context.now).name) {
+  const named = monthNamed(context.params.month);
+  if (named?.name === monthAt(now).name) {
     const state = `${monthTitle(named)} is under way. It can be closed once its last day is final and proved.`;
-    return page(named, { state: notice("info", state) });
+    return pageOf(context, { month: named, source, sources }, { state: notice("info", state) });
   }
   const look = await lookFor(context, source, query);
-  const { month, closed } = look;
-  const body =
+  const { month, closed, provider, others } = look;
+  const isOperator = who.role === "operator";
+  const state =
     closed === undefined
       ? openPage({
           look,
           source,
           accepts: query.accept === "yes",
-          mayClose: who.role === "operator",
+          mayClose: isOperator,
           asked: askedOf(context, look, { without: query.without, source: source.source }),
         })
       : await closedPage(db, {
@@ -131,15 +105,42 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           source,
           closed,
           masked: who.role === "viewer",
-          sourceFlags: sourceFlagsOf(context.config, source.source),
-          csrf: who.role === "operator" ? context.csrf() : undefined,
+          sourceFlags: sourceFlagsOf(config, source.source),
+          csrf: isOperator ? context.csrf() : undefined,
         });
-  return page(month, {
-    closed,
-    provider: providerLine(look.provider, source),
-    state: body,
-    ...(look.others.length === 0 ? {} : { others: otherUsage(look.others) }),
-  });
+  return pageOf(
+    context,
+    { month, source, sources },
+    {
+      closed: closed && closedLine(closed),
+      provider: providerLine(provider, source),
+      state,
+      others: others.length === 0 ? undefined : otherUsage(others),
+    },
+  );
+}
+
+interface MonthParts {
+  readonly closed?: Html | undefined;
+  readonly provider?: Html;
+  readonly state: Html;
+  readonly others?: Html | undefined;
+}
+
+async function pageOf(
+  { db, now, who }: Context<Asked, Params>,
+  { month, source: of, sources }: { month: CalendarMonth } & Awaited<ReturnType<typeof chosenSource>>,
+  { closed, provider, state, others }: MonthParts,
+): Promise<Page> {
+  const { source, dataStart } = of;
+  const asked = { source, month: month.name, now, masked: who.role === "viewer" };
+  const statement = await statementOf(db, asked);
+  const bill = await monthBill(db, { source, monthStart: month.start });
+  return {
+    title: `${monthTitle(month)}, ${source}`,
+    body: html`${sourceForm(`/months/${month.name}`, sources, source)}${closed}${statement?.sums}${provider}${beforeDataStart(month, of)}${withoutCost(bill)}${statement?.parts}
+        <h2>Bill</h2>${billTable(bill, { month, dataStart })}${state}${others}<p class="back"><a href="${address("/months", { source })}">All months</a></p>`,
+  };
 }
 
 /** What the billing provider says of the month. */
