@@ -88,8 +88,8 @@ export function replicaOf(config: Config, log: Logger): Replica | undefined {
 export function startReplica(options: ReplicaOptions): Replica {
   const { primary, replica, maxLagMs, everyMs = EVERY_MS, log } = options;
   const { monotonic = () => performance.now() } = options;
-  const heart = new Heart(primary.db, monotonic);
-  const standing = new Standing(log);
+  const heart = createHeart(primary.db, monotonic);
+  const standing = createStanding(log);
   let lagMs: number | undefined;
 
   async function look(): Promise<void> {
@@ -98,7 +98,8 @@ export function startReplica(options: ReplicaOptions): Replica {
       lagMs = asOf === undefined ? undefined : heart.ageOf(asOf);
       const late = lagMs ?? heart.sinceStart();
       if (late > maxLagMs) {
-        const why = heart.silence === undefined ? "" : `; the primary takes no heartbeat: ${heart.silence}`;
+        const silence = heart.silence();
+        const why = silence === undefined ? "" : `; the primary takes no heartbeat: ${silence}`;
         standing.enter("behind", `it is ${Math.round(late / 1000)} s behind or more${why}`);
       } else if (lagMs !== undefined) standing.enter("used");
     } catch (error) {
@@ -107,7 +108,7 @@ export function startReplica(options: ReplicaOptions): Replica {
     }
   }
 
-  const beating = onceAtATime(() => heart.beat());
+  const beating = onceAtATime(heart.beat);
   const looking = onceAtATime(look);
   const tick = () => {
     beating.start();
@@ -169,81 +170,55 @@ export function startReplica(options: ReplicaOptions): Replica {
 }
 
 /** The heartbeat that this process writes on the primary, and what it says of a replica. */
-class Heart {
-  readonly #primary: Database;
-  readonly #monotonic: () => number;
-  readonly #process = randomUUID();
-  readonly #startedAt: number;
+function createHeart(primary: Database, monotonic: () => number) {
+  const process = randomUUID();
+  const startedAt = monotonic();
   /** The last that was certainly written: by the primary's clock, and by ours before it was sent. */
-  #beat: { readonly at: number; readonly sentAt: number } | undefined;
-  /** Why the primary got no heartbeat. */
-  silence: string | undefined;
-
-  constructor(primary: Database, monotonic: () => number) {
-    this.#primary = primary;
-    this.#monotonic = monotonic;
-    this.#startedAt = monotonic();
-  }
-
-  async beat(): Promise<void> {
-    const sentAt = this.#monotonic();
-    try {
-      this.#beat = { at: await writeHeartbeat(this.#primary, this.#process), sentAt };
-      this.silence = undefined;
-    } catch (error) {
-      this.silence = reasonOf(error);
-    }
-  }
-
-  /** The last heartbeat that has arrived, by the primary's clock. */
-  seenOn(db: Database): Promise<number | undefined> {
-    return within(readHeartbeat(db, this.#process));
-  }
-
-  /** Milliseconds, never less than it is: the time that the heartbeat took counts. */
-  ageOf(asOf: number): number {
-    if (this.#beat === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.#beat.at - asOf) + this.#monotonic() - this.#beat.sentAt;
-  }
-
-  sinceStart(): number {
-    return this.#monotonic() - this.#startedAt;
-  }
-
-  remove(): Promise<void> {
-    return removeHeartbeat(this.#primary, this.#process);
-  }
+  let last: { readonly at: number; readonly sentAt: number } | undefined;
+  let silence: string | undefined;
+  return {
+    beat: async () => {
+      const sentAt = monotonic();
+      try {
+        last = { at: await writeHeartbeat(primary, process), sentAt };
+        silence = undefined;
+      } catch (error) {
+        silence = reasonOf(error);
+      }
+    },
+    /** Why the primary got no heartbeat; undefined: it got one. */
+    silence: () => silence,
+    /** The last heartbeat that has arrived, by the primary's clock. */
+    seenOn: (db: Database) => within(readHeartbeat(db, process)),
+    /** Milliseconds, never less than it is: the time that the heartbeat took counts. */
+    ageOf: (asOf: number) =>
+      last === undefined ? Number.POSITIVE_INFINITY : Math.max(0, last.at - asOf) + monotonic() - last.sentAt,
+    sinceStart: () => monotonic() - startedAt,
+    remove: () => removeHeartbeat(primary, process),
+  };
 }
 
 /** Whether the replica is used, and the log of it: each change once. */
-class Standing {
-  readonly #log: Logger;
-  #state: State = "starting";
-  #refusal: string | undefined;
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  isUsed(): boolean {
-    return this.#state === "used";
-  }
-
-  enter(next: Exclude<State, "starting">, reason?: string): void {
-    if (next === this.#state) return;
-    this.#state = next;
-    if (next === "used") this.#log.info({ replica: next }, "pages and metrics are read from the replica");
-    else {
-      const code = next === "away" ? "replica_unreachable" : "replica_behind";
-      this.#log.warn({ code, reason }, "pages and metrics are read from the primary");
-    }
-  }
-
-  refused(reason: string): void {
-    if (reason === this.#refusal) return;
-    this.#refusal = reason;
-    this.#log.warn({ code: "replica_refused", reason }, "the replica refuses what the primary answers");
-  }
+function createStanding(log: Logger) {
+  let state: State = "starting";
+  let refusal: string | undefined;
+  return {
+    isUsed: () => state === "used",
+    enter: (next: Exclude<State, "starting">, reason?: string) => {
+      if (next === state) return;
+      state = next;
+      if (next === "used") log.info({ replica: next }, "pages and metrics are read from the replica");
+      else {
+        const code = next === "away" ? "replica_unreachable" : "replica_behind";
+        log.warn({ code, reason }, "pages and metrics are read from the primary");
+      }
+    },
+    refused: (reason: string) => {
+      if (reason === refusal) return;
+      refusal = reason;
+      log.warn({ code: "replica_refused", reason }, "the replica refuses what the primary answers");
+    },
+  };
 }
 
 /** `start` does nothing while the work is under way. */
