@@ -215,11 +215,11 @@ export function keptHome(dataDir: string): Home {
     // The server's user must pass through it, whatever the umask. The note and the data have their own modes.
     chmodSync(dir, 0o711);
     lock = takeLock(join(dir, "lock"));
-    const last = lock === undefined ? undefined : readNote(noteFile);
-    const password = last?.password ?? newPassword();
-    if (lock !== undefined) writeNote(noteFile, { ...last, pid: process.pid, password });
     if (lock === undefined) throw inUse(dir, readNote(noteFile));
     const held = lock;
+    const last = readNote(noteFile);
+    const password = last?.password ?? newPassword();
+    writeNote(noteFile, { ...last, pid: process.pid, password });
     return {
       dir,
       temporary: false,
