@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type Command, Option } from "commander";
 import { checkRedis } from "../../../jobs/queues.ts";
 import { systemClock } from "../../clock.ts";
@@ -58,9 +59,7 @@ async function run(session: Session, options: { role: Role }): Promise<undefined
     if (accessOf(config).kind !== "off") output.note(`Pages: ${service.url}/`);
   }
   output.note(`serving as ${options.role}, health and metrics on ${service.url}; SIGTERM or Ctrl-C ends it`);
-  if (!signal.aborted) {
-    await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
-  }
+  if (!signal.aborted) await once(signal, "abort");
   await service.close();
 }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { faultNames } from "../../local/standin/faults.ts";
 import { type StandinOptions, startStandin } from "../../local/standin/server.ts";
@@ -92,7 +93,7 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
       `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url} USAGE_PROBE_PROJECT=agent-server`,
     ].join("\n"),
   );
-  await new Promise<void>((stop) => signal.addEventListener("abort", () => stop(), { once: true }));
+  if (!signal.aborted) await once(signal, "abort");
 }
 
 function firstDay(text: string): string {
