@@ -29,10 +29,13 @@ const load = (given: Omit<Parameters<typeof loadRows>[1], "sourceId" | "workspac
 test("a day is ok with usage, empty without, or says why it is not final, and keeps the figure that was loaded", async () => {
   const rows = [1, 3, 4, 6].map((day) => [`2026-03-0${day}`, WORKSPACE, day] as const);
   await load({ groupBy: "workspace", window: windowOf("day", "2026-03-01", "2026-03-07"), rows });
-  await load({
-    ...{ groupBy: "workspace", window: windowOf("day", "2026-03-07", "2026-03-08") },
-    ...{ rows: [["2026-03-07", WORKSPACE, 7]], settleAfterMs: 10 * 365 * 86_400_000 },
-  });
+  for (const [from, to, rows] of [
+    ["2026-03-07", "2026-03-08", [["2026-03-07", WORKSPACE, 7]]],
+    ["2026-03-11", "2026-03-12", []],
+  ] as const) {
+    const window = windowOf("day", from, to);
+    await load({ groupBy: "workspace", window, rows, settleAfterMs: 10 * 365 * 86_400_000 });
+  }
   const scopes = { sourceId, groupBy: "workspace", stride: "day", workspaceIds: [WORKSPACE] } as const;
   const scopeIds = await scopesOf(store.db, scopes);
   for (const [state, from, to] of [
@@ -49,11 +52,11 @@ test("a day is ok with usage, empty without, or says why it is not final, and ke
   }
   const days = await query(
     `SELECT concat_ws(' ', to_char(usage_date, 'DD'), coalesce(traces::text, '-'), coverage_status, is_final) AS day
-     FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date <= '2026-03-10' ORDER BY 1`,
+     FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date <= '2026-03-11' ORDER BY 1`,
   );
   expect(days.map(({ day }) => day)).toEqual([
     ...["01 1 ok t", "02 0 empty t", "03 3 failed f", "04 4 unverified f", "05 0 empty t", "06 6 ok t"],
-    ...["07 7 provisional f", "08 - failed f", "09 - unverified f", "10 - missing f"],
+    ...["07 7 provisional f", "08 - failed f", "09 - unverified f", "10 - missing f", "11 0 provisional f"],
   ]);
 });
 
