@@ -85,39 +85,39 @@ interface Step {
 
 /** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
-  const commands = commandsOf(asked);
   const readable = open.filter(isReadable);
   return [
     ...(has(open, "not_available") ? [NO_DAYS] : []),
     ...METERS.flatMap((meter) => {
       const own = readable.filter((one) => one.meter === meter);
-      return loadSteps(own, { meter, load: commands.load(meter), settleAfterMs: asked.settleAfterMs });
+      return loadSteps(own, meter, asked);
     }),
-    ...proofSteps(readable, commands),
-    ...acceptSteps(open, commands, asked.digests ?? []),
-    ...workspaceSteps(open, commands),
-    ...(asked.lacksPrice ? [priceStep(asked.month, commands)] : []),
+    ...proofSteps(readable, asked),
+    ...acceptSteps(open, asked),
+    ...workspaceSteps(open, asked),
+    ...(asked.lacksPrice ? [priceStep(asked)] : []),
   ];
 }
 
-type Commands = ReturnType<typeof commandsOf>;
-
-/** The commands that the steps consist of. */
-function commandsOf({ month, without, withoutCosts, hasRedis, sourceFlags = "" }: AskedClose) {
-  const range = `--from ${month.start} --to ${month.end}`;
+/** The command that loads the days of a meter. */
+function loadCommand({ month, hasRedis, sourceFlags = "" }: AskedClose, meter: Meter): string {
+  const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
   const inlineFlags = hasRedis ? "" : " --inline";
+  return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
+}
+
+/** The command that closes the month. `digests`: of what was looked at. */
+export function closeCommand(
+  order: Pick<AskedClose, "month" | "without" | "withoutCosts" | "sourceFlags" | "digests"> & {
+    readonly accepts?: boolean;
+  },
+): string {
+  const { month, without, withoutCosts, accepts, sourceFlags = "", digests = [] } = order;
   const costFlags = withoutCosts ? " --without-costs" : "";
+  const acceptFlags = accepts ? " --accept-disagreements" : "";
   const withoutFlags = without.map((id) => ` --without ${id}`).join("");
-  return {
-    load: (meter: Meter) => {
-      const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
-      return `usage-etl backfill ${range}${tierFlags}${sourceFlags}${inlineFlags}`;
-    },
-    reconcile: `usage-etl reconcile ${range}${sourceFlags}`,
-    checkTotals: `usage-etl totals --reach all${sourceFlags}`,
-    close: (flags: string) =>
-      `usage-etl close ${month.name}${sourceFlags}${costFlags} ${flags}${withoutFlags}`,
-  };
+  const expectFlags = digests.map((digest) => ` --expect ${digest}`).join("");
+  return `usage-etl close ${month.name}${sourceFlags}${costFlags}${acceptFlags}${withoutFlags}${expectFlags}`;
 }
 
 const NO_DAYS: Step = {
@@ -127,10 +127,8 @@ const NO_DAYS: Step = {
 };
 
 /** For what is not loaded of one meter, or not final. */
-function loadSteps(
-  own: readonly OpenDay[],
-  { meter, load, settleAfterMs }: { meter: Meter; load: string; settleAfterMs: number },
-): Step[] {
+function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): Step[] {
+  const load = loadCommand(asked, meter);
   const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
   const steps: Step[] = [];
   if (has(own, "failed")) {
@@ -142,7 +140,7 @@ function loadSteps(
   const provisional = own.filter(({ reason }) => reason === "provisional");
   if (provisional.length > 0) {
     const end = Math.max(...provisional.map(({ day }) => day)) + DAY_MS;
-    const until = finalFrom(end, meter, settleAfterMs);
+    const until = finalFrom(end, meter, asked.settleAfterMs);
     const text = `Wait until ${until}, and load again what is provisional${of}: \`${load}\``;
     steps.push({ kind: "wait", text, commands: [load] });
   }
@@ -159,7 +157,8 @@ function finalFrom(end: number, meter: Meter, settleAfterMs: number): string {
 }
 
 /** For what is loaded and not proved. */
-function proofSteps(readable: readonly OpenDay[], { reconcile, checkTotals }: Commands): Step[] {
+function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: AskedClose): Step[] {
+  const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
   const steps: Step[] = [];
   if (has(readable, "open")) {
     const repair = `${reconcile} --repair`;
@@ -170,29 +169,30 @@ function proofSteps(readable: readonly OpenDay[], { reconcile, checkTotals }: Co
     steps.push({ kind: "reconcile", text, commands: [reconcile] });
   }
   if (has(readable, "tiers_differ")) {
-    const text = `Check again whether the retention tiers add up: \`${checkTotals}\``;
-    steps.push({ kind: "check", text, commands: [checkTotals] });
+    const check = `usage-etl totals --reach all${sourceFlags}`;
+    const text = `Check again whether the retention tiers add up: \`${check}\``;
+    steps.push({ kind: "check", text, commands: [check] });
   }
   return steps;
 }
 
-function acceptSteps(open: readonly OpenDay[], { close }: Commands, digests: readonly string[]): Step[] {
+function acceptSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
   if (!open.some(({ reason }) => DISAGREEMENTS.includes(reason))) return [];
-  // So that nothing is accepted that is found between this list and that command.
-  const expectFlags = digests.map((digest) => ` --expect ${digest}`).join("");
-  const accept = `${close("--accept-disagreements")}${expectFlags}`;
+  // With digests, so that nothing is accepted that is found between this list and that command.
+  const accept = closeCommand({ ...asked, accepts: true });
   const text = `Ask the platform about what differs there, or accept it: \`${accept}\``;
   return [{ kind: "accept", text, commands: [accept] }];
 }
 
 /** For each workspace that no sync can read. */
-function workspaceSteps(open: readonly OpenDay[], { load, close }: Commands): Step[] {
+function workspaceSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const unread = new Map(open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one.access]));
   return [...unread].map(([workspaceId, access]) => {
     const [problem, remedy] = WAYS_OUT[access];
     const own = open.filter((one) => one.workspaceId === workspaceId);
-    const loads = METERS.filter((meter) => own.some((one) => one.meter === meter)).map(load);
-    const leaveOut = close(`--without ${workspaceId}`);
+    const meters = METERS.filter((meter) => own.some((one) => one.meter === meter));
+    const loads = meters.map((meter) => loadCommand(asked, meter));
+    const leaveOut = closeCommand({ ...asked, digests: [], without: [workspaceId, ...asked.without] });
     return {
       kind: "workspace",
       text: `Workspace ${workspaceId} ${problem}. ${remedy} and load it: ${loads.map((one) => `\`${one}\``).join(", ")}. Or leave it out: \`${leaveOut}\``,
@@ -202,11 +202,11 @@ function workspaceSteps(open: readonly OpenDay[], { load, close }: Commands): St
   });
 }
 
-function priceStep(month: CalendarMonth, { close }: Commands): Step {
-  const costless = close("--without-costs");
+function priceStep(asked: AskedClose): Step {
+  const costless = closeCommand({ ...asked, digests: [], withoutCosts: true });
   return {
     kind: "prices",
-    text: `No price is valid in ${month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
+    text: `No price is valid in ${asked.month.name}: import prices with \`usage-etl prices import FILE\`, or close without costs: \`${costless}\``,
     commands: [costless],
   };
 }

@@ -1,6 +1,7 @@
-import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
+import { monthTitle } from "../../../domain/months/month.ts";
 import {
   type AskedClose,
+  closeCommand,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
@@ -69,25 +70,6 @@ export function openPage(given: OpenMonth): Html {
 function conditions({ asked: { without }, accepts }: OpenMonth): Html {
   const left = without.length === 0 ? "" : html`Without ${without.map((id) => html`${name(id)} `)}.`;
   return html`${left} ${accepts ? "Days on which the platform contradicts itself are accepted." : ""}`;
-}
-
-interface Order {
-  readonly month: CalendarMonth;
-  readonly without: readonly string[];
-  readonly accepts: boolean;
-  readonly withoutCosts?: boolean;
-  readonly digest: string | undefined;
-  readonly sourceFlags: string | undefined;
-}
-
-/** The command that closes the same. */
-function commandOf(order: Order): string {
-  const { month, without, withoutCosts = false, accepts, digest, sourceFlags = "" } = order;
-  const costFlags = withoutCosts ? " --without-costs" : "";
-  const acceptFlags = accepts ? " --accept-disagreements" : "";
-  const withoutFlags = without.map((id) => ` --without ${id}`).join("");
-  const expectFlags = digest === undefined ? "" : ` --expect ${digest}`;
-  return `usage-etl close ${month.name}${sourceFlags}${costFlags}${acceptFlags}${withoutFlags}${expectFlags}`;
 }
 
 /** Leaving out workspaces and accepting disagreements, with what that means. Looking at it changes nothing. */
@@ -185,7 +167,7 @@ export async function confirmation(
     })}
     ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
     ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}
-    ${twin(commandOf({ month, without, withoutCosts, accepts, digest, sourceFlags }))}`;
+    ${twin(closeCommand({ month, without, withoutCosts, accepts, digests: [digest], sourceFlags }))}`;
 }
 
 /** The sign of a reason: that of the status it is, or of something to compare. */
