@@ -171,7 +171,8 @@ function found<T>(
     what: `known ${what}`,
     name: asked,
     known: all.map(idOf),
-    next: `\`usage-etl ${what} list\` lists them.`,
+    next:
+      what === "source" ? "`usage-etl source list` lists them." : "`usage-etl workspace list` lists them.",
   });
 }
 
