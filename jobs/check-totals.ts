@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { endOfTotals, runOnSource } from "../src/pipeline/as-run.ts";
 import { checkTotals, REACHES } from "../src/pipeline/proof/check-totals.ts";
-import { endOfTotals, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
 /** Checks final days against weekly, monthly and yearly totals, and each dimension against the workspaces. */

@@ -1,7 +1,7 @@
 import { UnrecoverableError } from "bullmq";
 import { EtlError } from "../src/errors.ts";
+import { asRun, endOfProbe } from "../src/pipeline/as-run.ts";
 import { probeMeter } from "../src/pipeline/proof/probe.ts";
-import { asRun, endOfProbe } from "../src/pipeline/runs.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
 /** Runs the meter probe: sends known traffic and compares it with what is billed. Off unless `USAGE_PROBE_EVERY` is set. */

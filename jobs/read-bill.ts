@@ -1,5 +1,5 @@
+import { endOfCounts, runOnSource } from "../src/pipeline/as-run.ts";
 import { readBill } from "../src/pipeline/bill/read-bill.ts";
-import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
 /** Compares months of traces with the billing provider's totals, and reads limits, the billing period and tags. What the server refuses is asked for once a day. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { endOfCounts, runOnSource } from "../src/pipeline/as-run.ts";
 import { reconcileScheduled } from "../src/pipeline/proof/reconcile.ts";
-import { endOfCounts, runOnSource } from "../src/pipeline/runs.ts";
 import type { OpenSource } from "../src/pipeline/source/source.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 

@@ -1,4 +1,4 @@
-import { runOnSource } from "../src/pipeline/runs.ts";
+import { runOnSource } from "../src/pipeline/as-run.ts";
 import { planSync } from "../src/pipeline/sync/sync.ts";
 import { fillFetchQueue } from "./enqueue.ts";
 import { CONTROL, defineJob } from "./job.ts";

@@ -1,5 +1,5 @@
 import { type Config, sourceFlagsOf } from "../config/config.ts";
-import type { AlertKind } from "../domain/bill/route.ts";
+import type { AlertKind } from "../domain/bill/alert-route.ts";
 import { addMonths } from "../domain/time/days.ts";
 import { DAY_MS } from "../domain/time/stride.ts";
 import { METER_NAME, meterFlags } from "../domain/usage/meter.ts";
@@ -10,7 +10,7 @@ import {
   sourceProgress,
   sourceStatuses,
 } from "../store/activity/overview.ts";
-import { lastRuns, type Run } from "../store/activity/runs.ts";
+import { lastRuns, type Run } from "../store/activity/run-history.ts";
 import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
 import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
 import type { Database } from "../store/db/database.ts";

@@ -1,7 +1,7 @@
 import type { EmailPolicy } from "../config/config.ts";
 import type { Store } from "../store/db/database.ts";
 import { analyzeStale } from "../store/db/statistics.ts";
-import { endDropped } from "../store/proof/ended.ts";
+import { endDropped } from "../store/proof/end-differences.ts";
 import { compactCoverage } from "../store/retention/compact.ts";
 import {
   dropOldHours,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { DividingDimension, OwnerRule } from "../../src/domain/bill/owner.ts";
 import { monthNamed } from "../../src/domain/months/month.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
-import { monthBill, monthBillByOwner } from "../../src/store/bill/month-bill.ts";
+import { monthBill, monthBillByOwner } from "../../src/store/bill/bill-lines.ts";
 import type { OwnerChange } from "../../src/store/bill/owner-changes.ts";
 import { replaceOwners } from "../../src/store/bill/owners.ts";
 import type { Store } from "../../src/store/db/database.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ProviderOutcome } from "../../src/domain/bill/provider.ts";
 import { monthNamed } from "../../src/domain/months/month.ts";
 import type { OpenDay } from "../../src/domain/months/open-days.ts";
-import { openDaysList, providerBehind } from "../../src/service/web/months/open.ts";
+import { openDaysList, providerBehind } from "../../src/service/web/months/open-month.ts";
 import { textOf } from "../support/pages.ts";
 
 const MONTH = monthNamed("2026-10") as NonNullable<ReturnType<typeof monthNamed>>;

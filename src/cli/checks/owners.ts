@@ -2,7 +2,7 @@ import type { Config } from "../../config/config.ts";
 import { readGiven } from "../../given-file.ts";
 import { allRoutes, routeProblem } from "../../pipeline/alerts/receiver.ts";
 import { counted, linesShown } from "../../printable.ts";
-import { routeStates, routesOfNobody } from "../../store/activity/routes.ts";
+import { routeStates, routesOfNobody } from "../../store/activity/alert-routes.ts";
 import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
 import { type Notes, problemOf } from "./check.ts";

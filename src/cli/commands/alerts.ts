@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
-import { DIGESTS, type Route } from "../../domain/bill/route.ts";
+import { DIGESTS, type Route } from "../../domain/bill/alert-route.ts";
 import { UsageError } from "../../errors.ts";
 import { acknowledge } from "../../pipeline/alerts/acknowledge.ts";
 import { conditionSettingsOf, describeAcknowledged } from "../../pipeline/alerts/conditions.ts";
@@ -16,7 +16,7 @@ import {
   reportAlerts,
 } from "../../pipeline/alerts/report.ts";
 import { counted } from "../../printable.ts";
-import { tryAtOnce } from "../../store/activity/routes.ts";
+import { tryAtOnce } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";

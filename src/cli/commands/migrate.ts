@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { refuseReader } from "../../store/activity/readers.ts";
+import { refuseReader } from "../../store/activity/reader-login.ts";
 import { migrate } from "../../store/db/migrate.ts";
 import { inSession, type Session } from "../session/session.ts";
 

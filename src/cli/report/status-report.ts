@@ -1,6 +1,6 @@
 import { describeDuration } from "../../clock.ts";
+import type { AlertKind } from "../../domain/bill/alert-route.ts";
 import { describeCosts, type UnpricedUsage } from "../../domain/bill/price.ts";
-import type { AlertKind } from "../../domain/bill/route.ts";
 import { describeLimit, type LimitUse } from "../../domain/bill/usage-limit.ts";
 import { describeOtherDifferences } from "../../domain/proof/difference.ts";
 import {
@@ -15,12 +15,12 @@ import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
 import { describeAcknowledged } from "../../pipeline/alerts/conditions.ts";
-import { outcomeOf } from "../../pipeline/runs.ts";
+import { outcomeOf } from "../../pipeline/as-run.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
 import { counted, printableLine } from "../../printable.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
-import type { Run } from "../../store/activity/runs.ts";
+import type { Run } from "../../store/activity/run-history.ts";
 import type { StrideDays } from "../../store/coverage/coverage-lines.ts";
 import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
 import type { Database } from "../../store/db/database.ts";

@@ -153,7 +153,7 @@ async function openChecked(options: StoreOptions, onClose: Session["onClose"]): 
 /** Refuses a schema that is older than this code, and a reader's login. Without it a query would fail on a missing column. */
 export async function requireSchema(store: Store): Promise<void> {
   const { pendingMigrations } = await import("../../store/db/schema-version.ts");
-  const { refuseReader } = await import("../../store/activity/readers.ts");
+  const { refuseReader } = await import("../../store/activity/reader-login.ts");
   // It would take the migrations that it cannot see for pending ones.
   await refuseReader(store.db);
   const pending = await pendingMigrations(store.db);

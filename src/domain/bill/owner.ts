@@ -1,4 +1,4 @@
-import type { Route } from "./route.ts";
+import type { Route } from "./alert-route.ts";
 
 /** What can have an owner by its id. Of the first three one divides traces. */
 export const OWNED_DIMENSIONS = ["project", "user", "api_key", "deployment", "sandbox"] as const;

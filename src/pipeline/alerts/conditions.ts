@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../../config/config.ts";
+import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
-import type { AlertKind, Severity } from "../../domain/bill/route.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
 import { counted, printableLine } from "../../printable.ts";
 import { type Acknowledgement, listAcknowledgements } from "../../store/activity/acknowledgements.ts";

@@ -1,4 +1,4 @@
-import type { Route } from "../../domain/bill/route.ts";
+import type { Route } from "../../domain/bill/alert-route.ts";
 import { counted } from "../../printable.ts";
 import { type Message, textOf } from "./message.ts";
 import { DeliveryError, type Sending, unanswered } from "./receiver.ts";

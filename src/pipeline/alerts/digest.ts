@@ -1,5 +1,5 @@
+import type { DigestPeriod } from "../../domain/bill/alert-route.ts";
 import { UNALLOCATED } from "../../domain/bill/owner.ts";
-import type { DigestPeriod } from "../../domain/bill/route.ts";
 import { type CalendarMonth, daysText, monthAt, monthBefore } from "../../domain/months/month.ts";
 import { addDays, addMonths, type Days, dayOf, daysBetween } from "../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, centsShown } from "../../domain/usage/amount.ts";

@@ -1,4 +1,4 @@
-import type { AlertKind, Severity } from "../../domain/bill/route.ts";
+import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { counted } from "../../printable.ts";
 import { type Condition, factOf, idOf, pageOf } from "./conditions.ts";
 

@@ -1,4 +1,4 @@
-import type { Route } from "../../domain/bill/route.ts";
+import type { Route } from "../../domain/bill/alert-route.ts";
 import { DateTime } from "../../luxon.ts";
 
 /** Times of a week in which a route is told only what is critical, by the clock on a wall of its time zone. */

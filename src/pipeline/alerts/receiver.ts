@@ -1,8 +1,8 @@
 import type { Clock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
-import { DEFAULT_ROUTE, type Route } from "../../domain/bill/route.ts";
+import { DEFAULT_ROUTE, type Route } from "../../domain/bill/alert-route.ts";
 import { UnreachableError } from "../../errors.ts";
-import { listRoutes } from "../../store/activity/routes.ts";
+import { listRoutes } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
 
 /** Where a message goes. What is secret in it is in no error. */

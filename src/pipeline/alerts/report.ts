@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
-import type { Route } from "../../domain/bill/route.ts";
+import type { Route } from "../../domain/bill/alert-route.ts";
+import { type RouteState, routeStates } from "../../store/activity/alert-routes.ts";
 import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
-import { type RouteState, routeStates } from "../../store/activity/routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { conditionSettingsOf, type FiringAlert, firingAlerts } from "./conditions.ts";

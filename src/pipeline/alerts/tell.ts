@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
-import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/route.ts";
+import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/alert-route.ts";
 import { EtlError } from "../../errors.ts";
 import { listAcknowledgements, removeAcknowledgements } from "../../store/activity/acknowledgements.ts";
+import { claimRoute, noteUnsendable, releaseRoute } from "../../store/activity/alert-routes.ts";
 import {
   type Claim,
   noteRefused,
@@ -12,7 +13,6 @@ import {
   type Told,
   toldAlerts,
 } from "../../store/activity/alerts.ts";
-import { claimRoute, noteUnsendable, releaseRoute } from "../../store/activity/routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { EnteredSource } from "../source/source.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { OwnerFile } from "../../domain/bill/owner.ts";
 import { counted } from "../../printable.ts";
-import { type RouteOfNobody, routesOfNobody } from "../../store/activity/routes.ts";
+import { type RouteOfNobody, routesOfNobody } from "../../store/activity/alert-routes.ts";
 import { division, type OwnerChange, ownerChanges } from "../../store/bill/owner-changes.ts";
 import {
   idleBudgets,

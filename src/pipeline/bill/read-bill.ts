@@ -9,7 +9,7 @@ import { type BillPart, billPartsOf, noteBillPart } from "../../store/bill/bill-
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { drawStamp, storeNow } from "../../store/load/fetch-ledger.ts";
 import { knownFindings, type NamedFinding } from "../../store/proof/control-findings.ts";
-import { endUnread } from "../../store/proof/ended.ts";
+import { endUnread } from "../../store/proof/end-differences.ts";
 import {
   type ComparedTotal,
   compareProvider,

@@ -1,6 +1,6 @@
 import { nearest } from "../../config/spelling.ts";
 import { UsageError } from "../../errors.ts";
-import type { NamedWorkspace } from "../../store/activity/readers.ts";
+import type { NamedWorkspace } from "../../store/activity/reader-login.ts";
 
 /** What readers name by a word of theirs: a view, a column, a workspace. */
 

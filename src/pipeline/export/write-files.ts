@@ -8,8 +8,8 @@ import { type Dataset, daysOfSource, lockFiles, rowsByDay } from "../../store/ex
 import { keyOf, listViews, type View } from "../../store/export/views.ts";
 import type { RunEnd } from "../../store/work/runs.ts";
 import { openPlace, type Place } from "../../warehouse/place.ts";
+import { asRun } from "../as-run.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
-import { asRun } from "../runs.ts";
 import {
   FORMAT,
   foreignFiles,

@@ -4,7 +4,7 @@ import { type CalendarMonth, daysOfMonth, monthNamed } from "../../domain/months
 import { intervalOf } from "../../domain/time/days.ts";
 import { UsageError } from "../../errors.ts";
 import { type SourceWithWorkspaces, sourcesWithWorkspaces } from "../../store/activity/overview.ts";
-import { monthBill } from "../../store/bill/month-bill.ts";
+import { monthBill } from "../../store/bill/bill-lines.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { unpricedIn } from "../../store/figures/costs.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";

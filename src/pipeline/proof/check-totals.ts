@@ -10,7 +10,7 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { doubtChanged } from "../../store/proof/changed-records.ts";
 import { knownFindings, type NamedFinding, noteCheck } from "../../store/proof/control-findings.ts";
 import { bucketsOf } from "../../store/proof/differences.ts";
-import { endUnread } from "../../store/proof/ended.ts";
+import { endUnread } from "../../store/proof/end-differences.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { type OpenSource, settleAfterIn, statesOf } from "../source/source.ts";
 import type { CheckContext, CheckedPart, ComparedTime, TotalsFailure } from "./control.ts";

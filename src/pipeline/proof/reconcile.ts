@@ -7,7 +7,7 @@ import { loadedMeters } from "../../store/catalog/scopes.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { daysDue, hoursDue } from "../../store/proof/days-due.ts";
 import { storedStrides } from "../../store/proof/differences.ts";
-import { endUnread } from "../../store/proof/ended.ts";
+import { endUnread } from "../../store/proof/end-differences.ts";
 import type { OnProgress } from "../extract/sequentially.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { MOST_NAMED, type Repaired, reconcileParts, type StrideResult } from "./reconcile-parts.ts";

@@ -9,7 +9,7 @@ import { METER, METER_NAME } from "../../domain/usage/meter.ts";
 import { GROUPINGS } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { begunMonth } from "../../pipeline/months/close.ts";
-import { monthBill } from "../../store/bill/month-bill.ts";
+import { monthBill } from "../../store/bill/bill-lines.ts";
 import { coverageLines } from "../../store/coverage/coverage-lines.ts";
 import { trustOfSources } from "../../store/coverage/trust.ts";
 import { COUNTED, meterOfCounted } from "../../store/figures/counted.ts";

@@ -15,11 +15,11 @@ import { addNewBackfill } from "./backfills/new.ts";
 import { addOneBackfill } from "./backfills/one.ts";
 import { addCell } from "./coverage/cell.ts";
 import { addCoverage } from "./coverage/coverage.ts";
+import { addDifferences } from "./differences.ts";
 import { addOwners } from "./figures/owners.ts";
 import { addUsage } from "./figures/usage.ts";
 import { addMonths } from "./months/routes.ts";
 import { sendProblem } from "./problem.ts";
-import { addDifferences } from "./proof.ts";
 import { routesOf, type WebServices } from "./routes.ts";
 import { EndedSessions } from "./sessions.ts";
 

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { AlertKind } from "../../domain/bill/route.ts";
+import type { AlertKind } from "../../domain/bill/alert-route.ts";
 import type { Database } from "../db/database.ts";
 
 /** Somebody has said that they look after an incident, as far as it had grown then. */

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
+import type { AlertKind, DigestPeriod, Severity } from "../../domain/bill/alert-route.ts";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
-import type { AlertKind, DigestPeriod, Severity } from "../../domain/bill/route.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
 import { unpricedBySource } from "../bill/prices.ts";

@@ -8,7 +8,7 @@ import {
   UNALLOCATED,
 } from "../../domain/bill/owner.ts";
 import type { Days } from "../../domain/time/days.ts";
-import { replaceRoutes } from "../activity/routes.ts";
+import { replaceRoutes } from "../activity/alert-routes.ts";
 import type { Database } from "../db/database.ts";
 
 /** Keeps others from changing owners until the transaction ends. They can still read them. */

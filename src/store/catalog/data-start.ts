@@ -5,7 +5,7 @@ import { METER, type Meter } from "../../domain/usage/meter.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
-import { keepMonthsOf } from "../load/month-totals.ts";
+import { keepMonthsOf } from "../load/month-counter.ts";
 import { type Actor, recordAction } from "../work/operator-actions.ts";
 import { clearTime } from "./scope-time.ts";
 import { lockScopes } from "./scopes.ts";

@@ -2,9 +2,9 @@ import { Kysely, sql } from "kysely";
 import pg from "pg";
 import { type Address, ClosingClient, type SessionLimit } from "./client.ts";
 import { connectionError } from "./connection-error.ts";
+import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./dead-connections.ts";
 import { StoreDialect } from "./dialect.ts";
 import { currentOf } from "./pool.ts";
-import { SILENCE_LIMITS, type SilenceLimits, watchSilence } from "./silence.ts";
 import {
   type Database,
   repeated,

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { EtlError, UnreachableError } from "../../errors.ts";
 import { ClosingClient, WITHOUT_TRANSACTION_TIMEOUT } from "./client.ts";
 import type { Store } from "./database.ts";
-import { SILENCE_LIMITS } from "./silence.ts";
+import { SILENCE_LIMITS } from "./dead-connections.ts";
 
 export interface ReadingAccess {
   /** Looks after the connection, and cancels its statement when the signal aborts. */

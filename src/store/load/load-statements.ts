@@ -5,7 +5,7 @@ import type { Interval, Window } from "../../domain/time/window.ts";
 import { METER, type Meter } from "../../domain/usage/meter.ts";
 import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database } from "../db/database.ts";
-import { keepMonthsOf } from "./month-totals.ts";
+import { keepMonthsOf } from "./month-counter.ts";
 
 /**
  * The statements of a load into one of the two record tables. The rows of an answer wait in the table `stage` of the session, and how

@@ -28,7 +28,7 @@ import {
   recordTable,
   stageChanges,
 } from "./load-statements.ts";
-import { MonthCounter } from "./month-totals.ts";
+import { MonthCounter } from "./month-counter.ts";
 import { replaceCoverage } from "./replace-coverage.ts";
 
 /** An answer, and what is needed to store it. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Database } from "../db/database.ts";
-import { type Kept, totalsToClose } from "./month-totals.ts";
 import type { RequiredWorkspace } from "./open-days.ts";
+import { type Kept, totalsToClose } from "./totals-to-close.ts";
 
 /** What a close is about. */
 interface Workspaces {

@@ -8,8 +8,8 @@ import { digestOfClose, digestToClose } from "./close-digest.ts";
 import { CLOSE_ACTION, type ClosedMonth, COSTS_ACTION, closedMonth } from "./closed-months.ts";
 import { type Cost, keepCosts } from "./keep-costs.ts";
 import { countAdjusted } from "./month-adjustments.ts";
-import { keptByClose } from "./month-totals.ts";
 import { type CloseRange, type OpenDays, openDaysOf, type RequiredWorkspace } from "./open-days.ts";
+import { keptByClose } from "./totals-to-close.ts";
 
 export type CloseResult =
   | ({

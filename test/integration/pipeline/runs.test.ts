@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { describeBackfills } from "../../../src/cli/commands/load/backfill.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
+import { asRun } from "../../../src/pipeline/as-run.ts";
 import { workMessage } from "../../../src/pipeline/extract/work-task.ts";
-import { asRun } from "../../../src/pipeline/runs.ts";
 import type { OpenSource } from "../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../src/pipeline/sync/plan.ts";
 import { planSync } from "../../../src/pipeline/sync/sync.ts";
-import { listRuns, requestsOfRun } from "../../../src/store/activity/runs.ts";
+import { listRuns, requestsOfRun } from "../../../src/store/activity/run-history.ts";
 import {
   createBackfill,
   failedTasks,

@@ -1,12 +1,17 @@
 import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import { type AlertKind, type Route, SEVERITIES, type Severity } from "../../../src/domain/bill/route.ts";
+import {
+  type AlertKind,
+  type Route,
+  SEVERITIES,
+  type Severity,
+} from "../../../src/domain/bill/alert-route.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { takes, tellRoutes } from "../../../src/pipeline/alerts/tell.ts";
+import { replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
 import { toldAlerts } from "../../../src/store/activity/alerts.ts";
-import { replaceRoutes } from "../../../src/store/activity/routes.ts";
 import type { Database, Store } from "../../../src/store/db/database.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { setupStore } from "../store/setup.ts";

@@ -4,7 +4,7 @@ import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import type { GroupBy } from "../../../src/domain/usage/record.ts";
 import { loadedMeters, scopesOf } from "../../../src/store/catalog/scopes.ts";
 import { type Finding, keepFindings, knownFindings } from "../../../src/store/proof/control-findings.ts";
-import { endDropped, endUnread } from "../../../src/store/proof/ended.ts";
+import { endDropped, endUnread } from "../../../src/store/proof/end-differences.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 

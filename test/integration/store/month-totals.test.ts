@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MonthCounter } from "../../../src/store/load/month-totals.ts";
+import { MonthCounter } from "../../../src/store/load/month-counter.ts";
 import { setupStore } from "./setup.ts";
 
 type Row = readonly [seriesId: number, day: string, traces: number];

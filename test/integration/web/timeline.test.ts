@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { asRun } from "../../../src/pipeline/runs.ts";
+import { asRun } from "../../../src/pipeline/as-run.ts";
 import { TIMELINE_KINDS } from "../../../src/store/activity/timeline.ts";
 import { CLOSE_ACTION } from "../../../src/store/months/closed-months.ts";
 import { recordAction } from "../../../src/store/work/operator-actions.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import type { Route, RouteType } from "../../../src/domain/bill/route.ts";
+import type { Route, RouteType } from "../../../src/domain/bill/alert-route.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { deliver } from "../../../src/pipeline/alerts/deliver.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endOfTotals } from "../../../src/pipeline/runs.ts";
+import { endOfTotals } from "../../../src/pipeline/as-run.ts";
 
 const NOTHING = { failures: 0, unverified: 0, daysNotFinal: 0, differences: 0 };
 

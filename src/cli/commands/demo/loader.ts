@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import { fetchQueueOf } from "../../../../jobs/queues.ts";
+import { asRun } from "../../../pipeline/as-run.ts";
 import { workMessage } from "../../../pipeline/extract/work-task.ts";
-import { asRun } from "../../../pipeline/runs.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { enqueueTasks, type FetchQueue, messageId, requeueLost } from "../../../pipeline/sync/enqueue.ts";
 import { planSync } from "../../../pipeline/sync/sync.ts";

@@ -1,9 +1,9 @@
 import { isLoaded, type RangeLine } from "../../../domain/coverage/range-status.ts";
 import { fewestRequests } from "../../../domain/planning/request.ts";
 import { STRIDES } from "../../../domain/time/stride.ts";
+import { asRun } from "../../../pipeline/as-run.ts";
 import { abandonProbe, type ProbeResult, probeMeter } from "../../../pipeline/proof/probe.ts";
 import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
-import { asRun } from "../../../pipeline/runs.ts";
 import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { statusOfAsked } from "../../../pipeline/sync/asked-range.ts";

@@ -12,7 +12,7 @@ import { begunMonth, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { printable } from "../../../printable.ts";
 import { billTable } from "../../../service/web/months/bill.ts";
 import { html } from "../../../service/web/parts.ts";
-import { monthBill } from "../../../store/bill/month-bill.ts";
+import { monthBill } from "../../../store/bill/bill-lines.ts";
 import type { Store } from "../../../store/db/database.ts";
 import { copyRows, csvForm } from "../../../store/export/view-rows.ts";
 import { storeNow } from "../../../store/load/fetch-ledger.ts";

@@ -11,7 +11,7 @@ import { addDays, type Days, dayOf, joined } from "../../../domain/time/days.ts"
 import { type Amount, amountCut, percentOf } from "../../../domain/usage/amount.ts";
 import { counted } from "../../../printable.ts";
 import { asCsv, type Cell } from "../../../service/web/figures/files.ts";
-import { monthBill, monthBillByOwner, type OwnerBill } from "../../../store/bill/month-bill.ts";
+import { monthBill, monthBillByOwner, type OwnerBill } from "../../../store/bill/bill-lines.ts";
 import { appliedOwners, type OwnedState, ownedState } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { DIMENSIONS } from "../../../store/db/dimensions.ts";

@@ -7,7 +7,7 @@ import {
   ROUTE_TYPES,
   type Route,
   SEVERITIES,
-} from "../../../domain/bill/route.ts";
+} from "../../../domain/bill/alert-route.ts";
 import type { Problem } from "../../../given-file.ts";
 import { isQuietHours, isTimeZone, leavesTime } from "../../../pipeline/alerts/quiet-hours.ts";
 

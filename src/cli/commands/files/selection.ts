@@ -1,7 +1,7 @@
 import { mostAlike } from "../../../config/spelling.ts";
 import { UsageError } from "../../../errors.ts";
 import { unknownName, workspaceNamed } from "../../../pipeline/export/names.ts";
-import { isValueOf, namedWorkspaces, readerOf } from "../../../store/activity/readers.ts";
+import { isValueOf, namedWorkspaces, readerOf } from "../../../store/activity/reader-login.ts";
 import type { Database } from "../../../store/db/database.ts";
 import {
   type Condition,

@@ -1,7 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { describeDuration } from "../../../clock.ts";
-import { outcomeOf } from "../../../pipeline/runs.ts";
-import { listRuns, type Run, type RunOutcome, requestsOfRun, runOf } from "../../../store/activity/runs.ts";
+import { outcomeOf } from "../../../pipeline/as-run.ts";
+import {
+  listRuns,
+  type Run,
+  type RunOutcome,
+  requestsOfRun,
+  runOf,
+} from "../../../store/activity/run-history.ts";
 import { type FailedTask, failedTasks } from "../../../store/work/backfills.ts";
 import { RUN_KINDS, type RunKind } from "../../../store/work/runs.ts";
 import { count, instant, linesOf, second, tableOf, wrapped } from "../../report/output.ts";

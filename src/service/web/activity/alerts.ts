@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DIGESTS } from "../../../domain/bill/route.ts";
+import { DIGESTS } from "../../../domain/bill/alert-route.ts";
 import { UsageError } from "../../../errors.ts";
 import { acknowledge } from "../../../pipeline/alerts/acknowledge.ts";
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { describeDuration } from "../../../clock.ts";
 import { dayOf } from "../../../domain/time/days.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
-import { outcomeOf } from "../../../pipeline/runs.ts";
+import { outcomeOf } from "../../../pipeline/as-run.ts";
 import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
-import { type Run, type RunOutcome, runsById } from "../../../store/activity/runs.ts";
+import { type Run, type RunOutcome, runsById } from "../../../store/activity/run-history.ts";
 import {
   listMoments,
   type Moment,

@@ -22,7 +22,7 @@ import {
   workspacesOf,
 } from "../../../pipeline/backfill/wish.ts";
 import { counted } from "../../../printable.ts";
-import type { NamedWorkspace } from "../../../store/activity/readers.ts";
+import type { NamedWorkspace } from "../../../store/activity/reader-login.ts";
 import type { Page } from "../layout.ts";
 import {
   choice,

@@ -6,7 +6,7 @@ import { ceilToGrid, DAY_MS } from "../../../domain/time/stride.ts";
 import { UsageError } from "../../../errors.ts";
 import { backfillBudget, minutesOf, previewedSource } from "../../../pipeline/backfill/plan-backfill.ts";
 import { rangeOfBackfill } from "../../../pipeline/sync/asked-range.ts";
-import { namedWorkspaces } from "../../../store/activity/readers.ts";
+import { namedWorkspaces } from "../../../store/activity/reader-login.ts";
 import {
   type Backfill,
   backfillOf,

@@ -12,7 +12,7 @@ import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/day
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { budgetsOf, currentBudgets, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
 import { counted } from "../../../printable.ts";
-import { monthBill } from "../../../store/bill/month-bill.ts";
+import { monthBill } from "../../../store/bill/bill-lines.ts";
 import {
   type AppliedOwners,
   appliedOwners,

@@ -4,7 +4,7 @@ import { monthTitle } from "../../../domain/months/month.ts";
 import { addMonths, monthStart } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
-import { monthBill } from "../../../store/bill/month-bill.ts";
+import { monthBill } from "../../../store/bill/bill-lines.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { currenciesOf } from "../../../store/figures/costs.ts";

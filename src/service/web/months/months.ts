@@ -32,7 +32,7 @@ import {
   table,
   twin,
 } from "../parts.ts";
-import { inShort } from "./open.ts";
+import { inShort } from "./open-month.ts";
 import { costColumn, figuresByMonth } from "./statement.ts";
 
 /** Months on a page. */

@@ -14,7 +14,7 @@ import { EtlError } from "../../../errors.ts";
 import { closeSources, monthOf, sourcesToClose } from "../../../pipeline/months/close.ts";
 import { lookAtMonth, type MonthLook } from "../../../pipeline/months/look.ts";
 import type { ListedSource, SourceWithWorkspaces } from "../../../store/activity/overview.ts";
-import { monthBill } from "../../../store/bill/month-bill.ts";
+import { monthBill } from "../../../store/bill/bill-lines.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
 import { CLOSE_ACTION } from "../../../store/months/closed-months.ts";
 import { recordAction } from "../../../store/work/operator-actions.ts";
@@ -37,7 +37,7 @@ import {
 import type { Context, Web } from "../routes.ts";
 import { billTable, withoutCost } from "./bill.ts";
 import { closedLine, closedPage, monthList } from "./months.ts";
-import { confirmation, openDaysList, openPage, providerBehind } from "./open.ts";
+import { confirmation, openDaysList, openPage, providerBehind } from "./open-month.ts";
 import { statementOf } from "./statement.ts";
 
 const SLUG = z.string().max(63).optional();

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { workMessage } from "../../../../src/pipeline/extract/work-task.ts";
 import type { OpenSource } from "../../../../src/pipeline/source/source.ts";
 import { planSource } from "../../../../src/pipeline/sync/plan.ts";
-import { listRuns } from "../../../../src/store/activity/runs.ts";
+import { listRuns } from "../../../../src/store/activity/run-history.ts";
 import {
   createBackfill,
   finishBackfills,

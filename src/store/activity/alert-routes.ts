@@ -1,6 +1,6 @@
 import { sql } from "kysely";
+import type { Route } from "../../domain/bill/alert-route.ts";
 import { UNALLOCATED } from "../../domain/bill/owner.ts";
-import type { Route } from "../../domain/bill/route.ts";
 import type { Database } from "../db/database.ts";
 import type { Claim } from "./alerts.ts";
 

@@ -19,7 +19,7 @@ import { counted } from "../../../printable.ts";
 import type { ListedSource } from "../../../store/activity/overview.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { digestOfClose } from "../../../store/months/close-digest.ts";
-import { totalsToClose } from "../../../store/months/month-totals.ts";
+import { totalsToClose } from "../../../store/months/totals-to-close.ts";
 import {
   address,
   card,

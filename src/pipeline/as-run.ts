@@ -1,6 +1,6 @@
 import { EtlError, reasonOf } from "../errors.ts";
 import { faultOf } from "../faults.ts";
-import type { Run } from "../store/activity/runs.ts";
+import type { Run } from "../store/activity/run-history.ts";
 import { beginRun, endRun, keepSeen, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
 import type { ProbeResult } from "./proof/probe.ts";
