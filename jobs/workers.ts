@@ -15,10 +15,10 @@ import { LOCK_LOST } from "../src/pipeline/extract/work-task.ts";
 import type { Share } from "../src/pipeline/source/limit-shares.ts";
 import { pauseOf } from "../src/pipeline/source/retries.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
+import { returnPlace } from "./control-request-limit.ts";
 import { ASK_EVERY_MS, type Hold } from "./holds.ts";
 import type { JobContext, JobCounts } from "./job.ts";
 import { type QueueKind, queueName } from "./queues.ts";
-import { returnPlace } from "./request-limit.ts";
 import { JOBS, READ_EVERY_MS, REQUEUE_EVERY_MS, RESTORE_EVERY_MS } from "./schedule.ts";
 
 /** Jobs of one queue that run at once; the limiter decides how many requests they send. */

@@ -12,7 +12,7 @@ import {
 } from "../store/activity/overview.ts";
 import { lastRuns, type Run } from "../store/activity/run-history.ts";
 import { type SourceTrust, trustOfSources } from "../store/coverage/trust.ts";
-import { type LostWorkspace, lostWorkspaces } from "../store/coverage/zeros.ts";
+import { type LostWorkspace, lostWorkspaces } from "../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { putOffTasks } from "../store/work/tasks.ts";

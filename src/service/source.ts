@@ -1,9 +1,9 @@
 import type { Queue } from "bullmq";
+import { createRequestLimit } from "../../jobs/control-request-limit.ts";
 import { enqueueSoon } from "../../jobs/enqueue.ts";
 import { createStoreGate, type Hold } from "../../jobs/holds.ts";
 import type { JobContext } from "../../jobs/job.ts";
 import { fetchQueueOf } from "../../jobs/queues.ts";
-import { createRequestLimit } from "../../jobs/request-limit.ts";
 import { keepSchedules, schedulesOf } from "../../jobs/schedule.ts";
 import { syncJob } from "../../jobs/sync.ts";
 import { LOOK_AT_QUEUE_MS, startWorkers } from "../../jobs/workers.ts";

@@ -6,7 +6,7 @@ import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
 import { coverageLines } from "../../src/store/coverage/coverage-lines.ts";
 import { trustOfSources } from "../../src/store/coverage/trust.ts";
-import { lostWorkspaces } from "../../src/store/coverage/zeros.ts";
+import { lostWorkspaces } from "../../src/store/coverage/withdrawn-zeros.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { openDaysOf } from "../../src/store/months/open-days.ts";

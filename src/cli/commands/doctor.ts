@@ -15,7 +15,7 @@ import { type LearnableMeter, type LearnedMeter, learnedMeters } from "../../sto
 import { noteRefusal } from "../../store/catalog/sources.ts";
 import { configuredWorkspaces } from "../../store/catalog/workspaces.ts";
 import { checkState } from "../../store/coverage/check-state.ts";
-import { listedOnly, lostWorkspaces } from "../../store/coverage/zeros.ts";
+import { listedOnly, lostWorkspaces } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { exceedsWorkspaces } from "../../store/load/by-workspace.ts";
 import {

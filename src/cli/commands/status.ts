@@ -14,7 +14,7 @@ import {
 import { limitUses } from "../../store/bill/bill-terms.ts";
 import { unpricedUsage } from "../../store/bill/prices.ts";
 import { daysByStride } from "../../store/coverage/coverage-lines.ts";
-import { listedOnly } from "../../store/coverage/zeros.ts";
+import { listedOnly } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import {

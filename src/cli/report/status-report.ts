@@ -22,7 +22,7 @@ import { counted, printableLine } from "../../printable.ts";
 import type { Freshness, SourceProgress, SourceStatus } from "../../store/activity/overview.ts";
 import type { Run } from "../../store/activity/run-history.ts";
 import type { StrideDays } from "../../store/coverage/coverage-lines.ts";
-import type { ListedOnly, LostWorkspace } from "../../store/coverage/zeros.ts";
+import type { ListedOnly, LostWorkspace } from "../../store/coverage/withdrawn-zeros.ts";
 import type { Database } from "../../store/db/database.ts";
 import { latenessOf } from "../../store/proof/lateness.ts";
 import { EXIT, firstExit } from "../session/exit.ts";

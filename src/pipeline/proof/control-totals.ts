@@ -17,7 +17,7 @@ import {
   type ComparedTime,
   checkWindows,
   isKnown,
-  keepDifferences,
+  keepTotalDifferences,
   refetchDays,
 } from "./control.ts";
 
@@ -140,7 +140,7 @@ export async function checkTiers(
     sidesOf(before.filter((one) => !isKnown(one, "tier_exceeds", known))),
   );
   const exceeding = excess.requests === 0 ? before : await exceedingTiers(store, { pairs, range });
-  await keepDifferences(source, {
+  await keepTotalDifferences(source, {
     kind: "tier_exceeds",
     compared: pairs.map(({ scopeId }) => ({ scopeId, period: range })),
     differences: exceeding,

@@ -93,7 +93,7 @@ export async function checkWindows(
       !doubtful.some((one) => one.scopeId === scopeId && intersect([one], [period]).length > 0) ||
       again.compared.some((one) => one.scopeId === scopeId && one.period.start === period.start),
   );
-  await keepDifferences(source, {
+  await keepTotalDifferences(source, {
     kind,
     compared,
     differences: [
@@ -150,7 +150,7 @@ function onlyWith(
 }
 
 /** Keeps what differs as findings, the narrowest alone. Earlier ones of the compared time that are not among them end. */
-export async function keepDifferences(
+export async function keepTotalDifferences(
   { store }: OpenSource,
   found: {
     kind: FindingKind;

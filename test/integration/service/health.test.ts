@@ -1,10 +1,10 @@
 import { RateLimitError } from "bullmq";
 import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
+import { returnPlace } from "../../../jobs/control-request-limit.ts";
 import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
-import { returnPlace } from "../../../jobs/request-limit.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { redisServerOf } from "../../../src/redis-server.ts";

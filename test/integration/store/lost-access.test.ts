@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { noteAccess } from "../../../src/store/catalog/workspace-access.ts";
 import { applyListing } from "../../../src/store/catalog/workspaces.ts";
-import { listedOnly, lostWorkspaces } from "../../../src/store/coverage/zeros.ts";
+import { listedOnly, lostWorkspaces } from "../../../src/store/coverage/withdrawn-zeros.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../../src/store/load/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
 import { type AnswerRow, loadRows } from "../../support/store.ts";
