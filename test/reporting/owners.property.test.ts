@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { expect, test } from "vitest";
-import type { DividingDimension, OwnerRule } from "../../src/domain/bill/owner.ts";
+import { DIVIDING_DIMENSIONS, type DividingDimension, type OwnerRule } from "../../src/domain/bill/owner.ts";
 import { monthNamed } from "../../src/domain/months/month.ts";
 import { applyOwners } from "../../src/pipeline/bill/apply-owners.ts";
 import { monthBill, monthBillByOwner } from "../../src/store/bill/bill-lines.ts";
@@ -20,6 +20,7 @@ import {
 } from "../support/charges.ts";
 import { seed, times } from "../support/drawn.ts";
 import { breachesOf } from "../support/focus.ts";
+import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, windowOf } from "../support/store.ts";
 import { BY_RESOURCE, COST } from "./focus/bench.ts";
@@ -395,4 +396,36 @@ test(`owners have what the first rule gives them, and together all there is [see
   await store.transaction(({ db }) =>
     replaceOwners(db, { content: "", divideBy: "project", rules: [], budgets: [], routes: [] }),
   );
+});
+
+test("a deployment and a sandbox have the owner of their id, whatever divides traces", async () => {
+  const bench = await setupSource();
+  const client = await connectPlain(bench.url);
+  const of = { sourceId: bench.sourceId, workspaceId: WORKSPACE };
+  const window = windowOf("day", dayOf(0), dayOf(1));
+  await enterMonths(bench, { [WORKSPACE]: { 0: 8 } });
+  for (const meter of ["deployments", "sandboxes"] as const) {
+    for (const [groupBy, id] of [
+      ["workspace", WORKSPACE],
+      ["project", meter],
+    ] as const) {
+      const rows = [[dayOf(0), id, [1_000_000, 2_000_000, 0]]] as const;
+      await loadDeploymentRows(bench.store, { ...of, meter, groupBy, window, rows });
+    }
+  }
+  await enterPrices(bench.store, [
+    { sku: "runs", measure: "agent_runs", unitPrice: "1" },
+    { sku: "units", measure: "lcu", unitPrice: "1" },
+  ]);
+  for (const divideBy of DIVIDING_DIMENSIONS) {
+    await setOwners(
+      bench.store,
+      `divide_by: ${divideBy}\nrules: [{ deployment: deployments, owner: agents }, { sandbox: sandboxes, owner: labs }]`,
+    );
+    const { rows } = await client.query("SELECT sku, owner FROM reporting.fct_cost_owner_daily ORDER BY 1");
+    expect(rows, divideBy).toEqual([
+      { sku: "runs", owner: "agents" },
+      { sku: "units", owner: "labs" },
+    ]);
+  }
 });
