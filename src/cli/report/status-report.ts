@@ -140,7 +140,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
     line("last sync", describeLast(status.lastSync, now)),
     status.days
       .filter(({ stride }) => stride === "day")
-      .map((days) => line("days", `${describeCounts(days, true)} (daily figures); ${proved}`)),
+      .map((days) => line("days", `${describeCounts(days, { isShort: true })} (daily figures); ${proved}`)),
     problems.length > 0 &&
       line(
         "PROBLEMS",
@@ -150,7 +150,7 @@ export function describeInShort(status: ShownStatus, now: number): string {
 }
 
 /** `isShort`: what there is none of is left out. */
-function describeCounts(of: StrideDays, isShort = false): string {
+function describeCounts(of: StrideDays, { isShort = false } = {}): string {
   const { missing, failed, unverified, provisional, final } = of;
   return Object.entries({ missing, failed, unverified, "not final": provisional, final })
     .filter(([name, days]) => !isShort || days > 0 || name === "final")

@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import type { ListedSource } from "../activity/overview.ts";
 import type { Database } from "../db/database.ts";
 import { isConfigured } from "./workspaces.ts";
 
@@ -56,9 +55,12 @@ export async function listWorkspaces(db: Database): Promise<KnownWorkspace[]> {
   return rows;
 }
 
-export interface KnownSourceRow extends ListedSource {
+export interface KnownSourceRow {
+  readonly source: string;
+  readonly sourceId: number;
   readonly baseUrl: string;
   readonly organization: string | null;
+  readonly dataStart: string;
   readonly workspaces: number;
   readonly closedMonths: number;
   /** When the platform was last asked for usage. */

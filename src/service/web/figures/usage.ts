@@ -259,7 +259,7 @@ function claims(report: Report): Html[] {
           hoursUnproved(report),
           costsProvisional(report),
           costOfNobody(report),
-          leftOut(report),
+          withoutPrice(report),
         ]),
   ];
   return notices.filter((one) => one !== undefined);
@@ -336,7 +336,7 @@ function costOfNobody({ question, lines }: Report): Html | undefined {
   );
 }
 
-function leftOut(report: Report): Html | undefined {
+function withoutPrice(report: Report): Html | undefined {
   const unpriced = describeUnpricedDays(report.unpriced);
   if (unpriced === undefined) return undefined;
   const leftOut = `${unpriced} have no valid price, or their month was closed without their cost, so these costs leave them out.`;
