@@ -11,7 +11,7 @@ SELECT c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id
 FROM usage.scope c
 JOIN usage.series s USING (scope_id)
 JOIN usage.entity e USING (entity_id)
--- Deployments and sandboxes are counted as projects. Without the scopes, the series of all users would be read.
+-- Ids of deployments and sandboxes are in scopes by project. Without this condition the series of all users are read.
 WHERE c.group_by IN ((SELECT d.dimension FROM usage.owned_dimension d), 'project')
   AND e.external_id <> '' AND e.dimension IN ((SELECT d.dimension FROM usage.owned_dimension d), 'deployment', 'sandbox')
 GROUP BY c.source_id, c.workspace_id, e.dimension, e.external_id, s.entity_id

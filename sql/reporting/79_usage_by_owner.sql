@@ -11,7 +11,7 @@ AS 'SELECT true';
 -- Traces as each dimension divides them: of its ids, and of the rest of each workspace (entity 0).
 CREATE OR REPLACE VIEW usage.divided_traces AS
 WITH workspace AS MATERIALIZED (SELECT workspace_entity_id, loaded FROM usage.trace_cell WHERE group_by = 'workspace')
--- What is not asked for is computed in the outer list alone: of a union all columns are computed.
+-- Names are looked up here, and only where they are asked for: of a union, all columns are computed.
 SELECT u.*, (SELECT e.dimension_name FROM usage.labelled_entity e WHERE e.entity_id = u.entity_id) AS dimension_name
 FROM (
   SELECT g.group_by, d.slug, d.usage_date, d.workspace_entity_id, d.workspace_id, d.workspace_name, 0 AS entity_id, '' AS dimension,
@@ -72,7 +72,7 @@ SELECT c.slug, c.usage_date, c.workspace_id, c.workspace_name,
        c.entity_id
 FROM usage.divided_cost c
 CROSS JOIN usage.expect_many() many
--- One key: else the planner merges by the workspace alone, and looks at each owner of it.
+-- One join key: with two, the planner merges by the workspace alone and tries each of its owners.
 LEFT JOIN owned o
   ON ARRAY[o.workspace_entity_id, o.entity_id] = ARRAY[c.workspace_entity_id, c.entity_id] AND o.days @> c.usage_date AND many
 WHERE c.group_by = usage.cost_group(c.meter, (SELECT d.dimension FROM usage.owned_dimension d))

@@ -282,7 +282,7 @@ export interface OwnersOfRange {
   readonly days: readonly OwnerDay[];
 }
 
-/** In one statement and one range, since each view takes longest to begin: what lies between the two is read, and dropped. */
+/** One statement over one range, since starting a view takes longest. Days between the two ranges are read and dropped. */
 export async function ownersOf(
   db: Database,
   { source, range, ended, before }: { source: string; range: Days; ended: Days; before: Days },
