@@ -410,12 +410,6 @@ CREATE TABLE usage.fetch_task (
   CONSTRAINT fetch_task_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'queued'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
-CREATE TABLE usage.heartbeat (
-  process text NOT NULL,
-  beat_at timestamp with time zone NOT NULL,
-  CONSTRAINT heartbeat_pkey PRIMARY KEY (process)
-);
-
 CREATE TABLE usage.hour_state (
   scope_id integer NOT NULL,
   loaded tstzmultirange NOT NULL,

@@ -63,9 +63,6 @@ function fromValues(
     databaseUrl: values.DATABASE_URL,
     /** Undefined: migrations too go to `databaseUrl`. */
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
-    /** Undefined: pages and metrics too read `databaseUrl`. */
-    databaseReadUrl: values.DATABASE_READ_URL,
-    readMaxLagMs: values.DATABASE_READ_MAX_LAG,
     /** Of the main pool of a process. */
     pool: {
       maxConnections: values.DATABASE_POOL_SIZE,
@@ -269,10 +266,9 @@ export function readRedis(environment: Environment): RedisServer | undefined {
 
 /** The secrets that come from files, by the name of what names the file. */
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
-  const { databaseUrl, databaseReadUrl, redisSecrets, sources } = config;
+  const { databaseUrl, redisSecrets, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [
     ["DATABASE_URL_FILE", databaseUrl],
-    ["DATABASE_READ_URL_FILE", databaseReadUrl],
     ...Object.entries(redisSecrets).map(([name, secret]): [string, Secret | undefined] => [
       `${name}_FILE`,
       secret,

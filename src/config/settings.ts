@@ -117,14 +117,6 @@ export const SETTINGS = {
     postgresUrl,
     "Postgres for migrate alone: past a pooler, or as the owner of the schema. Unset: DATABASE_URL.",
   ),
-  DATABASE_READ_URL: secret(
-    postgresUrl,
-    "A replica of DATABASE_URL for pages and metrics, never for what decides or writes. Unset: DATABASE_URL.",
-  ),
-  DATABASE_READ_MAX_LAG: setting(
-    duration.prefault("PT30S").refine((ms) => ms >= 5_000 && ms <= 3_600_000, "must be 5 seconds to an hour"),
-    "How far the replica may be behind. Beyond that pages and metrics read DATABASE_URL.",
-  ),
   DATABASE_POOL_SIZE: setting(
     wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
     "Connections of a process to Postgres. The pages have up to four of their own.",

@@ -11,7 +11,6 @@ import { processState, within } from "./http/health.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
 import type { ServiceQueues } from "./queues.ts";
-import type { Replica } from "./replica.ts";
 import { PAGES_POOL, type WebServices } from "./web/routes.ts";
 
 /** Adds the pages, and the tools of `/mcp`, to a server. Loaded where they are served: a worker does without them. */
@@ -27,14 +26,13 @@ interface PagesInput {
   readonly config: Config;
   readonly store: Store;
   readonly log: Logger;
-  readonly replica?: Replica | undefined;
   /** Undefined: the process works without Redis. */
   readonly redis?: { readonly server: RedisServer; readonly queues: ServiceQueues };
 }
 
 /** What the pages need of the service, and what closes it. */
 export function pageServices(given: PagesInput): WebServices & { close(): Promise<void> } {
-  const { config, store, redis, log, replica } = given;
+  const { config, store, redis, log } = given;
   const reader = openStore({
     url: requireDatabaseUrl(config),
     connectMs: config.pool.connectMs,
@@ -45,7 +43,6 @@ export function pageServices(given: PagesInput): WebServices & { close(): Promis
     config,
     store,
     reader: reader.db,
-    replica,
     clock: systemClock,
     log,
     lookAtQueues: redis && (() => lookAtRedis(redis.server, slugs)),

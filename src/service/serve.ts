@@ -13,7 +13,6 @@ import { startHttpServer } from "./http/server.ts";
 import { keepMemorySmall } from "./memory.ts";
 import { pageServices, pagesOf } from "./pages.ts";
 import { openQueues, type ServiceQueues } from "./queues.ts";
-import { replicaOf } from "./replica.ts";
 import { type Shared, startSource } from "./source.ts";
 
 export type Role = "all" | "scheduler" | "worker" | "http";
@@ -121,11 +120,9 @@ async function startHttp(
   { config, store, redis: server, role, servesPages = role !== "worker", log }: ServeOptions,
   { queues, state, defer }: { queues: ServiceQueues; state: ProcessState; defer: Defer },
 ): Promise<{ url: string; metrics: Metrics }> {
-  const replica = replicaOf(config, log);
-  if (replica !== undefined) defer(replica.close);
-  const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store), replica);
+  const metrics = createMetrics(store.db, queues.count, () => syncNeeds(config, store));
   const redis = { server, queues };
-  const pages = servesPages ? pageServices({ config, store, redis, log, replica }) : undefined;
+  const pages = servesPages ? pageServices({ config, store, redis, log }) : undefined;
   if (pages !== undefined) defer(pages.close);
   const token = config.bullBoardToken?.reveal();
   const http = await startHttpServer({

@@ -41,7 +41,6 @@ const LONG: readonly string[] = [
   "integration/store/silent-postgres",
   "integration/pipeline/extract/outage",
   "integration/web/mcp",
-  "integration/web/replica",
   "integration/web/snapshot",
   "integration/web/workbook",
   // Platforms that contradict themselves or take access away in rare ways; reconcile, repair, check-totals, sync/meters and

@@ -78,12 +78,8 @@ function errorCodes(): string[] {
 
 /** Node's own have the names that prom-client gives them. */
 async function metrics(): Promise<string[]> {
-  const replica = {
-    read: Promise.reject.bind(Promise),
-    seen: () => ({ lagMs: undefined, isReplica: false }),
-  };
   const none = async () => [];
-  const text = await createMetrics(undefined as never, none, none, replica as never).text();
+  const text = await createMetrics(undefined as never, none, none).text();
   return firsts(text, /^# TYPE (usage_etl_(?!process_|nodejs_)\w+)/gm);
 }
 

@@ -154,10 +154,3 @@ CREATE TABLE usage.ended_session (
   session uuid NOT NULL CONSTRAINT ended_session_pkey PRIMARY KEY,
   until timestamptz NOT NULL
 );
-
--- A process that reads from a replica writes here every few seconds. A replica that shows the time has all that was committed
--- before it, so this says how old the replica's figures are, also while it is cut off or the primary is idle.
-CREATE TABLE usage.heartbeat (
-  process text NOT NULL CONSTRAINT heartbeat_pkey PRIMARY KEY,
-  beat_at timestamptz NOT NULL
-);

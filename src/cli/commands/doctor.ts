@@ -30,7 +30,7 @@ import {
 import { checkDisk, checkFilesPlace } from "../checks/files.ts";
 import { checkOwners } from "../checks/owners.ts";
 import { checkPlatform, checkWorkspaces, type PlatformView } from "../checks/platform.ts";
-import { checkClock, checkPostgres, checkReplica } from "../checks/postgres.ts";
+import { checkClock, checkPostgres } from "../checks/postgres.ts";
 import { checkRedisServer, checkService } from "../checks/redis.ts";
 import {
   describeFinality,
@@ -66,7 +66,6 @@ async function doctor(session: Session, { state = false }: DoctorOptions): Promi
   const checks: Check[] = [];
   const notes = notesOf(checks, null);
   const store = await checkPostgres(session, notes);
-  await checkReplica(config, store, notes);
   const redis = await checkRedisServer(config, notes);
   if (store !== undefined) await checkClock(store, notes);
   await checkDisk(notes);

@@ -1,8 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { metricFacts } from "../../store/activity/metric-facts.ts";
 import type { Database } from "../../store/db/database.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
-import type { Replica } from "../replica.ts";
 import { within } from "./health.ts";
 
 /** What this process counts, and what Postgres knows at a scrape. No label names a user or project: there may be millions. */
@@ -23,21 +21,16 @@ interface SyncNeed {
 
 const ROW_OUTCOMES = ["inserted", "updated", "retired", "unchanged", "restated"] as const;
 
-/**
- * `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. `replica`: where what
- * Postgres knows is read while it is near the primary.
- */
+/** `readNeeds`: requests that a sync of a source needs, and that its rate limit allows until the next one. */
 export function createMetrics(
   db: Database,
   countQueues: () => Promise<readonly QueueCount[]>,
   readNeeds: () => Promise<readonly SyncNeed[]>,
-  replica?: Pick<Replica, "read" | "seen">,
 ) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "usage_etl_" });
   const counts = registerCounts(registry);
   const showStored = registerStored(registry);
-  const showReplica = replica && registerReplica(registry);
   const showQueues = registerQueues(registry);
   const showNeeds = registerNeeds(registry);
   return {
@@ -45,13 +38,12 @@ export function createMetrics(
     /** Prometheus text. */
     text: async () => {
       // Without Redis or Postgres the other metrics are still shown: /readyz and usage_etl_database_up report it.
-      const [{ stored, isUp, isReplica }, queues, needs] = await Promise.all([
-        readStored(db, replica),
+      const [stored, queues, needs] = await Promise.all([
+        within(metricFacts(db)).catch(() => undefined),
         within(countQueues()).catch(() => []),
         within(readNeeds()).catch(() => []),
       ]);
-      showStored(stored, isUp);
-      if (replica !== undefined) showReplica?.({ ...replica.seen(), isUsed: isReplica });
+      showStored(stored);
       showQueues(queues);
       showNeeds(needs);
       return registry.metrics();
@@ -127,37 +119,19 @@ function registerNeeds(registry: Registry): (needs: readonly SyncNeed[]) => void
   };
 }
 
-/** `isUp`: the primary answers. What a replica says is no sign of it. */
-async function readStored(primary: Database, replica: Pick<Replica, "read"> | undefined) {
-  const missing = () => undefined;
-  if (replica === undefined) {
-    const stored = await within(metricFacts(primary)).catch(missing);
-    return { stored, isUp: stored !== undefined, isReplica: false };
-  }
-  const reading = replica.read({ primary, mayBeOld: false }, async ({ db, age }) => ({
-    stored: await metricFacts(db),
-    isReplica: age !== undefined,
-  }));
-  const [read, now] = await Promise.all([
-    within(reading).catch(missing),
-    within(storeNow(primary)).catch(missing),
-  ]);
-  return { stored: read?.stored, isUp: now !== undefined, isReplica: read?.isReplica === true };
-}
-
 type Stored = Awaited<ReturnType<typeof metricFacts>>;
 
 /**
  * Registers the gauges that Postgres knows: every process shows the same values. Returns what sets them: undefined if
- * they could not be read, and whether Postgres (the primary) answered.
+ * they could not be read.
  */
-function registerStored(registry: Registry): (stored: Stored | undefined, isUp: boolean) => void {
+function registerStored(registry: Registry): (stored: Stored | undefined) => void {
   const gauges = storedGauges(registry);
   const up = gaugeOf(registry, "database_up", "1 if Postgres answered this scrape.");
-  return (stored, isUp) => {
+  return (stored) => {
     for (const one of Object.values(gauges)) one.reset();
     // An alert on this gauge says why the others are missing.
-    up.set(isUp ? 1 : 0);
+    up.set(stored === undefined ? 0 : 1);
     if (stored !== undefined) setStored(gauges, stored);
   };
 }
@@ -231,25 +205,6 @@ function setStored(gauges: ReturnType<typeof storedGauges>, stored: Stored): voi
     gauges.probeAt.set({ source }, endedAt);
   }
   for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
-}
-
-/** Registers what is known of the replica, and returns what sets it. */
-function registerReplica(registry: Registry): (seen: { lagMs: number | undefined; isUsed: boolean }) => void {
-  const lag = gaugeOf(
-    registry,
-    "replica_lag_seconds",
-    "How far the replica is behind the primary, 2 s too much at most. Missing where it is not known.",
-  );
-  const used = gaugeOf(
-    registry,
-    "replica_used",
-    "1 if what Postgres knows was read from the replica at this scrape, 0 if from the primary.",
-  );
-  return ({ lagMs, isUsed }) => {
-    lag.remove();
-    if (lagMs !== undefined) lag.set(lagMs / 1000);
-    used.set(isUsed ? 1 : 0);
-  };
 }
 
 function gaugeOf<Label extends string>(registry: Registry, name: string, help: string, ...labels: Label[]) {

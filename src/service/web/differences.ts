@@ -62,7 +62,7 @@ type Query = z.output<typeof query>;
 
 /** Where the export, totals or restatements differ from what is stored. */
 export function addDifferences(web: Web): void {
-  web.page("/differences", { query, mayBeOld: true }, async (context) => {
+  web.page("/differences", { query }, async (context) => {
     const { db, who } = context;
     const { source, sources } = await chosenSource(context, context.query.source);
     const asked = { ...context.query, source: source.source };

@@ -1,10 +1,8 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { FastifyReply } from "fastify";
-import { describeDuration } from "../../clock.ts";
-import type { Age } from "../replica.ts";
 import { HATCH } from "./chart.ts";
-import { address, type Html, html, instant, notice } from "./parts.ts";
+import { address, type Html, html, instant } from "./parts.ts";
 
 const compressed = promisify<string, Buffer>(gzip);
 
@@ -38,8 +36,6 @@ export interface Viewed {
 interface Frame extends Viewed {
   /** Postgres's clock, epoch milliseconds. Undefined: nothing was read. */
   readonly asOf?: number;
-  /** Of a page from a replica. */
-  readonly age?: Age | undefined;
   /** Whether the address names a source that does not exist. */
   readonly isSourceUnknown?: boolean;
 }
@@ -57,7 +53,7 @@ function placeOf(url: string): Place {
 }
 
 function layout(page: Page, { path, source }: Place, frame: Frame): Html {
-  const { asOf, age, who, canLogOut, isSourceUnknown } = frame;
+  const { asOf, who, canLogOut, isSourceUnknown } = frame;
   const isHere = (start: string) => (start === "/" ? path === "/" : `${path}/`.startsWith(`${start}/`));
   return document(
     page.title,
@@ -70,7 +66,7 @@ function layout(page: Page, { path, source }: Place, frame: Frame): Html {
     </header>
     <main id="content" tabindex="-1">
       <h1>${page.title}</h1>
-      ${asOf === undefined ? "" : asOfLine(asOf, age)}
+      ${asOf === undefined ? "" : html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`}
       ${page.body}
     </main>
     <footer>
@@ -79,20 +75,6 @@ function layout(page: Page, { path, source }: Place, frame: Frame): Html {
       ${canLogOut ? html`<form method="post" action="/logout"><button class="plain">Log out</button></form>` : ""}
     </footer>`,
   );
-}
-
-/** A page is never older without saying so. */
-function asOfLine(asOf: number, age: Age | undefined): Html {
-  if (age === undefined) return html`<p class="as-of" data-as-of="${asOf}">As of ${instant(asOf)}</p>`;
-  const { lagMs, isOld } = age;
-  const ago = lagMs < 1000 ? "" : `, ${describeDuration(Math.floor(lagMs / 1000) * 1000)} ago`;
-  const line = html`<p class="as-of" data-as-of="${asOf}" data-lag="${Math.round(lagMs)}">As of ${instant(asOf)}<span class="age">${ago}</span>, from a replica</p>`;
-  if (!isOld) return line;
-  return html`${line}${notice(
-    "bad",
-    html`<p>Postgres does not answer. This page is from a replica, and shows nothing that came later.</p>
-    <p>Nothing is lost: the service goes on once Postgres answers.</p>`,
-  )}`;
 }
 
 function document(title: string, body: Html): Html {

@@ -11,7 +11,6 @@ import { inSnapshot } from "../../store/db/snapshot.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { within } from "../http/health.ts";
-import type { Age, Reading, Replica } from "../replica.ts";
 import { isHttps, type Who } from "./access.ts";
 import { type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
@@ -27,8 +26,6 @@ export interface WebServices {
   readonly store: Store;
   /** For what is shown: a small pool of its own, whose statements have a deadline. */
   readonly reader: Database;
-  /** Where pages that may be some seconds old are read. Undefined: none is configured. */
-  readonly replica?: Pick<Replica, "read"> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** What Redis shows, by source. Errors: `redis_unreachable`. Undefined: the service runs without Redis. */
@@ -47,8 +44,6 @@ export interface Context<Query, Params> extends WebServices {
   readonly actor: Actor;
   /** Postgres's clock, epoch milliseconds. */
   readonly now: number;
-  /** Of a page from a replica. */
-  readonly age: Age | undefined;
   /** The token that each form of the page sends back as `_csrf`. */
   readonly csrf: () => string;
   readonly request: FastifyRequest;
@@ -67,8 +62,6 @@ interface Schemas<Q extends Schema, P extends Schema> {
 }
 
 interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
-  /** It may come from a replica: nothing is ordered, decided or downloaded from it. Default: false. */
-  readonly mayBeOld?: boolean;
   /** It reads as of one instant: a load between two statements would make what it shows contradict itself. Default: false. */
   readonly oneInstant?: boolean;
 }
@@ -154,8 +147,8 @@ export function routesOf(app: FastifyInstance, around: Around) {
         const { session, until } = whoSent(request);
         const fragment = async () => {
           if (until !== undefined && (await sessions.has(session))) throw loggedOut();
-          const [{ now, age }, content] = await shown(around, reads, { request, reply }, show);
-          return { content: String(content), asOf: age?.asOf ?? now, lagMs: age?.lagMs ?? 0 };
+          const [{ now }, content] = await shown(around, reads, { request, reply }, show);
+          return { content: String(content), asOf: now };
         };
         const { everyMs } = reads;
         const by = until === undefined ? {} : { session, address: request.ip };
@@ -174,14 +167,13 @@ async function contextOf<Q extends Schema, P extends Schema>(
   { services, whoSent }: Around,
   { query, params }: Schemas<Q, P>,
   { request, reply }: Exchange,
-  { db, age }: Reading = { db: services.reader },
 ): Promise<Context<z.output<Q>, z.output<P>>> {
   const who = whoSent(request);
+  const db = services.reader;
   let token: string | undefined;
   return {
     ...services,
     db,
-    age,
     query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
     params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
     who,
@@ -197,32 +189,26 @@ async function contextOf<Q extends Schema, P extends Schema>(
   };
 }
 
-/** What a handler shows, with the context that it was read in: on a replica and as of one instant, where it may. */
+/** What a handler shows, with the context that it was read in. */
 async function shown<Q extends Schema, P extends Schema, T>(
   around: Around,
   reads: Reads<Q, P>,
   exchange: Exchange,
   show: (context: Context<z.output<Q>, z.output<P>>) => Promise<T>,
 ) {
-  const { mayBeOld = false, oneInstant = false } = reads;
-  const { reader: primary, replica } = around.services;
-  const read = async (from: Reading) => {
-    const context = await contextOf(around, reads, exchange, from);
-    const content = oneInstant
-      ? await inSnapshot(context.db, (db) => show({ ...context, db }))
-      : await show(context);
-    return [context, content] as const;
-  };
-  if (!mayBeOld || replica === undefined) return read({ db: primary });
-  return replica.read({ primary, mayBeOld }, read);
+  const context = await contextOf(around, reads, exchange);
+  const content = reads.oneInstant
+    ? await inSnapshot(context.db, (db) => show({ ...context, db }))
+    : await show(context);
+  return [context, content] as const;
 }
 
 function send(
   { canLogOut }: Around,
-  { reply, now, age, who }: Pick<Context<unknown, unknown>, "reply" | "now" | "age" | "who">,
+  { reply, now, who }: Pick<Context<unknown, unknown>, "reply" | "now" | "who">,
   page: Page,
 ) {
-  return sendPage(reply, page, { asOf: age?.asOf ?? now, age, who, canLogOut });
+  return sendPage(reply, page, { asOf: now, who, canLogOut });
 }
 
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
@@ -311,12 +297,8 @@ function loggedOut(): UsageError {
 }
 
 interface Followed {
-  /** What the page shows as of an instant, epoch milliseconds, and how long ago that was. */
-  readonly fragment: () => Promise<{
-    readonly content: string;
-    readonly asOf: number;
-    readonly lagMs: number;
-  }>;
+  /** What the page shows as of an instant, epoch milliseconds. */
+  readonly fragment: () => Promise<{ readonly content: string; readonly asOf: number }>;
   readonly everyMs: number;
   readonly clock: Clock;
 }
@@ -351,9 +333,9 @@ async function* changes({ fragment, everyMs, clock, signal }: Followed & { reado
   const ends = clock.now() + LASTS_MS;
   let last: string[] = [];
   while (!signal.aborted && clock.now() < ends) {
-    const { content, asOf, lagMs } = await fragment();
+    const { content, asOf } = await fragment();
     const pieces = piecesOf(content);
-    yield { id: lagMs === 0 ? `${asOf}` : `${asOf} ${Math.round(lagMs)}`, ...eventOf(last, pieces) };
+    yield { id: `${asOf}`, ...eventOf(last, pieces) };
     last = pieces;
     await clock.wait(everyMs, signal).catch(() => {});
   }

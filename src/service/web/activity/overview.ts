@@ -45,12 +45,12 @@ const DAYS = 30;
 
 /** What is trusted, what is wrong, and what to do now. */
 export function addOverview(web: Web): void {
-  web.page("/", { mayBeOld: true, oneInstant: true }, async (context) => ({
+  web.page("/", { oneInstant: true }, async (context) => ({
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));
   // It reads all sources, and syncs come minutes apart.
-  web.live("/overview/live", { mayBeOld: true, oneInstant: true, everyMs: 15_000 }, overview);
+  web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
 }
 
 type Asked = Context<unknown, unknown>;

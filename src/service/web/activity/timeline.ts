@@ -44,7 +44,7 @@ const query = z.object({
 
 /** What happened, and who did what. */
 export function addTimeline(web: Web): void {
-  web.page("/timeline", { query, mayBeOld: true }, async ({ db, query: { source, kind, before }, who }) => {
+  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, who }) => {
     const sources = (await listSources(db)).map((one) => one.source);
     if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
     const kinds = kind === undefined ? TIMELINE_KINDS : [kind];

@@ -2,8 +2,7 @@
 
 /** Says how old the page is, and marks it once that matters. */
 const asOf = document.querySelector("[data-as-of]");
-/** A page from a replica was some time old already. */
-let shownAt = performance.now() - Number(asOf?.dataset.lag ?? 0);
+let shownAt = performance.now();
 const STALE_MS = 60_000;
 const units = [
   [3_600_000, "h"],
@@ -57,13 +56,13 @@ function follow(part) {
 
 /** What is shown is what is true now. */
 function noteAsNow({ lastEventId }) {
-  const [at, lag = 0] = lastEventId.split(" ").map(Number);
+  const at = Number(lastEventId);
   const time = asOf?.querySelector("time");
   if (time) {
     time.dateTime = new Date(at).toISOString();
     time.textContent = time.dateTime.slice(0, 19).replace("T", " ");
   }
-  shownAt = performance.now() - lag;
+  shownAt = performance.now();
   tellAge();
 }
 

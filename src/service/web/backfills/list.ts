@@ -28,7 +28,7 @@ const query = z.object({
 });
 
 export function addBackfillList(web: Web): void {
-  web.page("/backfills", { query, mayBeOld: true }, async (context) => {
+  web.page("/backfills", { query }, async (context) => {
     const { db, config, who } = context;
     const { source, before } = context.query;
     const found = await listBackfills(db, { source, before, most: PAGE + 1 });

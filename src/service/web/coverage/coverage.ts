@@ -75,7 +75,7 @@ type Chosen = Target & { readonly stride: GridStride };
 
 /** Coverage of months, days and hours, months as a calendar, and the next gap. */
 export function addCoverage(web: Web): void {
-  web.page("/coverage", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
+  web.page("/coverage", { query: QUERY, oneInstant: true }, show);
 }
 
 async function show({ db, query, config, now }: Context<Query, unknown>): Promise<Page> {

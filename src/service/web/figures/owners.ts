@@ -79,7 +79,7 @@ interface Asked {
 
 /** Who pays for a month: each owner with traces, costs and the change, and what an owner has. */
 export function addOwners(web: Web): void {
-  web.page("/owners", { query: QUERY, mayBeOld: true, oneInstant: true }, show);
+  web.page("/owners", { query: QUERY, oneInstant: true }, show);
   web.file("/owners.csv", { query: QUERY }, async ({ query, now, reply, ...context }) => {
     const { text, file } = await inSnapshot(context.db, async (db) => {
       const { asked } = await askedOf(db, query, now);

@@ -39,7 +39,7 @@ import { workbookOf } from "./workbook.ts";
 
 /** Usage and costs of a range, by one dimension. */
 export function addUsage(web: Web): void {
-  web.page("/usage", { query: USAGE_QUERY, mayBeOld: true, oneInstant: true }, show);
+  web.page("/usage", { query: USAGE_QUERY, oneInstant: true }, show);
   web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
     const report = await inSnapshot(context.db, (db) => reportForFile({ ...context, db }));
     const table = context.query.table ?? "ids";

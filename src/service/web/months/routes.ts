@@ -67,7 +67,7 @@ export function addMonths(web: Web): void {
       .refine((text) => monthNamed(text) !== undefined, "Give a month, such as 2026-03")
       .optional(),
   });
-  web.page("/months", { query, mayBeOld: true, oneInstant: true }, async (context) => {
+  web.page("/months", { query, oneInstant: true }, async (context) => {
     const { source, sources } = await chosenSource(context, context.query.source);
     const newest = monthNamed(context.query.newest ?? "") ?? monthAt(context.now);
     const list = await monthList(context.db, { source, newest, now: context.now });
