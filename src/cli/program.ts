@@ -36,7 +36,6 @@ const DEFINITIONS = {
   export: () => import("./commands/files/export.ts"),
   files: () => import("./commands/files/files.ts"),
   mcp: () => import("./commands/mcp.ts"),
-  dbt: () => import("./commands/files/dbt.ts"),
   prices: () => import("./commands/files/prices.ts"),
   owners: () => import("./commands/files/owners.ts"),
   status: () => import("./commands/status.ts"),
@@ -79,7 +78,6 @@ const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string
     export: "write the rows of a reporting view to a file, in constant memory",
     files: "write Parquet files for a warehouse to USAGE_EXPORT_DIR, or check them",
     mcp: "answer questions of an AI client about usage, cost, bill and proof (Model Context Protocol, read-only)",
-    dbt: "print a file for a dbt project, made from the views in this database",
   },
   "Prices and owners": {
     prices: "manage the unit prices that costs are estimated from",

@@ -28,16 +28,13 @@ const LEAST_ROWS_OF_GROUP = 5_000;
 /** Parquet with Snappy, one row group at a time. Numbers keep all digits, instants their microseconds. */
 export function createParquet(
   columns: readonly ParquetColumn[],
-  target: {
-    write: (chunk: Uint8Array) => Promise<void>;
-    keyValues?: { key: string; value: string }[];
-  },
+  write: (chunk: Uint8Array) => Promise<void>,
 ): ParquetFile {
   const bytes = new ByteWriter();
   const flush = async () => {
     const chunk = bytes.getBytes().slice();
     bytes.index = 0;
-    await target.write(chunk);
+    await write(chunk);
   };
   const stored = columns.map((column) => ({ name: column.name, ...storageOf(column) }));
   const elements = stored.map(({ name, element }): SchemaElement => {
@@ -48,7 +45,6 @@ export function createParquet(
     writer: Object.assign(bytes, { flush, finish: flush }),
     schema,
     createdBy: "usage-etl",
-    kvMetadata: target.keyValues ?? [],
   });
   const rowsOfGroup = Math.max(LEAST_ROWS_OF_GROUP, Math.floor(CELLS_OF_GROUP / columns.length));
   // By column from the start: rows that outlive their batch would cost more memory than what is written of them.

@@ -77,7 +77,6 @@ const WORK: readonly string[] = [
   "reconcile",
   "totals --reach month",
   "export --view dim_workspace",
-  "dbt keys",
   "prune",
 ];
 

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "yaml";
 import { type SelectionOptions, selectionOf } from "../../src/cli/commands/files/selection.ts";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
@@ -92,7 +91,7 @@ describe("a login that may only read", () => {
       const { code, stderr, stdout } = await command("masked", name);
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toMatch(
-        /^The login usage_reader_masked may not read the tables of usage-etl\.\n.*`export` and `dbt` only\. \[login_of_reader\]\n$/,
+        /^The login usage_reader_masked may not read the tables of usage-etl\.\n.*`export` only\. \[login_of_reader\]\n$/,
       );
     }
   });
@@ -110,18 +109,6 @@ describe("a login that may only read", () => {
     const unknown = await refusal("masked", { view: "dim_usr_masked" });
     expect(unknown).toMatch(/^view_unknown: "dim_usr_masked" is not a view\. Did you mean dim_user_masked\?/);
     expect(unknown).not.toMatch(/dim_user[, .]/);
-  });
-
-  test("gets dbt sources and key tests of the views that it may read", async () => {
-    const sources = await command("masked", "dbt", "sources");
-    expect(sources.code, sources.stderr).toBe(0);
-    const { sources: made } = parse(sources.stdout) as { sources: { tables: { name: string }[] }[] };
-    const names = made.flatMap(({ tables }) => tables.map(({ name }) => name));
-    expect(names).toEqual(expect.arrayContaining(["dim_user_masked", "fct_usage_workspace_daily"]));
-    expect(names).not.toContain("dim_user");
-    const keys = await command("masked", "dbt", "keys");
-    expect(keys.stdout).toContain("source('usage_detail', 'dim_user_masked')");
-    expect(keys.stdout).not.toContain("'dim_user')");
   });
 });
 

@@ -75,8 +75,6 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "files check --to {folder}/files" },
     { run: "files views duckdb --to {folder}/files", lines: 12 },
     { run: "mcp", type: [["An AI client starts", CTRL_C]] },
-    { run: "dbt sources", lines: 12 },
-    { run: "dbt keys", lines: 12 },
   ],
   Operate: [
     { run: "serve", lines: 6, type: [["serving as", CTRL_C]] },

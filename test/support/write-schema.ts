@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import pg from "pg";
-import { dbtKeyTest, dbtSources } from "../../src/cli/commands/files/dbt.ts";
 import { resolvePostgres } from "../../src/local/servers/resolve.ts";
 import { openStore } from "../../src/store/db/database.ts";
 import { migrate } from "../../src/store/db/migrate.ts";
 import { listViews } from "../../src/store/export/views.ts";
-import { cubeModel } from "./cube-model.ts";
 import { dbtMarts } from "./dbt-marts.ts";
+import { dbtKeyTest, dbtSources } from "./dbt-sources.ts";
 import { dumpSchema, ROOT } from "./schema-dump.ts";
 
 /** `npm run schema`: writes every file that is made from the migrated database. Read the diff before you commit it. */
@@ -29,7 +28,6 @@ try {
   await client.end();
   writeFileSync(`${ROOT}docs/dbt/models/sources.yml`, dbtSources(views));
   writeFileSync(`${ROOT}docs/dbt/models/marts/marts.yml`, dbtMarts(views));
-  writeFileSync(`${ROOT}docs/cube/model/cubes/usage_etl.yml`, cubeModel(views));
   writeFileSync(`${ROOT}docs/dbt/tests/usage_keys_are_unique.sql`, dbtKeyTest(views));
 } finally {
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);

@@ -18,7 +18,7 @@ import { inSchema } from "../support/views.ts";
 
 /**
  * What BI tools are made of, where this machine has it: `apt-get install libpostgresql-jdbc-java odbc-postgresql unixodbc
- * postgresql-client default-jdk-headless`, and the npm drivers of Cube and Evidence on NODE_PATH.
+ * postgresql-client default-jdk-headless`, and the npm driver of Evidence on NODE_PATH.
  */
 
 const run = promisify(execFile);
@@ -314,43 +314,6 @@ describe("a driver of Node, in a process of the zone", () => {
     );
     expect(new Map(said.counts)).toEqual(counts);
     expect(said.answers).toEqual(ANSWERS);
-  });
-
-  test.for(ZONES)("that of Cube reads the same values in the zone %s", async (zone, { skip }) => {
-    const driver = resolved("@cubejs-backend/postgres-driver");
-    if (driver === undefined) return skip("@cubejs-backend/postgres-driver does not resolve (NODE_PATH)");
-    const program = `
-      const { driver, connection, views, queries } = JSON.parse(process.argv[1]);
-      const { PostgresDriver } = require(driver);
-      (async () => {
-        const client = new PostgresDriver(connection);
-        await client.testConnection();
-        const of = await client.tablesSchema();
-        const schema = { ...of.reporting, ...of.reporting_detail };
-        const counts = [], answers = [];
-        for (const view of views) counts.push([view.split(".")[1], (await client.query("SELECT * FROM " + view, [])).length]);
-        for (const query of queries) answers.push(Object.values((await client.query(query, []))[0]));
-        console.log(JSON.stringify({ schema, counts, answers }));
-        await client.release();
-      })();`;
-    const said = await inZone<{
-      schema: Record<string, { name: string; type: string }[]>;
-      counts: [string, number][];
-      answers: unknown[][];
-    }>(zone, program, driver);
-    expect(
-      Object.entries(said.schema)
-        .flatMap(([view, columns]) => columns.map(({ name }) => `${view}.${name}`))
-        .sort(),
-    ).toEqual(columnNames());
-    const types = new Set(Object.values(said.schema).flatMap((columns) => columns.map(({ type }) => type)));
-    expect([...types].filter((type) => /USER-DEFINED|other|ARRAY/i.test(type))).toEqual([]);
-    expect(new Map(said.counts)).toEqual(counts);
-    // Days and instants alike are UTC without a zone to Cube.
-    const asCube = (cell: unknown) => (cell === true ? "t" : String(cell).replace(/T00:00:00\.000Z?$/, ""));
-    expect(said.answers.map((row) => row.map(asCube))).toEqual(
-      ANSWERS.map((row) => row.map((cell) => cell.replace("T00:00:00Z", ""))),
-    );
   });
 
   test.for(ZONES)("that of Evidence reads the same values in the zone %s", async (zone, { skip }) => {

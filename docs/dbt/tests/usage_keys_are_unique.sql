@@ -1,4 +1,4 @@
--- Made by usage-etl dbt keys from the keys of the views.
+-- Made by `npm run schema` from the keys of the views.
 SELECT 'backfill_status' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'backfill_status') }}
 GROUP BY source_id, backfill_id

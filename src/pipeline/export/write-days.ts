@@ -83,7 +83,7 @@ export async function writeDays(
           facts.hash.update(chunk);
           await file.write(chunk);
         };
-        open = { planned, file, facts, rows: createParquet(dataset.columns, { write }) };
+        open = { planned, file, facts, rows: createParquet(dataset.columns, write) };
       }
       await open.rows.add(rows);
     });

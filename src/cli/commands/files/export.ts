@@ -5,7 +5,6 @@ import { count } from "../../report/output.ts";
 import type { Update } from "../../report/progress.ts";
 import { parseInstant, withRange } from "../../session/options.ts";
 import { inSession, type Session } from "../../session/session.ts";
-import { keyValuesOf, withMetadata } from "./focus-metadata.ts";
 import { type SelectionOptions, selectionOf, type WhereOption } from "./selection.ts";
 import { openFileTarget, openStdoutTarget, ReaderLeftError, type Target } from "./target.ts";
 
@@ -25,7 +24,7 @@ const FORMATS = {
   json: async (wanted, { write }) => copyRows(wanted, jsonForm(wanted), write),
   parquet: async (wanted, { write }) => {
     const { createParquet } = await import("../../../warehouse/parquet.ts");
-    const file = createParquet(wanted.columns, { write, keyValues: keyValuesOf(wanted) });
+    const file = createParquet(wanted.columns, write);
     await readRows(wanted, file.add);
     return file.end();
   },
@@ -79,9 +78,7 @@ async function write(session: Session, options: ExportOptions): Promise<undefine
   }
   const startedAt = performance.now();
   const target =
-    options.out === undefined
-      ? openStdoutTarget(process.stdout)
-      : await withMetadata(await openFileTarget(options.out), options.out, { ...options, ...selection });
+    options.out === undefined ? openStdoutTarget(process.stdout) : await openFileTarget(options.out);
   const wanted = { ...selection, store, signal };
   let bytes = 0;
   const writeAll = async (update: Update) => {

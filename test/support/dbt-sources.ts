@@ -1,38 +1,12 @@
-import { Argument, type Command } from "commander";
-import { STATUSES } from "../../../domain/coverage/coverage-grid.ts";
-import { DIFFERENCE_KINDS } from "../../../domain/proof/difference.ts";
-import { STRIDES } from "../../../domain/time/stride.ts";
-import { METER } from "../../../domain/usage/meter.ts";
-import { GROUPINGS } from "../../../domain/usage/record.ts";
-import { DIMENSIONS } from "../../../store/db/dimensions.ts";
-import { keyOf, listViews, timeColumnOf, type View, type ViewColumn } from "../../../store/export/views.ts";
-import { inSession, type Session } from "../../session/session.ts";
+import { STATUSES } from "../../src/domain/coverage/coverage-grid.ts";
+import { DIFFERENCE_KINDS } from "../../src/domain/proof/difference.ts";
+import { STRIDES } from "../../src/domain/time/stride.ts";
+import { METER } from "../../src/domain/usage/meter.ts";
+import { GROUPINGS } from "../../src/domain/usage/record.ts";
+import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
+import { keyOf, timeColumnOf, type View, type ViewColumn } from "../../src/store/export/views.ts";
 
-/** Files for a dbt project, made from the views: their sources with comments and tests, and a test of their keys. */
-
-const FILES = { sources: dbtSources, keys: dbtKeyTest };
-
-export const examples = [
-  ["dbt sources > models/sources.yml", "the views, as sources"],
-  ["dbt keys > tests/usage_keys_are_unique.sql", "a test of their keys"],
-] as const;
-
-export function define(command: Command): void {
-  command
-    .addArgument(
-      new Argument("<file>", "sources: models/sources.yml; keys: tests/usage_keys_are_unique.sql").choices(
-        Object.keys(FILES),
-      ),
-    )
-    .action(inSession(run));
-}
-
-async function run(session: Session, _: object, file = ""): Promise<undefined> {
-  const { db } = await session.store();
-  const views = (await listViews(db)).filter(({ isReadable }) => isReadable);
-  const text = FILES[file as keyof typeof FILES](views);
-  session.output.data({ text }, () => text.trimEnd());
-}
+/** The sources of docs/dbt with comments and tests, and a test of their keys: `npm run schema` writes both from the views. */
 
 /** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
@@ -50,13 +24,9 @@ function sourceOf({ schema, name }: View): string {
   return `source('${SOURCES[schema]}', '${name}')`;
 }
 
-/** Of a view that is there itself: it has the same rows. A masked reader has the twin alone. */
-function isTwin({ name }: View, views: readonly View[]): boolean {
-  return views.some((view) => name === `${view.name}_masked`);
-}
-
-function isProved({ name }: View): boolean {
-  return PROVED.some((one) => name === one || name === `${one}_masked`);
+/** A masked view has the rows of its original, so it is not tested again. */
+function isMasked({ name }: View): boolean {
+  return name.endsWith("_masked");
 }
 
 /**
@@ -68,7 +38,7 @@ const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day
 
 /** `sources.yml` for dbt 1.12 or later: the views with their comments, tests and freshness. */
 export function dbtSources(views: readonly View[]): string {
-  const lines = ["# Made by usage-etl dbt sources from the comments of the views.", "version: 2", "sources:"];
+  const lines = ["# Made by `npm run schema` from the comments of the views.", "version: 2", "sources:"];
   for (const [schema, source] of Object.entries(SOURCES)) {
     lines.push(
       `  - name: ${source}`,
@@ -109,7 +79,7 @@ function linesOf(view: View, views: readonly View[]): string[] {
  */
 export function dbtKeyTest(views: readonly View[]): string {
   const selects = views
-    .filter((view) => keyOf(view).length > 1 && !isTwin(view, views) && !isProved(view))
+    .filter((view) => keyOf(view).length > 1 && !isMasked(view) && !PROVED.includes(view.name))
     .map((view) => {
       const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
       const newest = newestOf(view);
@@ -121,7 +91,7 @@ export function dbtKeyTest(views: readonly View[]): string {
         "HAVING count(*) > 1",
       ].join("\n");
     });
-  return `-- Made by usage-etl dbt keys from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
+  return `-- Made by \`npm run schema\` from the keys of the views.\n${selects.join("\nUNION ALL\n")}\n`;
 }
 
 /** YAML's double-quoted scalars are JSON strings. */
@@ -170,12 +140,9 @@ const NEWEST: Readonly<Record<string, string>> = {
   period_start: "period_start >= now() - interval '3 days'",
 };
 
-/**
- * Tests of a column as lines of dbt's `data_tests`. The masked views hold the same rows as their originals and are not tested
- * again.
- */
-export function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): string[] {
-  if (view.name.endsWith("_masked")) return [];
+/** Tests of a column as lines of dbt's `data_tests`. */
+function dbtTestsOf(view: View, { name }: ViewColumn, views: readonly View[]): string[] {
+  if (isMasked(view)) return [];
   const key = keyOf(view);
   const isFact = view.name.startsWith("fct_");
   const tests: [name: string, given?: readonly string[]][] = [];
@@ -205,7 +172,7 @@ function parentOf(view: View, column: string): string | undefined {
   return found && `dim_${found[0]}`;
 }
 
-export function newestOf(view: View): string | undefined {
+function newestOf(view: View): string | undefined {
   const time = timeColumnOf(view)?.name ?? "";
   // Changes and differences are few, and of any age.
   if (time === "period_start" && view.name !== "usage_record") return undefined;
