@@ -9,8 +9,8 @@ import { type DividingDimension, NO_COST_CENTER } from "../../../domain/bill/own
 import { type CalendarMonth, daysText } from "../../../domain/months/month.ts";
 import { addDays, type Days, dayOf, joined } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, percentOf } from "../../../domain/usage/amount.ts";
+import { type Cell, decimalCell, type Table } from "../../../pipeline/export/table-file.ts";
 import { counted } from "../../../printable.ts";
-import { asCsv, type Cell } from "../../../service/web/figures/files.ts";
 import { monthBill, monthBillByOwner, type OwnerBill } from "../../../store/bill/bill-lines.ts";
 import { appliedOwners, type OwnedState, ownedState } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
@@ -134,11 +134,10 @@ function rangesOf(days: readonly string[]): Days[] {
 }
 
 /** A row for each source, owner and cost centre, with every digit. */
-export function billByOwnerCsv({ name }: CalendarMonth, bills: readonly BillByOwner[]): string {
+export function billByOwnerTable({ name }: CalendarMonth, bills: readonly BillByOwner[]): Table {
   const currencies = [...new Set(bills.flatMap((bill) => bill.currencies))].sort();
-  const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
   const columns = currencies.map((currency) => currency.toLowerCase());
-  return asCsv({
+  return {
     header: [
       ...["source_id", "month", "owner", "cost_center", "traces"],
       ...columns.flatMap((currency) => [`estimated_cost_${currency}`, `corrections_${currency}`]),
@@ -154,15 +153,15 @@ export function billByOwnerCsv({ name }: CalendarMonth, bills: readonly BillByOw
     ],
     rows: bills.flatMap((bill) =>
       bill.owners.map((one): Cell[] => [
-        ...[bill.source, name, one.owner, one.costCenter, decimal(one.traces)],
+        ...[bill.source, name, one.owner, one.costCenter, decimalCell(one.traces)],
         ...currencies.flatMap((currency) => [
-          decimal(one.costs[currency]),
-          decimal(one.corrections[currency]),
+          decimalCell(one.costs[currency]),
+          decimalCell(one.corrections[currency]),
         ]),
         ...[one.sharePercent, String(isDivisionFinal(bill)), String(isBillProved(bill.lines))],
         ...[bill.state.daysMissing, bill.state.daysUndivided, bill.state.open.length],
         namesWithoutCost(bill.lines).join("; ") || null,
       ]),
     ),
-  });
+  };
 }

@@ -1,28 +1,12 @@
 import { amountText } from "../../../domain/usage/amount.ts";
 import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
+import { type Cell, dayCell, type Table } from "../../../pipeline/export/table-file.ts";
 import { coreSchemaOf, DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
-import { FORMULA_SIGNS } from "../../../store/export/view-rows.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
-import type { Per } from "../../../store/figures/records.ts";
 import { type Html, html, twin } from "../parts.ts";
 import type { Question } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
-import { bucketShown, lineTitle, stateWord, unitOf } from "./tables.ts";
-
-/** A cell: a number, an exact decimal or a time is kept as such; null is empty. */
-export type Cell = string | number | null | { readonly decimal: string } | Time;
-
-interface Time {
-  /** A day or an instant, to the hour, day or month that it begins, or to the second. */
-  readonly at: string;
-  readonly per: Per | "second";
-}
-
-/** What a file holds, whatever its form. */
-export interface Table {
-  readonly header: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-}
+import { lineTitle, stateWord, unitOf } from "./tables.ts";
 
 /** Columns of a figure: the sum, empty unless all of it is loaded; what is loaded of it; and where it stands. */
 const FIGURE = (name: string) => [name, `${name}_loaded`, "state"];
@@ -90,10 +74,6 @@ export function courseLines(report: Report): Table {
   };
 }
 
-export function dayCell(at: string): Cell {
-  return { at, per: "day" };
-}
-
 function columnOf(report: Report): string {
   const { measure } = report.question;
   if (measure === "cost") return `estimated_cost_${unitOf(report).toLowerCase()}`;
@@ -112,19 +92,6 @@ export function cellsOf(figure: Figure): [Cell, Cell, string] {
   const decimal = { decimal: amountText(figure.amount) };
   const isNothing = !figure.isComplete && figure.amount === 0n;
   return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];
-}
-
-/** RFC 4180 with `\n`, as the command `export` writes it: texts that a spreadsheet would run as a formula get a `'` in front. */
-export function asCsv({ header, rows }: Table): string {
-  return [header, ...rows].map((cells) => `${cells.map(written).join(",")}\n`).join("");
-}
-
-function written(cell: Cell): string {
-  if (cell === null) return "";
-  if (typeof cell === "number") return String(cell);
-  if (typeof cell === "object") return "at" in cell ? bucketShown(cell.at, cell.per) : cell.decimal;
-  const guarded = FORMULA_SIGNS.some((sign) => cell.startsWith(sign)) ? `'${cell}` : cell;
-  return guarded === "" || /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
 /** The same figures for those who ask Postgres or the command line. */

@@ -11,6 +11,7 @@ import {
 import { addDays, type Days, dayOf, daysBetween } from "../../../domain/time/days.ts";
 import { type Amount, amountCut, amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { budgetsOf, currentBudgets, type MonthBudget, monthBudgets } from "../../../pipeline/bill/budgets.ts";
+import { asCsv, type Cell, decimalCell } from "../../../pipeline/export/table-file.ts";
 import { counted } from "../../../printable.ts";
 import { monthBill } from "../../../store/bill/bill-lines.ts";
 import {
@@ -49,7 +50,6 @@ import {
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
 import { budgetTable } from "./budgets.ts";
-import { asCsv, type Cell } from "./files.ts";
 import { partsTable } from "./owner-parts.ts";
 import { beforeOf, shownOf, sourceOf } from "./question.ts";
 import { nothingToWrite } from "./usage.ts";
@@ -431,8 +431,8 @@ async function csvOf(db: Database, { source, range, ended, before }: Asked): Pro
   const state = await ownedState(db, { source: source.slug, range, before });
   const currencies = currenciesIn(figures);
   const isFinal = state.workspaces > 0 && state.open.length === 0;
-  const decimal = (text: string | null | undefined): Cell => (text == null ? null : { decimal: text });
-  const earlier = (text: string | null | undefined) => (state.daysMissingBefore > 0 ? null : decimal(text));
+  const earlier = (text: string | null | undefined) =>
+    state.daysMissingBefore > 0 ? null : decimalCell(text);
   return asCsv({
     header: [
       ...["source_id", "from", "to", "owner", "cost_center", "traces", "is_final", "days_missing"],
@@ -443,8 +443,8 @@ async function csvOf(db: Database, { source, range, ended, before }: Asked): Pro
     rows: figures.map((one) => [
       source.slug,
       ...[range.from, range.to].map((at): Cell => ({ at, per: "day" })),
-      ...[one.owner, one.costCenter, decimal(one.traces), String(isFinal), state.daysMissing],
-      ...currencies.map((currency) => decimal(one.costs[currency])),
+      ...[one.owner, one.costCenter, decimalCell(one.traces), String(isFinal), state.daysMissing],
+      ...currencies.map((currency) => decimalCell(one.costs[currency])),
       ...[before.from, before.to].map((at): Cell => ({ at, per: "day" })),
       earlier(one.tracesBefore),
       ...currencies.map((currency) => earlier(one.costsBefore[currency])),

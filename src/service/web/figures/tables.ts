@@ -2,6 +2,7 @@ import { daysText } from "../../../domain/months/month.ts";
 import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
+import { bucketShown } from "../../../pipeline/export/table-file.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { hourlyUsage } from "../../../store/figures/buckets.ts";
 import type { UsageOf } from "../../../store/figures/records.ts";
@@ -282,11 +283,6 @@ const WEEK = 7;
 function toSameWeekday(first: string, second: string): number {
   const later = daysBetween({ from: first, to: second }) % WEEK;
   return later > WEEK / 2 ? later - WEEK : later;
-}
-
-export function bucketShown(at: string, per: string): string {
-  if (per === "month") return at.slice(0, 7);
-  return per === "hour" ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
 }
 
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const;

@@ -1,9 +1,10 @@
-import type { BillLine } from "../../../domain/bill/bill.ts";
 import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { monthTitle } from "../../../domain/months/month.ts";
 import { addMonths, monthStart } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { UsageError } from "../../../errors.ts";
+import type { MonthBill } from "../../../pipeline/bill/month-bill.ts";
+import { asCsv } from "../../../pipeline/export/table-file.ts";
 import { monthBill } from "../../../store/bill/bill-lines.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { inSnapshot } from "../../../store/db/snapshot.ts";
@@ -17,7 +18,7 @@ import type { Page } from "../layout.ts";
 import { withoutCost } from "../months/bill.ts";
 import { address, capital, count, type Html, html, money, name, notice, percent, prose } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { asCsv, courseLines, fileName, idLines, twins } from "./files.ts";
+import { courseLines, fileName, idLines, twins } from "./files.ts";
 import {
   addressOf,
   COUNTED_WORDS,
@@ -86,12 +87,13 @@ export async function questionWithAnswer(
 }
 
 /** The bill that the traces or costs of all workspaces of one month belong to. */
-async function billOf(db: Database, question: Question): Promise<readonly BillLine[] | undefined> {
+async function billOf(db: Database, question: Question): Promise<MonthBill | undefined> {
   const { asked, range, measure, workspace, source } = question;
   if (range.from === range.to) return undefined;
   const isMonth = asked.from === monthStart(asked.from) && asked.to === addMonths(asked.from, 1);
   if (!isMonth || workspace !== undefined || (measure !== "traces" && measure !== "cost")) return undefined;
-  return monthBill(db, { source: source.slug, monthStart: asked.from });
+  const lines = await monthBill(db, { source: source.slug, monthStart: asked.from });
+  return { source: source.slug, month: { start: asked.from }, lines };
 }
 
 async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Page> {
@@ -114,7 +116,7 @@ async function show({ db, query, now, who }: Context<UsageQuery, unknown>): Prom
       ${measure === "spend_usd" ? notice("info", NO_INVOICE) : ""}
       <dl class="facts">${headline(report)}</dl>
       ${claims(report)}
-      ${measure === "cost" ? withoutCost((await billOf(db, question)) ?? []) : ""}
+      ${measure === "cost" ? withoutCost((await billOf(db, question))?.lines ?? []) : ""}
       ${await sinceCloses(db, question)}
       ${course(report)}
       ${idTable(report)}

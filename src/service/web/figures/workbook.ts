@@ -1,8 +1,9 @@
 import type { SheetData, Cell as Written } from "write-excel-file/node";
-import { type BillLine, lineName, lineState } from "../../../domain/bill/bill.ts";
 import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { addDays } from "../../../domain/time/days.ts";
-import { type Cell, cellsOf, courseLines, dayCell, idLines, type Table } from "./files.ts";
+import { billTable, type MonthBill } from "../../../pipeline/bill/month-bill.ts";
+import { type Cell, dayCell, type Table } from "../../../pipeline/export/table-file.ts";
+import { cellsOf, courseLines, idLines } from "./files.ts";
 import { idWord, NO_INVOICE, titleOf } from "./question.ts";
 import type { Report } from "./report.ts";
 import { intervalsShown, unitOf } from "./tables.ts";
@@ -10,47 +11,18 @@ import { intervalsShown, unitOf } from "./tables.ts";
 /** An Excel workbook (XLSX) of a report: the files of the page as sheets, the bill of a month, and what the figures claim. */
 export async function workbookOf(
   report: Report,
-  { now, masked, bill }: { now: number; masked: boolean; bill: readonly BillLine[] | undefined },
+  { now, masked, bill }: { now: number; masked: boolean; bill: MonthBill | undefined },
 ): Promise<Buffer> {
   const tables = [
     { sheet: titleOf(report.question), table: idLines(report) },
     { sheet: "Course", table: courseLines(report) },
-    ...(bill === undefined ? [] : [{ sheet: "Bill", table: billLines(bill, report) }]),
+    ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
     { sheet: "About", table: aboutLines(report, { now, masked }) },
   ];
   // It takes a while to load, and most processes write no workbook.
   const { default: writeWorkbook } = await import("write-excel-file/node");
   const sheets = tables.map(({ sheet, table }) => ({ sheet, stickyRowsCount: 1, ...sheetOf(table) }));
   return writeWorkbook(sheets).toBuffer();
-}
-
-/** The lines of the bill on the page of the month, with exact amounts. */
-function billLines(bill: readonly BillLine[], { question }: Report): Table {
-  const exact = (text: string | null): Cell => (text === null ? null : { decimal: text });
-  return {
-    header: [
-      "source_id",
-      "month",
-      "what",
-      "sku",
-      "quantity",
-      "unit_price",
-      "currency",
-      "estimated_cost",
-      "state",
-    ],
-    rows: bill.map((line) => [
-      question.source.slug,
-      { at: question.asked.from, per: "month" },
-      lineName(line),
-      line.sku,
-      exact(line.quantity),
-      exact(line.unitPrice),
-      line.currency,
-      exact(line.cost),
-      lineState(line),
-    ]),
-  };
 }
 
 /** What a reader must know of the figures, a line each. */

@@ -1,0 +1,40 @@
+import { type BillLine, lineName, lineState } from "../../domain/bill/bill.ts";
+import type { CalendarMonth } from "../../domain/months/month.ts";
+import { decimalCell, type Table } from "../export/table-file.ts";
+
+/** The bill of a source and month. */
+export interface MonthBill {
+  readonly source: string;
+  readonly month: Pick<CalendarMonth, "start">;
+  readonly lines: readonly BillLine[];
+}
+
+/** The lines of bills with every digit, as CSV files and workbooks have them. */
+export function billTable(bills: readonly MonthBill[]): Table {
+  return {
+    header: [
+      "source_id",
+      "month",
+      "what",
+      "sku",
+      "quantity",
+      "unit_price",
+      "currency",
+      "estimated_cost",
+      "state",
+    ],
+    rows: bills.flatMap(({ source, month, lines }) =>
+      lines.map((line) => [
+        source,
+        { at: month.start, per: "month" },
+        lineName(line),
+        line.sku,
+        decimalCell(line.quantity),
+        decimalCell(line.unitPrice),
+        line.currency,
+        decimalCell(line.cost),
+        lineState(line),
+      ]),
+    ),
+  };
+}
