@@ -1,7 +1,7 @@
 import { raiseAlerts } from "../src/pipeline/alerts/tell.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Tells each route the incidents that began or ended, and forgets acknowledgements of those that ended. */
+/** Tells each route the incidents that began or ended. */
 export const alertJob = defineJob({
   ...CONTROL,
   name: "alert",

@@ -4,18 +4,6 @@ CREATE SEQUENCE usage.digest_epoch AS bigint;
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
-CREATE TABLE usage.acknowledgement (
-  source_id smallint NOT NULL,
-  kind text NOT NULL,
-  owner text NOT NULL,
-  told bigint NOT NULL,
-  newest bigint NOT NULL,
-  acknowledged_at timestamp with time zone NOT NULL DEFAULT now(),
-  acknowledged_by text,
-  CONSTRAINT acknowledgement_pkey PRIMARY KEY (source_id, kind, owner),
-  CONSTRAINT acknowledgement_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id)
-);
-
 CREATE TABLE usage.alert (
   source_id smallint NOT NULL,
   route text NOT NULL,

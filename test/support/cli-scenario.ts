@@ -82,7 +82,6 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
     { run: "alerts digest weekly --preview" },
     // Nobody has set one up.
     { run: "alerts test oncall", code: 2 },
-    { run: "alerts ack 3f9a01c2", code: 2 },
     { run: "prune" },
     { run: "workspace add {workspace}" },
     // Both are still loaded, so they are refused.

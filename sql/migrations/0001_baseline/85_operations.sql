@@ -113,20 +113,6 @@ CREATE TABLE usage.alert (
   CONSTRAINT alert_cleared_told CHECK (cleared_at IS NULL OR told_at IS NOT NULL)
 );
 
--- An incident that somebody looks after, as far as it had grown then. It goes when the incident is over.
-CREATE TABLE usage.acknowledgement (
-  source_id smallint NOT NULL CONSTRAINT acknowledgement_source_id_fkey REFERENCES usage.source,
-  kind text NOT NULL,
-  -- As in usage.alert.
-  owner text NOT NULL,
-  told bigint NOT NULL,
-  newest bigint NOT NULL,
-  acknowledged_at timestamptz NOT NULL DEFAULT now(),
-  -- Null where nobody says.
-  acknowledged_by text,
-  CONSTRAINT acknowledgement_pkey PRIMARY KEY (source_id, kind, owner)
-);
-
 -- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the transaction
 -- of what it records wherever that is one, so that neither stands without the other. Kept for good: it tells years later who
 -- closed a month. A forgotten source leaves its rows: the order to forget it is one of them.

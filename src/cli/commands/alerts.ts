@@ -3,8 +3,7 @@ import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
 import { DIGESTS, type Route } from "../../domain/bill/alert-route.ts";
 import { UsageError } from "../../errors.ts";
-import { acknowledge } from "../../pipeline/alerts/acknowledge.ts";
-import { conditionSettingsOf, describeAcknowledged } from "../../pipeline/alerts/conditions.ts";
+import { conditionSettingsOf } from "../../pipeline/alerts/conditions.ts";
 import { deliver } from "../../pipeline/alerts/deliver.ts";
 import { digestOf } from "../../pipeline/alerts/digest.ts";
 import { type Message, testMessage, textOf } from "../../pipeline/alerts/message.ts";
@@ -20,12 +19,11 @@ import { tryAtOnce } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";
-import { commandActor, inSession, type Session } from "../session/session.ts";
+import { inSession, type Session } from "../session/session.ts";
 
 export const examples = [
   ["alerts", "routes, what is wrong now, and who was told"],
   ["alerts digest weekly --preview", "the digest of this week, printed"],
-  ["alerts ack 3f9a01c2 --by ada", "say that Ada looks after an incident"],
   ["alerts test oncall", "send one message that says it is a test"],
 ] as const;
 
@@ -39,11 +37,6 @@ export function define(alerts: Command): void {
     .description("send the weekly or monthly digest now to the routes that take it")
     .option("--preview", "print it instead, as of everybody", false)
     .action(inSession(digest));
-  alerts
-    .command("ack <incident>")
-    .description("say that somebody looks after an incident; digests then leave it out")
-    .option("--by <name>", "who; default: the user of this machine")
-    .action(inSession(ack));
   alerts
     .command("test <route>")
     .description("send a message that says that it is a test, and show what the receiver answered")
@@ -119,28 +112,9 @@ async function list({ output, config, ...session }: Session): Promise<undefined>
         ? "Nothing is wrong now."
         : linesOf(
             `${counted(incidents.length, "incident")} now:`,
-            incidents.map(
-              (one) =>
-                `  ${one.incident.slice(0, SHOWN_ID)} ${one.source}: ${one.message} [${one.kind}] ${[describeTold(one), describeAcknowledged(one)].join(" ").trimEnd()}`,
-            ),
+            incidents.map((one) => `  ${one.source}: ${one.message} [${one.kind}] ${describeTold(one)}`),
           ),
     ),
-  );
-}
-
-/** Of an incident's id. */
-const SHOWN_ID = 8;
-
-async function ack(
-  { output, config, ...session }: Session,
-  { by }: { by?: string },
-  incident = "",
-): Promise<undefined> {
-  const store = await session.migratedStore();
-  const actor = commandActor();
-  const found = await acknowledge(store, config, { incident, by: { ...actor, name: by ?? actor.name } });
-  output.data({ source: found.source, incident: found.incident, kind: found.kind, owner: found.owner }, () =>
-    linesOf(`Acknowledged: ${found.source}: ${found.message}`, "The mark goes when it grows or is over."),
   );
 }
 

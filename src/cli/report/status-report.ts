@@ -14,7 +14,6 @@ import { addDays, isDay } from "../../domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/stride.ts";
 import { METER_NAME, type Meter } from "../../domain/usage/meter.ts";
 import type { Advice, SourceReport } from "../../pipeline/advice.ts";
-import { describeAcknowledged } from "../../pipeline/alerts/conditions.ts";
 import { outcomeOf } from "../../pipeline/as-run.ts";
 import type { dataStartProblem } from "../../pipeline/source/data-start.ts";
 import { describePutOff, type SyncBudget } from "../../pipeline/sync/sync-budget.ts";
@@ -108,9 +107,7 @@ export function describeStatus(status: ShownStatus, now: number, settleAfterMs: 
     status.limits.slice(0, MOST_LIMITS).map((one) => line("limit", describeLimit(one))),
     moreLimits > 0 && line("limit", `${moreLimits} more in reporting_detail.usage_limit`),
     status.alerts.length === 0 && line("alerts", "none"),
-    status.alerts.map((one) =>
-      line("ALERT", `${one.message} [${one.kind}] ${describeAcknowledged(one)}`.trimEnd()),
-    ),
+    status.alerts.map((one) => line("ALERT", `${one.message} [${one.kind}]`)),
     status.refused !== null && line("KEY", `The platform refuses the key: ${status.refused}`),
     problems.map(({ message, next, code }) => line("WARNING", `${message} ${next} [${code}]`)),
     status.failures.map((failures) => line("FAILED", describeFailures(failures))),

@@ -4,7 +4,6 @@ import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
 import { counted, printableLine } from "../../printable.ts";
-import { type Acknowledgement, listAcknowledgements } from "../../store/activity/acknowledgements.ts";
 import { type AlertFacts, alertFacts } from "../../store/activity/alerts.ts";
 import type { Database } from "../../store/db/database.ts";
 import {
@@ -43,19 +42,10 @@ export interface FiringAlert
   extends Pick<Condition, "kind" | "owner" | "severity" | "count" | "newest" | "message"> {
   /** Its id: the same from the beginning of an incident to its end. */
   readonly incident: string;
-  /** Who looks after it, and since when; null: nobody has said so, or it has grown since. */
-  readonly acknowledged: Pick<Acknowledgement, "by" | "at"> | null;
 }
 
 export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
-}
-
-/** `Acknowledged by ada, 2026-11-28 15:30 UTC.` Empty where nobody has. */
-export function describeAcknowledged({ acknowledged }: Pick<FiringAlert, "acknowledged">): string {
-  if (acknowledged === null) return "";
-  const { by, at } = acknowledged;
-  return `Acknowledged${by === null ? "" : ` by ${printableLine(by)}`}, ${at.slice(0, 16).replace("T", " ")} UTC.`;
 }
 
 /** Its message without the view or command at the end, which is for those who have no page. */
@@ -84,12 +74,10 @@ export async function firingAlerts(
   settings: ConditionSettings,
 ): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
   const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
-  const acknowledged = await listAcknowledgements(db);
   return new Map(
     (await alertFacts(db)).map((facts) => {
-      const own = acknowledged.filter(({ source }) => source === facts.source);
       const firing = conditions(facts, { ...settings, budgets, unusual }).filter(({ isFiring }) => isFiring);
-      return [facts.source, firing.map((one) => firingAlert(facts.source, one, own))];
+      return [facts.source, firing.map((one) => firingAlert(facts.source, one))];
     }),
   );
 }
@@ -97,20 +85,8 @@ export async function firingAlerts(
 function firingAlert(
   source: string,
   { kind, owner, severity, count, newest, message }: Condition,
-  acknowledged: readonly Acknowledgement[],
 ): FiringAlert {
-  const of = acknowledged.find((one) => one.kind === kind && one.owner === owner);
-  const isWhole = of !== undefined && count <= of.count && newest <= of.newest;
-  return {
-    kind,
-    owner,
-    severity,
-    count,
-    newest,
-    message,
-    incident: idOf(source, kind, owner),
-    acknowledged: isWhole ? { by: of.by, at: of.at } : null,
-  };
+  return { kind, owner, severity, count, newest, message, incident: idOf(source, kind, owner) };
 }
 
 /** An incident that there is, or is not. */

@@ -168,13 +168,10 @@ async function linesOfTrust(db: Database, asked: DigestAsked): Promise<Line[]> {
     const until = (is: string, day: string) =>
       day <= dataStart ? `no day is ${is} yet` : `${is} until ${addDays(day, -1)}`;
     const open = gapDays === 0 ? "" : ` ${gapDays.toLocaleString("en-US")} daily figures are not loaded.`;
-    const alerts = (firing.get(source) ?? []).filter(({ kind }) => kind !== "budget" && kind !== "unusual");
-    const news = alerts.filter(({ acknowledged }) => acknowledged === null);
-    const others = alerts.length - news.length;
+    const news = (firing.get(source) ?? []).filter(({ kind }) => kind !== "budget" && kind !== "unusual");
     return [
       lineOf(`${source}: ${until("final", finalUntil)}, ${until("proved", provedUntil)}.${open}`),
       ...news.map((one) => lineOf(`${source}: ${factOf(one)}`)),
-      ...(others === 0 ? [] : [lineOf(`${source}: ${counted(others, "acknowledged incident")} not listed.`)]),
     ];
   });
 }

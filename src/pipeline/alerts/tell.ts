@@ -3,7 +3,6 @@ import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
 import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/alert-route.ts";
 import { EtlError } from "../../errors.ts";
-import { listAcknowledgements, removeAcknowledgements } from "../../store/activity/acknowledgements.ts";
 import { claimRoute, noteUnsendable, releaseRoute } from "../../store/activity/alert-routes.ts";
 import {
   type Claim,
@@ -56,7 +55,6 @@ export interface Counts {
 /**
  * Sends each route one message with the incidents that it takes and that began, grew or ended since its last one, if any. What it does
  * not take (a refusal, an error, no answer) is sent again after a wait that grows with its failures. One that fails holds up no other.
- * An acknowledgement of what has ended is removed, whether there is a route or none.
  *
  * Errors: `route_failed`, which names all that failed.
  */
@@ -65,21 +63,15 @@ export async function raiseAlerts(
   settings: AlertSettings,
 ): Promise<Counts> {
   const routes = await allRoutes(store.db, settings.secrets);
-  const acknowledged = await listAcknowledgements(store.db, sourceId);
-  if (routes.length + acknowledged.length === 0) return { told: 0, cleared: 0 };
+  if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
   const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
   const read = await currentConditions(store.db, {
     sourceId,
-    told: [...told.filter(isOpen), ...acknowledged],
+    told: told.filter(isOpen),
     firstSource: settings.firstSource,
     staleAfterMs: settings.staleAfterMs,
   });
-  const ended = acknowledged.filter((one) => {
-    const now = read.conditions.find(({ kind, owner }) => kind === one.kind && owner === one.owner);
-    return now !== undefined && !now.isFiring && (!now.isHeld || now.newest > one.newest);
-  });
-  if (ended.length > 0) await removeAcknowledgements(store.db, sourceId, ended);
   return tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
 }
 

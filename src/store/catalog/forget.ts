@@ -75,7 +75,6 @@ const OF_SOURCE = [
     "billing_period",
     "period_close",
     "alert",
-    "acknowledgement",
     "route_state",
     "source_fact",
     "source_meter",

@@ -3,11 +3,8 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { openReceivers } from "../../../src/local/demo/receivers.ts";
-import { acknowledge } from "../../../src/pipeline/alerts/acknowledge.ts";
 import { budgetCondition, firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
-import { digestOf } from "../../../src/pipeline/alerts/digest.ts";
 import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
-import { storeNow } from "../../../src/store/load/fetch-ledger.ts";
 import { alertSettings, startWebhook, webhookAt } from "../../support/alerts.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { setOwners } from "../../support/owners.ts";
@@ -101,64 +98,6 @@ test("differences send an alert again when one is new, not when there are fewer"
   expect(await raise()).toEqual({ told: 1, cleared: 0 });
   await differ("unattributed", ["b", "c"]);
   expect(await raise()).toEqual({ told: 0, cleared: 1 });
-});
-
-test("an incident is acknowledged until it grows or is over, and digests leave it out meanwhile", async () => {
-  const differ = (state: string, ids: readonly string[]) =>
-    bench.sql(
-      `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, state, fetch_number, closed_at)
-       SELECT min(scope_id), unnest($2::text[]), '2026-03-01Z', 'traces_differ', $1, 1, CASE $1 WHEN 'closed' THEN now() END
-       FROM usage.trace_scope
-       ON CONFLICT ON CONSTRAINT reconciliation_difference_pkey
-       DO UPDATE SET state = excluded.state, closed_at = excluded.closed_at`,
-      [state, ids],
-    );
-  const config = { sources: [(await bench.open()).config], syncEveryMs: HOUR_MS };
-  const found = async () => {
-    const firing = await firingAlerts(bench.store.db, settings);
-    return firing.get("default")?.find(({ kind }) => kind === "difference");
-  };
-  const digest = async () => {
-    const asked = {
-      ...settings,
-      period: "weekly" as const,
-      owners: null,
-      now: await storeNow(bench.store.db),
-    };
-    return (await digestOf(bench.store.db, asked)).lines.map(({ text }) => text).join("\n");
-  };
-  const mark = async (characters = 8) => {
-    const { incident = "" } = (await found()) ?? {};
-    const by = { name: "ada", role: "operator", via: "command" } as const;
-    return acknowledge(bench.store, config, { incident: incident.slice(0, characters), by });
-  };
-  await expect(mark()).rejects.toMatchObject({ code: "incident_unknown" });
-  await differ("platform_disagrees", ["a"]);
-  await raise();
-  expect(await digest()).toContain("1 count differs");
-  await expect(mark(3)).rejects.toMatchObject({ message: "An id takes 4 characters or more." });
-  await mark(4);
-  expect((await found())?.acknowledged).toMatchObject({ by: "ada" });
-  expect(await digest()).toMatch(/default: 1 acknowledged incident not listed\./);
-  expect(await digest()).not.toContain("1 count differs");
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
-  expect(
-    await bench.sql("SELECT actor, action FROM usage.operator_action WHERE source_id IS NOT NULL"),
-  ).toEqual([{ actor: "ada", action: "alerts.acknowledge" }]);
-  await differ("platform_disagrees", ["b"]);
-  expect((await found())?.acknowledged).toBeNull();
-  await mark();
-  await differ("closed", ["a", "b"]);
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
-  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toEqual([]);
-  // Where nobody is told, a page is all that shows it: the next incident is another there as well.
-  await differ("platform_disagrees", ["c"]);
-  await mark();
-  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
-  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toHaveLength(1);
-  await differ("closed", ["c"]);
-  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
-  expect(await bench.sql("SELECT FROM usage.acknowledgement")).toEqual([]);
 });
 
 test("a limit that is used sends an alert with each mark, and another where the platform rejects traces", async () => {

@@ -62,7 +62,6 @@ const WHOLE = `
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
   INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500', now());
   INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
-  INSERT INTO usage.acknowledgement VALUES (1, 'stale', '', 1, 0, now(), 'ada');
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);

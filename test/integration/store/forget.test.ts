@@ -232,7 +232,6 @@ test("a source goes with all that depends on it, and not while a process loads i
   await reader.query("INSERT INTO usage.alert VALUES ($1, 'default', 'stale', '', 1, 1, now(), now())", [
     sourceId,
   ]);
-  await reader.query("INSERT INTO usage.acknowledgement VALUES ($1, 'stale', '', 1, 1)", [sourceId]);
   await reader.query("INSERT INTO usage.source_fact VALUES ($1, 'no_hour', 'x')", [sourceId]);
   await reader.query(
     "INSERT INTO usage.late_change VALUES ($1, '2026-03-01', 'all', 'workspace', 'day', true, 1, 1, 1)",

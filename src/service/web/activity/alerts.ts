@@ -1,7 +1,4 @@
-import { z } from "zod";
 import { DIGESTS } from "../../../domain/bill/alert-route.ts";
-import { UsageError } from "../../../errors.ts";
-import { acknowledge } from "../../../pipeline/alerts/acknowledge.ts";
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import {
   type AlertsReport,
@@ -21,7 +18,6 @@ import {
   joined,
   name,
   notice,
-  postForm,
   prose,
   sign,
   table,
@@ -31,29 +27,14 @@ import type { Web } from "../routes.ts";
 
 /** Who is told: the routes, what is wrong now, and what was sent. */
 export function addAlerts(web: Web): void {
-  web.page("/alerts", { oneInstant: true }, async ({ db, config, who, csrf }) => {
-    const report = await reportAlerts(db, config);
-    return { title: "Alerts", body: shown(report, who.role === "operator" ? csrf : undefined) };
-  });
-  web.action(
-    "/alerts",
-    { body: z.object({ incident: z.string().regex(/^[0-9a-f]{32}$/) }) },
-    async (context) => {
-      const { store, config, actor, body } = context;
-      try {
-        await acknowledge(store, config, { incident: body.incident, by: actor });
-      } catch (error) {
-        // It is over meanwhile: the page shows what is wrong now.
-        if (!(error instanceof UsageError)) throw error;
-      }
-      return { redirect: "/alerts" };
-    },
-  );
+  web.page("/alerts", { oneInstant: true }, async ({ db, config }) => ({
+    title: "Alerts",
+    body: shown(await reportAlerts(db, config)),
+  }));
 }
 
-/** `csrf`: of who may acknowledge. */
-function shown({ routes, incidents, sent }: AlertsReport, csrf: (() => string) | undefined): Html {
-  return html`${incidentTable(incidents, csrf)}
+function shown({ routes, incidents, sent }: AlertsReport): Html {
+  return html`${incidentTable(incidents)}
     <h2>Routes</h2>
     ${
       routes.length === 0
@@ -67,20 +48,19 @@ function shown({ routes, incidents, sent }: AlertsReport, csrf: (() => string) |
     ${twin(`usage-etl alerts`, ...routes.slice(0, 1).map((one) => `usage-etl alerts test ${one.name}`))}`;
 }
 
-function incidentTable(incidents: readonly Incident[], csrf: (() => string) | undefined): Html {
+function incidentTable(incidents: readonly Incident[]): Html {
   if (incidents.length === 0) return html`<p>Nothing is wrong now.</p>`;
   return table({
     label: "Incidents",
     kind: "cards",
     caption: "What is wrong now, and who was told of it.",
-    heads: ["Kind", "Source", "Severity", "What", "Told", "Acknowledged"],
+    heads: ["Kind", "Source", "Severity", "What", "Told"],
     rows: incidents.map((one) =>
       card(kindOf(one), [
         ["Source", one.source],
         ["Severity", one.severity === "warning" ? "warning" : severe("critical")],
         ["What", html`${prose(factOf(one))}${pageLink(one)}`],
         ["Told", toldOf(one)],
-        ["Acknowledged", acknowledgedOf(one, csrf)],
       ]),
     ),
   });
@@ -109,14 +89,6 @@ function toldOf({ told, waits }: Incident): Html {
   });
   if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
   return joined(all, html`<br>`);
-}
-
-function acknowledgedOf({ acknowledged, incident }: Incident, csrf: (() => string) | undefined): Html {
-  if (acknowledged !== null)
-    return html`${acknowledged.by === null ? "" : html`by ${name(acknowledged.by)}, `}${instant(acknowledged.at)}`;
-  return csrf === undefined
-    ? html`no`
-    : postForm("/alerts", { csrf: csrf(), label: "Acknowledge", fields: { incident } });
 }
 
 function routeTable(routes: readonly RouteReport[]): Html {

@@ -5,12 +5,7 @@ import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
-import {
-  describeAcknowledged,
-  type FiringAlert,
-  factOf,
-  pageOf,
-} from "../../../pipeline/alerts/conditions.ts";
+import { type FiringAlert, factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import { describePutOff, type SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
@@ -229,7 +224,7 @@ function changeShown(now: number | null, before: number | null): string | null {
 function alertShown(alert: FiringAlert, source: string): Html {
   const to = pageOf(alert.kind, source);
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
-  return html`<p>${prose(factOf(alert))}${link} ${describeAcknowledged(alert)}</p>`;
+  return html`<p>${prose(factOf(alert))}${link}</p>`;
 }
 
 /** How the loading goes, folded away where all is well. */
