@@ -18,7 +18,7 @@ CREATE TABLE usage.alert (
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
   CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
   CONSTRAINT alert_cleared_told CHECK (((cleared_at IS NULL) OR (told_at IS NOT NULL))),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text, 'weekly'::text, 'monthly'::text])))
+  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
 );
 
 CREATE TABLE usage.backfill (
@@ -732,7 +732,6 @@ CREATE TABLE usage.route (
   owners text[],
   kinds text[],
   severities text[],
-  digests text[] NOT NULL,
   quiet_hours text[] NOT NULL DEFAULT '{}'::text[],
   time_zone text NOT NULL DEFAULT 'UTC'::text,
   CONSTRAINT route_pkey PRIMARY KEY (name),

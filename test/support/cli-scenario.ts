@@ -79,7 +79,6 @@ export const TOUR: Readonly<Record<string, readonly Step[]>> = {
   Operate: [
     { run: "serve", lines: 6, type: [["serving as", CTRL_C]] },
     { run: "alerts list" },
-    { run: "alerts digest weekly --preview" },
     // Nobody has set one up.
     { run: "alerts test oncall", code: 2 },
     { run: "prune" },

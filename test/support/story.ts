@@ -83,7 +83,6 @@ function ownersOf(workspace: string): OwnerFile {
           owners: [HOSTILE.person],
           kinds: ["budget"],
           severities: null,
-          digests: ["weekly"],
           quietHours: [],
           timeZone: "UTC",
         },

@@ -195,13 +195,12 @@ routes:
     to: [search@example.com]
     owners: [search, (unallocated)]
     kinds: [budget, unusual]
-    severities: [critical]
-    digests: [weekly]
+    severities: [critical, warning]
     quiet_hours: [mon-fri 22:00-07:00, sat-sun]
     time_zone: Europe/Zurich
 `);
   const none = {
-    ...{ sender: null, recipients: [], owners: null, kinds: null, severities: null, digests: [] },
+    ...{ sender: null, recipients: [], owners: null, kinds: null, severities: null },
     ...{ quietHours: [], timeZone: "UTC" },
   };
   expect(routes).toEqual([
@@ -209,8 +208,11 @@ routes:
     {
       ...{ line: 4, name: "search-team", type: "email", setting: "USAGE_ROUTE_SMTP" },
       ...{ sender: "usage@example.com", recipients: ["search@example.com"] },
-      ...{ owners: ["search", "(unallocated)"], kinds: ["budget", "unusual"], severities: ["critical"] },
-      digests: ["weekly"],
+      ...{
+        owners: ["search", "(unallocated)"],
+        kinds: ["budget", "unusual"],
+        severities: ["critical", "warning"],
+      },
       ...{ quietHours: ["mon-fri 22:00-07:00", "sat-sun"], timeZone: "Europe/Zurich" },
     },
   ]);
@@ -278,16 +280,7 @@ test.each([
     "{ name: a, type: slack, secret: USAGE_ROUTE_A, severities: [high] }",
     /"severities" is not one of critical, warning$/,
   ],
-  [
-    "that takes nothing",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [] }",
-    /the route takes nothing/,
-  ],
-  [
-    "whose digests would call somebody",
-    "{ name: a, type: pagerduty, secret: USAGE_ROUTE_A, digests: [weekly] }",
-    /"digests" would open incidents/,
-  ],
+  ["that takes nothing", "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [] }", /"kinds" is empty/],
   ...[
     "22:00",
     "22:00-25:00",

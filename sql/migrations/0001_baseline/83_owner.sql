@@ -87,7 +87,6 @@ CREATE TABLE usage.route (
   owners text[],
   kinds text[],
   severities text[],
-  digests text[] NOT NULL,
   -- When it takes nothing that can wait, such as `mon-fri 22:00-07:00`, and by the clock of which time zone.
   quiet_hours text[] NOT NULL DEFAULT '{}',
   time_zone text NOT NULL DEFAULT 'UTC',

@@ -107,7 +107,7 @@ CREATE TABLE usage.alert (
   CONSTRAINT alert_kind_known CHECK (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
-      'budget', 'unusual', 'weekly', 'monthly'
+      'budget', 'unusual'
     )
   ),
   CONSTRAINT alert_cleared_told CHECK (cleared_at IS NULL OR told_at IS NOT NULL)

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import type { Config } from "../../config/config.ts";
-import { DIGESTS, type Route } from "../../domain/bill/alert-route.ts";
+import type { Route } from "../../domain/bill/alert-route.ts";
 import { UsageError } from "../../errors.ts";
-import { conditionSettingsOf } from "../../pipeline/alerts/conditions.ts";
 import { deliver } from "../../pipeline/alerts/deliver.ts";
-import { digestOf } from "../../pipeline/alerts/digest.ts";
-import { type Message, testMessage, textOf } from "../../pipeline/alerts/message.ts";
-import { allRoutes, DeliveryError, receiverOf } from "../../pipeline/alerts/receiver.ts";
+import { type Message, testMessage } from "../../pipeline/alerts/message.ts";
+import { allRoutes, receiverOf } from "../../pipeline/alerts/receiver.ts";
 import {
   describeTaken,
   type Incident,
@@ -17,13 +15,11 @@ import {
 import { counted } from "../../printable.ts";
 import { tryAtOnce } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export const examples = [
   ["alerts", "routes, what is wrong now, and who was told"],
-  ["alerts digest weekly --preview", "the digest of this week, printed"],
   ["alerts test oncall", "send one message that says it is a test"],
 ] as const;
 
@@ -33,61 +29,9 @@ export function define(alerts: Command): void {
     .description("show the routes, the incidents that are open, and who was told of them")
     .action(inSession(list));
   alerts
-    .command("digest <period>")
-    .description("send the weekly or monthly digest now to the routes that take it")
-    .option("--preview", "print it instead, as of everybody", false)
-    .action(inSession(digest));
-  alerts
     .command("test <route>")
     .description("send a message that says that it is a test, and show what the receiver answered")
     .action(inSession(test));
-}
-
-async function digest(
-  { output, config, signal, ...session }: Session,
-  { preview }: { preview: boolean },
-  given = "",
-): Promise<undefined> {
-  const period = DIGESTS.find((one) => one === given);
-  if (period === undefined)
-    throw new UsageError({
-      code: "digest_unknown",
-      message: `There is no digest ${JSON.stringify(given)}.`,
-      next: "Give weekly or monthly.",
-    });
-  const { db } = await session.migratedStore();
-  const asked = {
-    period,
-    now: await storeNow(db),
-    ...conditionSettingsOf(config),
-    webUrl: config.webUrl,
-  };
-  if (preview) {
-    const { subject, lines } = await digestOf(db, { ...asked, owners: null });
-    return output.data({ subject, lines }, () => linesOf(subject, "", textOf({ lines })));
-  }
-  const routes = (await allRoutes(db, config.routeSecrets)).filter(({ digests }) => digests.includes(period));
-  const sent: { route: string; answer: string }[] = [];
-  const failures: DeliveryError[] = [];
-  for (const route of routes) {
-    const message = await digestOf(db, { ...asked, owners: route.owners });
-    try {
-      sent.push({ route: route.name, answer: await sendNow(db, route, message, { config, signal }) });
-    } catch (error) {
-      // One that fails keeps it from no other.
-      if (!(error instanceof DeliveryError)) throw error;
-      failures.push(error);
-    }
-  }
-  output.data(sent, () =>
-    routes.length === 0
-      ? `No route takes the ${period} digest. \`--preview\` prints it.`
-      : linesOf(
-          sent.map(({ route, answer }) => `Route ${route} took the ${period} digest: it ${answer}.`),
-          failures.slice(1).map(({ message }) => message),
-        ),
-  );
-  if (failures[0] !== undefined) throw failures[0];
 }
 
 async function list({ output, config, ...session }: Session): Promise<undefined> {

@@ -23,11 +23,7 @@ export type Severity = (typeof SEVERITIES)[number];
 export const ROUTE_TYPES = ["webhook", "slack", "pagerduty", "email"] as const;
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
-/** How often a digest is sent. */
-export const DIGESTS = ["weekly", "monthly"] as const;
-export type DigestPeriod = (typeof DIGESTS)[number];
-
-/** Where alerts and digests are sent to, and which of them. */
+/** Where alerts are sent to, and which of them. */
 export interface Route {
   /** Where it stands in the file, from 1 on. */
   readonly line: number;
@@ -42,13 +38,12 @@ export interface Route {
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
-  readonly digests: readonly DigestPeriod[];
   /** When it is told only what is critical, as in the file, and by the clock of which time zone. */
   readonly quietHours: readonly string[];
   readonly timeZone: string;
 }
 
-/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert at any time, and no digest. */
+/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert at any time. */
 export const DEFAULT_ROUTE: Route = {
   line: 0,
   name: "default",
@@ -59,7 +54,6 @@ export const DEFAULT_ROUTE: Route = {
   owners: null,
   kinds: null,
   severities: null,
-  digests: [],
   quietHours: [],
   timeZone: "UTC",
 };

@@ -19,7 +19,7 @@ export interface Alert {
   readonly link: string | null;
 }
 
-export interface Line {
+interface Line {
   readonly text: string;
   readonly link: string | null;
 }
@@ -38,7 +38,7 @@ export function alertOf(
   { kind, owner, severity, isFiring, count, newest, message, over }: Condition,
   { source, since, webUrl }: { source: string; since: number; webUrl: string | undefined },
 ): Alert {
-  const link = linkTo(webUrl, pageOf(kind, source) ?? "/");
+  const link = webUrl === undefined ? null : `${webUrl.replace(/\/+$/, "")}${pageOf(kind, source) ?? "/"}`;
   const said = isFiring ? (link === null ? message : factOf({ message })) : `${over}.`;
   return {
     id: idOf(source, kind, owner, since, ...(isFiring ? [count, newest] : ["over"])),
@@ -52,11 +52,6 @@ export function alertOf(
     message: said,
     state: isFiring ? "firing" : "cleared",
   };
-}
-
-/** Null without an address of the pages. */
-export function linkTo(webUrl: string | undefined, path: string): string | null {
-  return webUrl === undefined ? null : `${webUrl.replace(/\/+$/, "")}${path}`;
 }
 
 export function messageOf(source: string, alerts: readonly Alert[]): Message {

@@ -29,7 +29,7 @@ export interface Incident extends FiringAlert {
 export interface AlertsReport {
   readonly routes: readonly RouteReport[];
   readonly incidents: readonly Incident[];
-  /** What routes were last told, the newest first: beginnings, ends and digests. */
+  /** What routes were last told, the newest first: beginnings and ends. */
   readonly sent: readonly Told[];
 }
 
@@ -78,10 +78,10 @@ export async function reportAlerts(
   };
 }
 
-/** What a route takes, but for whose it is: `budget, unusual; only critical; weekly digest; quiet 22:00-07:00 UTC`. */
-export function describeTaken({ kinds, severities, digests, quietHours, timeZone }: Route): string {
-  const alerts = kinds === null ? "everything" : kinds.length === 0 ? "no alert" : kinds.join(", ");
+/** What a route takes, but for whose it is: `budget, unusual; only critical; quiet 22:00-07:00 UTC`. */
+export function describeTaken({ kinds, severities, quietHours, timeZone }: Route): string {
+  const alerts = kinds === null ? "everything" : kinds.join(", ");
   const only = severities === null || severities.length > 1 ? [] : [`only ${severities[0]}`];
   const quiet = quietHours.length === 0 ? [] : [`quiet ${quietHours.join(", ")} ${timeZone}`];
-  return [alerts, ...only, ...digests.map((period) => `${period} digest`), ...quiet].join("; ");
+  return [alerts, ...only, ...quiet].join("; ");
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../clock.ts";
 import type { Secret } from "../../config/secret.ts";
-import { DIGESTS, type DigestPeriod, type Route, type RouteType } from "../../domain/bill/alert-route.ts";
+import type { Route, RouteType } from "../../domain/bill/alert-route.ts";
 import { EtlError } from "../../errors.ts";
 import { claimRoute, noteUnsendable, releaseRoute } from "../../store/activity/alert-routes.ts";
 import {
@@ -12,13 +12,10 @@ import {
   type Told,
   toldAlerts,
 } from "../../store/activity/alerts.ts";
-import type { Database } from "../../store/db/database.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
 import type { EnteredSource } from "../source/source.ts";
 import { type Condition, type ConditionSettings, currentConditions } from "./conditions.ts";
 import { deliver } from "./deliver.ts";
-import { digestOf, dueSince } from "./digest.ts";
-import { alertOf, type Message, messageOf } from "./message.ts";
+import { alertOf, messageOf } from "./message.ts";
 import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, DeliveryError, type Receiver, receiverOf, type Sending } from "./receiver.ts";
 
@@ -65,14 +62,13 @@ export async function raiseAlerts(
   const routes = await allRoutes(store.db, settings.secrets);
   if (routes.length === 0) return { told: 0, cleared: 0 };
   const told = await toldAlerts(store.db, { sourceId });
-  const digests = settings.firstSource === settings.slug ? await digestsDue(store.db, routes, settings) : [];
   const read = await currentConditions(store.db, {
     sourceId,
     told: told.filter(isOpen),
     firstSource: settings.firstSource,
     staleAfterMs: settings.staleAfterMs,
   });
-  return tellRoutes({ store, sourceId }, { ...read, routes, told, digests }, settings);
+  return tellRoutes({ store, sourceId }, { ...read, routes, told }, settings);
 }
 
 interface ToTell {
@@ -83,48 +79,8 @@ interface ToTell {
   readonly readAt: string;
   /** What routes were told before. */
   readonly told: readonly Told[];
-  /** The newest of each period. Default: none. */
-  readonly digests?: readonly Digest[];
   /** Why some of it could not be read. It is thrown after what could be told. */
   readonly failure?: unknown;
-}
-
-interface Digest {
-  readonly period: DigestPeriod;
-  /** When it was due, epoch milliseconds. */
-  readonly dueAt: number;
-  readonly compose: (route: Route) => Promise<Message>;
-}
-
-async function digestsDue(
-  db: Database,
-  routes: readonly Route[],
-  { firstSource, staleAfterMs, webUrl }: AlertSettings,
-): Promise<Digest[]> {
-  const periods = DIGESTS.filter((period) => routes.some((route) => route.digests.includes(period)));
-  if (periods.length === 0) return [];
-  const now = await storeNow(db);
-  return periods.map((period) => ({
-    period,
-    dueAt: dueSince(period, now),
-    compose: ({ owners }) => digestOf(db, { period, owners, now, firstSource, staleAfterMs, webUrl }),
-  }));
-}
-
-/** Digests that a route takes and was not sent. Until its quiet hours end there is none. */
-function digestsFor(
-  route: Route,
-  { digests = [], now }: Pick<ToTell, "digests" | "now">,
-  told: readonly Told[],
-): [Digest, Told | undefined][] {
-  if (isQuiet(route, now)) return [];
-  return digests
-    .filter(({ period }) => route.digests.includes(period))
-    .map((digest): [Digest, Told | undefined] => [
-      digest,
-      told.find((one) => one.route === route.name && one.kind === digest.period),
-    ])
-    .filter(([{ dueAt }, before]) => before === undefined || before.newest < dueAt);
 }
 
 /** The same of given incidents. */
@@ -133,9 +89,7 @@ export async function tellRoutes(
   { routes, told, failure, ...read }: ToTell,
   settings: RouteSettings & { readonly slug: string },
 ): Promise<Counts> {
-  const news = routes.filter(
-    (route) => changesFor(route, read, told).length > 0 || digestsFor(route, read, told).length > 0,
-  );
+  const news = routes.filter((route) => changesFor(route, read, told).length > 0);
   const ended = await Promise.allSettled(news.map((route) => tellRoute(source, route, read, settings)));
   const failures: unknown[] = failure === undefined ? [] : [failure];
   const sum = { told: 0, cleared: 0 };
@@ -192,24 +146,13 @@ async function tellRoute(
   const sum = { told: 0, cleared: 0 };
   let failure: DeliveryError | undefined;
   try {
-    const limits = { route, receiver, withinMs, clock, signal };
-    const sending = { ...limits, deadline: AbortSignal.timeout(withinMs) };
+    const deadline = AbortSignal.timeout(withinMs);
+    const sending = { route, receiver, withinMs, deadline, clock, signal };
     // An event of PagerDuty is about one incident.
     const batches = receiver.type === "pagerduty" ? changes.map((one) => [one]) : [changes];
     for (const batch of batches) {
       if (batch.length > 0) await tellBatch(store, claim, batch, { sending, settings });
       for (const { condition } of batch) sum[condition.isFiring ? "told" : "cleared"]++;
-    }
-    for (const [{ period, dueAt, compose }, before] of digestsFor(route, read, told)) {
-      // The first one comes when the next is due.
-      const isSent = before !== undefined;
-      if (isSent) {
-        const message = await compose(route);
-        await deliver(message, { ...limits, deadline: AbortSignal.timeout(withinMs) });
-        sum.told++;
-      }
-      const noted = { kind: period, owner: null, told: 0, newest: dueAt, isOver: false, isSent };
-      await noteTold(store.db, claim, [noted]);
     }
   } catch (error) {
     // Whoever comes next need not wait until the claim runs out.
@@ -260,7 +203,7 @@ async function tellBatch(
     throw error;
   }
   const arrived = changes.map(({ condition: { kind, owner, count, newest, isFiring } }) => {
-    return { kind, owner, told: count, newest, isOver: !isFiring, isSent: true };
+    return { kind, owner, told: count, newest, isOver: !isFiring };
   });
   await noteTold(db, claim, arrived);
 }

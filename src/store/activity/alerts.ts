@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { AlertKind, DigestPeriod, Severity } from "../../domain/bill/alert-route.ts";
+import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
@@ -79,11 +79,11 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
   return rows;
 }
 
-/** What a route was last told of a source: an incident, or the digest of a period. */
+/** What a route was last told of an incident. */
 export interface Told {
   readonly source: string;
   readonly route: string;
-  readonly kind: AlertKind | DigestPeriod;
+  readonly kind: AlertKind;
   /** Null: nobody's. */
   readonly owner: string | null;
   readonly told: number;
@@ -160,17 +160,17 @@ export async function noteRefused(db: Database, claim: Claim, alerts: readonly K
   `.execute(db);
 }
 
-/** Stores what has arrived, or (`isSent` false) what is not to be sent. */
+/** Stores what has arrived. */
 export async function noteTold(
   db: Database,
   claim: Claim,
-  alerts: readonly (Key & { told: number; newest: number; isOver: boolean; isSent: boolean })[],
+  alerts: readonly (Key & { told: number; newest: number; isOver: boolean })[],
 ): Promise<void> {
   await sql`
     insert into usage.alert as a (source_id, route, kind, owner, told, newest, since, told_at, cleared_at)
-    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), x.told, x.newest, now(), case when x."isSent" then now() end, case when x."isOver" then now() end
+    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), x.told, x.newest, now(), now(), case when x."isOver" then now() end
     from jsonb_to_recordset(${JSON.stringify(alerts)}::jsonb)
-      x (kind text, owner text, told bigint, newest bigint, "isOver" boolean, "isSent" boolean)
+      x (kind text, owner text, told bigint, newest bigint, "isOver" boolean)
     where ${isHeld(claim)}
     on conflict (source_id, route, kind, owner) do update
     set told = excluded.told, newest = excluded.newest, told_at = excluded.told_at, cleared_at = excluded.cleared_at

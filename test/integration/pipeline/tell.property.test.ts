@@ -35,7 +35,6 @@ const route = (given: Pick<Route, "name" | "type"> & Partial<Route>): Route => (
     setting: `USAGE_ROUTE_${given.type.toUpperCase()}`,
     sender: null,
     recipients: [],
-    digests: [],
   },
   ...{ owners: null, kinds: null, severities: null, quietHours: [], timeZone: "UTC", ...given },
 });

@@ -58,7 +58,7 @@ const REFUSED: Condition = {
 const NOON = Date.parse("2026-11-28T12:00:00Z");
 const MIDNIGHT = Date.parse("2026-11-29T00:00:00Z");
 
-/** At noon, without digests or a failure unless given. */
+/** At noon, without a failure unless given. */
 async function tell(given: Partial<Parameters<typeof tellRoutes>[1]> = {}) {
   const [{ now } = { now: "" }] = await query<{ now: string }>("SELECT clock_timestamp()::text AS now");
   return tellRoutes(
@@ -129,38 +129,6 @@ test("a route whose setting is missing is told of once an hour, and when the rea
   expect(await tell()).toEqual(NOTHING);
 });
 
-test("what nobody expected of one route, or while it was read, hides no failure of another", async () => {
-  await apply("one", "well");
-  manner = "refuses";
-  const routes = (await listRoutes(store.db)).map((route) => ({ ...route, digests: ["weekly" as const] }));
-  const compose = async () => {
-    throw new Error("A view is gone.");
-  };
-  const digests = [{ period: "weekly" as const, dueAt: 2, compose }];
-  const due = {
-    ...{
-      source: "default",
-      kind: "weekly" as const,
-      owner: null,
-      told: 0,
-      newest: 1,
-      since: 0,
-      isCritical: false,
-    },
-  };
-  const told = routes.map(({ name }) => ({ ...due, route: name, toldAt: null, clearedAt: null }));
-  await query("INSERT INTO usage.route_state (source_id, route) VALUES (1, 'well')");
-  await query(
-    "INSERT INTO usage.alert (source_id, route, kind, owner, told, newest, since) VALUES (1, 'well', 'weekly', '', 0, 1, now())",
-  );
-  await expect(
-    tell({ routes, told, digests, failure: new Error("Budgets are gone.") }),
-  ).rejects.toMatchObject({
-    code: "route_failed",
-    message: "Budgets are gone. Route one answered 503. A view is gone.",
-  });
-});
-
 test("in quiet hours a route is told what is critical and its end; the rest comes after them at once, if it still is", async () => {
   await apply("well, quiet_hours: [22:00-07:00]");
   const incident = (
@@ -194,15 +162,4 @@ test("in quiet hours a route is told what is critical and its end; the rest come
   expect(await tell({ conditions: last })).toEqual({ told: 2, cleared: 1 });
   expect(got).toHaveLength(asked + 1);
   expect(await tell({ conditions: last })).toEqual(NOTHING);
-});
-
-test("a digest that is due in quiet hours comes after them", async () => {
-  await apply("well, quiet_hours: [22:00-07:00], digests: [weekly]");
-  const message = { id: "1", subject: "The week", lines: [], alerts: [] };
-  const digest = (dueAt: number) => [{ period: "weekly" as const, dueAt, compose: async () => message }];
-  const due = (now: number, dueAt: number) => tell({ conditions: [], now, digests: digest(dueAt) });
-  await due(NOON, 1);
-  expect(await due(MIDNIGHT, 2)).toEqual(NOTHING);
-  expect(await due(NOON, 2)).toEqual({ told: 1, cleared: 0 });
-  expect(await due(NOON, 2)).toEqual(NOTHING);
 });

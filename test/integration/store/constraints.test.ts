@@ -59,7 +59,7 @@ const WHOLE = `
   INSERT INTO usage.budget VALUES (1, 1, NULL, 'team', NULL, NULL, 'USD', 5, '{80}', 'month');
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
-  INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL, '{}');
+  INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL);
   INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500', now());
   INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());

@@ -40,7 +40,6 @@ const routeOf = (type: RouteType): Route => ({
   severities: null,
   quietHours: [],
   timeZone: "UTC",
-  digests: [],
   sender: type === "email" ? "usage@example.com" : null,
   recipients: type === "email" ? ["ada@example.com", "bob@example.com"] : [],
 });

@@ -198,7 +198,7 @@ const OWNERS_HINT =
   "Rules over tags and names say which team pays for what. `usage-etl owners suggest` lists what has no owner.";
 
 const ALERTS_HINT =
-  "Routes say who is told what is wrong. `usage-etl alerts` lists them, `usage-etl alerts digest weekly` mails a summary of the month. What the demo's receivers got:";
+  "Routes say who is notified. `usage-etl alerts` lists them. What the demo's receivers got:";
 
 function threeToTry(pages: string, database: string): string {
   const question =

@@ -3,7 +3,6 @@ import { isRouteSetting } from "../../../config/settings.ts";
 import {
   ALERT_KINDS,
   DEFAULT_ROUTE,
-  DIGESTS,
   ROUTE_TYPES,
   type Route,
   SEVERITIES,
@@ -40,9 +39,8 @@ export const routeSchema = z.strictObject({
   from: mailAddress.optional(),
   to: listOf(mailAddress).min(1, "is empty").max(50, "has more than 50 addresses").optional(),
   owners: listOf(text).min(1, "is empty: leave it out to take those of every owner").optional(),
-  kinds: listOf(oneOf(ALERT_KINDS)).optional(),
+  kinds: listOf(oneOf(ALERT_KINDS)).min(1, "is empty: leave it out to take every kind").optional(),
   severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
-  digests: listOf(oneOf(DIGESTS)).default([]),
   quiet_hours: listOf(
     text.refine(isQuietHours, "is not a time such as 22:00-07:00, mon-fri 18:00-08:00 or sat-sun"),
   )
@@ -64,17 +62,13 @@ export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
       if (route.type === "email" && route[key] === undefined) add("", `a route of type email needs "${key}"`);
       if (route.type !== "email" && route[key] !== undefined) add(key, `"${key}" is for type email`);
     }
-    if (route.type === "pagerduty" && route.digests.length > 0)
-      add("digests", `"digests" would open incidents in PagerDuty: send them elsewhere`);
-    const { quiet_hours: quiet, severities, digests } = route;
+    const { quiet_hours: quiet, severities } = route;
     if (quiet === undefined && route.time_zone !== undefined)
       add("time_zone", `"time_zone" is for "quiet_hours"`);
     if (quiet !== undefined && !leavesTime(quiet))
       add("quiet_hours", "the quiet hours never end, so what waits for their end would never be sent");
-    if (quiet !== undefined && digests.length === 0 && severities?.every((one) => one === "critical"))
+    if (quiet !== undefined && severities?.every((one) => one === "critical"))
       add("quiet_hours", `what is critical is sent at any time, and the route takes nothing else`);
-    if (route.kinds?.length === 0 && route.digests.length === 0)
-      add("kinds", `the route takes nothing: name kinds, or "digests"`);
     return problems;
   });
 }
@@ -90,7 +84,6 @@ export function routeOf(route: RawRoute, line: number): Route {
     owners: route.owners ?? null,
     kinds: route.kinds ?? null,
     severities: route.severities ?? null,
-    digests: route.digests,
     quietHours: route.quiet_hours ?? [],
     timeZone: route.time_zone ?? "UTC",
   };

@@ -1,4 +1,3 @@
-import { DIGESTS } from "../../../domain/bill/alert-route.ts";
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import {
   type AlertsReport,
@@ -130,24 +129,19 @@ function stateOf({ missing, states }: RouteReport): Html {
 
 /** What is wrong now stands above with who was told. */
 function sentTable(sent: readonly Told[]): Html {
-  const before = sent.filter(({ kind, clearedAt }) => clearedAt !== null || isDigest(kind));
+  const before = sent.filter(({ clearedAt }) => clearedAt !== null);
   if (before.length === 0) return html``;
   return html`<h2>Sent before</h2>${table({
     label: "Sent before",
     kind: "cards",
-    caption: "What was last sent of each kind and is over, and digests, the newest first.",
-    heads: ["What", "Source", "Route", "State", "At"],
+    caption: "What was last sent of each kind and is over, the newest first.",
+    heads: ["What", "Source", "Route", "At"],
     rows: before.map((one) =>
       card(kindOf(one), [
         ["Source", one.source],
         ["Route", one.route],
-        ["State", isDigest(one.kind) ? "digest" : "over"],
         ["At", instant(one.toldAt ?? "")],
       ]),
     ),
   })}`;
-}
-
-function isDigest(kind: string): boolean {
-  return DIGESTS.some((period) => period === kind);
 }
