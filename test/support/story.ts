@@ -83,8 +83,6 @@ function ownersOf(workspace: string): OwnerFile {
           owners: [HOSTILE.person],
           kinds: ["budget"],
           severities: null,
-          quietHours: [],
-          timeZone: "UTC",
         },
       },
     ],

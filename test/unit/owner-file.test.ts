@@ -196,12 +196,9 @@ routes:
     owners: [search, (unallocated)]
     kinds: [budget, unusual]
     severities: [critical, warning]
-    quiet_hours: [mon-fri 22:00-07:00, sat-sun]
-    time_zone: Europe/Zurich
 `);
   const none = {
     ...{ sender: null, recipients: [], owners: null, kinds: null, severities: null },
-    ...{ quietHours: [], timeZone: "UTC" },
   };
   expect(routes).toEqual([
     { ...none, line: 3, name: "all", type: "webhook", setting: "USAGE_ROUTE_ALL" },
@@ -213,7 +210,6 @@ routes:
         kinds: ["budget", "unusual"],
         severities: ["critical", "warning"],
       },
-      ...{ quietHours: ["mon-fri 22:00-07:00", "sat-sun"], timeZone: "Europe/Zurich" },
     },
   ]);
 });
@@ -281,42 +277,6 @@ test.each([
     /"severities" is not one of critical, warning$/,
   ],
   ["that takes nothing", "{ name: a, type: slack, secret: USAGE_ROUTE_A, kinds: [] }", /"kinds" is empty/],
-  ...[
-    "22:00",
-    "22:00-25:00",
-    "24:00-07:00",
-    "7:00-8:00",
-    "07:00-07:00",
-    "07:00-24:01",
-    "fry 07:00-08:00",
-    "sat07:00-08:00",
-    "sat ",
-    "''",
-  ].map((time): [string, string, RegExp] => [
-    `that is quiet at ${time}`,
-    `{ name: a, type: slack, secret: USAGE_ROUTE_A, quiet_hours: [sun, "${time}"] }`,
-    /^line 3, column 71: "quiet_hours" is not a time such as 22:00-07:00, /,
-  ]),
-  [
-    "that is always quiet",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, quiet_hours: [07:00-00:00, sat-thu 23:00-07:00, fri, sat 00:00-07:00] }",
-    /^line 3, column 65: the quiet hours never end, /,
-  ],
-  [
-    "whose quiet hours keep nothing back",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, severities: [critical], quiet_hours: [22:00-07:00] }",
-    /^line 3, column 89: what is critical is sent at any time/,
-  ],
-  [
-    "in a time zone that is none",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, quiet_hours: [sat], time_zone: local }",
-    /^line 3, column 83: "time_zone" is not a time zone such as Europe/,
-  ],
-  [
-    "in a time zone without quiet hours",
-    "{ name: a, type: slack, secret: USAGE_ROUTE_A, time_zone: Europe/Zurich }",
-    /^line 3, column 63: "time_zone" is for "quiet_hours"$/,
-  ],
   [
     "with an unknown key",
     "{ name: a, type: slack, secret: USAGE_ROUTE_A, owner: [a] }",

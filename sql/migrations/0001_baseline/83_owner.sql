@@ -87,9 +87,6 @@ CREATE TABLE usage.route (
   owners text[],
   kinds text[],
   severities text[],
-  -- When it takes nothing that can wait, such as `mon-fri 22:00-07:00`, and by the clock of which time zone.
-  quiet_hours text[] NOT NULL DEFAULT '{}',
-  time_zone text NOT NULL DEFAULT 'UTC',
   -- The route of USAGE_ALERT_WEBHOOK_URL is in no file.
   CONSTRAINT route_name_form CHECK (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' AND length(name) <= 63 AND name <> 'default'),
   CONSTRAINT route_type_known CHECK (type IN ('webhook', 'slack', 'pagerduty', 'email')),

@@ -100,8 +100,6 @@ CREATE TABLE usage.alert (
   -- Null: it is being sent, or nobody knows whether it arrived.
   told_at timestamptz,
   cleared_at timestamptz,
-  -- It was told as critical, so its end waits for no end of quiet hours.
-  is_critical boolean NOT NULL DEFAULT false,
   CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
   CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state ON DELETE CASCADE,
   CONSTRAINT alert_kind_known CHECK (

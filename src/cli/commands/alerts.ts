@@ -79,14 +79,9 @@ function problemOf({ missing, states }: RouteReport): string {
   return `failed ${counted(failed.failures, "time")}: it ${failed.problem}; tried again ${next}`;
 }
 
-function describeTold({ told, waits }: Incident): string {
+function describeTold({ told }: Incident): string {
   const names = told.map(({ route, at }) => `${route}${at === null ? " (perhaps)" : ` ${instant(at)}`}`);
-  return [
-    told.length > 0 ? `Told: ${names.join(", ")}.` : waits.length === 0 ? "Nobody was told." : "",
-    waits.length > 0 ? `Told after quiet hours: ${waits.join(", ")}.` : "",
-  ]
-    .filter((part) => part !== "")
-    .join(" ");
+  return told.length > 0 ? `Told: ${names.join(", ")}.` : "Nobody was told.";
 }
 
 /** Longer than the service waits: somebody looks. */

@@ -38,12 +38,9 @@ export interface Route {
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
-  /** When it is told only what is critical, as in the file, and by the clock of which time zone. */
-  readonly quietHours: readonly string[];
-  readonly timeZone: string;
 }
 
-/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert at any time. */
+/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert. */
 export const DEFAULT_ROUTE: Route = {
   line: 0,
   name: "default",
@@ -54,6 +51,4 @@ export const DEFAULT_ROUTE: Route = {
   owners: null,
   kinds: null,
   severities: null,
-  quietHours: [],
-  timeZone: "UTC",
 };

@@ -116,18 +116,21 @@ export type OwnersTold = readonly { readonly kind: string; readonly owner: strin
 export async function currentConditions(
   db: Database,
   { sourceId, told, ...settings }: { sourceId: number; told: OwnersTold } & ConditionSettings,
-): Promise<{ conditions: Condition[]; now: number; readAt: string; failure: unknown }> {
+): Promise<{ conditions: Condition[]; readAt: string; failure: unknown }> {
   let failure: unknown;
   const orNothing = (error: unknown) => {
     failure = error;
     return undefined;
   };
   const [facts] = await alertFacts(db, sourceId);
-  if (facts === undefined) return { conditions: [], now: 0, readAt: "-infinity", failure };
+  if (facts === undefined) return { conditions: [], readAt: "-infinity", failure };
   const budgets = await currentBudgets(db).catch(orNothing);
   const unusual = await unusualLately(db).catch(orNothing);
-  const { now, readAt } = facts;
-  return { conditions: conditions(facts, { ...settings, told, budgets, unusual }), now, readAt, failure };
+  return {
+    conditions: conditions(facts, { ...settings, told, budgets, unusual }),
+    readAt: facts.readAt,
+    failure,
+  };
 }
 
 function conditions(

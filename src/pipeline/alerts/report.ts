@@ -3,11 +3,8 @@ import type { Route } from "../../domain/bill/alert-route.ts";
 import { type RouteState, routeStates } from "../../store/activity/alert-routes.ts";
 import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
 import type { Database } from "../../store/db/database.ts";
-import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { conditionSettingsOf, type FiringAlert, firingAlerts } from "./conditions.ts";
-import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, routeProblem } from "./receiver.ts";
-import { takes } from "./tell.ts";
 
 /** A route, and how sending to it goes. */
 export interface RouteReport extends Route {
@@ -22,8 +19,6 @@ export interface Incident extends FiringAlert {
   readonly source: string;
   /** Routes and ISO instants; null: nobody knows whether it arrived. */
   readonly told: readonly { readonly route: string; readonly at: string | null }[];
-  /** Routes that take it when their quiet hours are over. */
-  readonly waits: readonly string[];
 }
 
 export interface AlertsReport {
@@ -42,7 +37,6 @@ export async function reportAlerts(
   const states = await routeStates(db);
   const told = await toldAlerts(db);
   const firing = await firingAlerts(db, conditionSettingsOf(config));
-  const now = await storeNow(db);
   const ofIncident = (alert: FiringAlert, source: string): Incident => {
     const known = told.filter(
       (one) =>
@@ -51,19 +45,7 @@ export async function reportAlerts(
         one.owner === alert.owner &&
         one.clearedAt === null,
     );
-    const waiting = routes.filter(
-      (route) =>
-        isQuiet(route, now) &&
-        alert.severity !== "critical" &&
-        takes(route, alert) &&
-        !known.some((one) => one.route === route.name),
-    );
-    return {
-      ...alert,
-      source,
-      told: known.map(({ route, toldAt }) => ({ route, at: toldAt })),
-      waits: waiting.map(({ name }) => name),
-    };
+    return { ...alert, source, told: known.map(({ route, toldAt }) => ({ route, at: toldAt })) };
   };
   return {
     routes: routes.map((route) => ({
@@ -78,10 +60,9 @@ export async function reportAlerts(
   };
 }
 
-/** What a route takes, but for whose it is: `budget, unusual; only critical; quiet 22:00-07:00 UTC`. */
-export function describeTaken({ kinds, severities, quietHours, timeZone }: Route): string {
+/** What a route takes, but for whose it is: `budget, unusual; only critical`. */
+export function describeTaken({ kinds, severities }: Route): string {
   const alerts = kinds === null ? "everything" : kinds.join(", ");
   const only = severities === null || severities.length > 1 ? [] : [`only ${severities[0]}`];
-  const quiet = quietHours.length === 0 ? [] : [`quiet ${quietHours.join(", ")} ${timeZone}`];
-  return [alerts, ...only, ...quiet].join("; ");
+  return [alerts, ...only].join("; ");
 }

@@ -16,7 +16,6 @@ import type { EnteredSource } from "../source/source.ts";
 import { type Condition, type ConditionSettings, currentConditions } from "./conditions.ts";
 import { deliver } from "./deliver.ts";
 import { alertOf, messageOf } from "./message.ts";
-import { isQuiet } from "./quiet-hours.ts";
 import { allRoutes, DeliveryError, type Receiver, receiverOf, type Sending } from "./receiver.ts";
 
 /** How routes are sent to. */
@@ -74,8 +73,7 @@ export async function raiseAlerts(
 interface ToTell {
   readonly routes: readonly Route[];
   readonly conditions: readonly Condition[];
-  /** When they were read, by Postgres's clock: epoch milliseconds, and the same as a timestamp, exact. */
-  readonly now: number;
+  /** When they were read, by Postgres's clock. */
   readonly readAt: string;
   /** What routes were told before. */
   readonly told: readonly Told[];
@@ -213,15 +211,13 @@ function isOpen({ clearedAt }: Told): boolean {
 }
 
 /**
- * What a route takes and was not told. Whoever was told of an incident is told of its end, even if the route takes it no more. In its
- * quiet hours there is only what is critical, and the end of what was: the rest is told after them, if it still is.
+ * What a route takes and was not told. Whoever was told of an incident is told of its end, even if the route takes it no more.
  */
 function changesFor(
   route: Route,
-  { conditions, now }: Pick<ToTell, "conditions" | "now">,
+  { conditions }: Pick<ToTell, "conditions">,
   told: readonly Told[],
 ): Change[] {
-  const quiet = isQuiet(route, now);
   return conditions.flatMap((condition): Change[] => {
     const { kind, owner, isFiring, isHeld = false, count, newest } = condition;
     const before = told.find((one) => one.route === route.name && one.kind === kind && one.owner === owner);
@@ -230,8 +226,7 @@ function changesFor(
       ? takes(route, condition) &&
         (open === undefined || open.toldAt === null || count > open.told || newest > open.newest)
       : open !== undefined && (!isHeld || newest > open.newest);
-    const waits = quiet && !(isFiring ? condition.severity === "critical" : open?.isCritical);
-    return isNews && !waits ? [{ condition, told: before }] : [];
+    return isNews ? [{ condition, told: before }] : [];
   });
 }
 

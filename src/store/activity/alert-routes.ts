@@ -8,11 +8,10 @@ import type { Claim } from "./alerts.ts";
 export async function replaceRoutes(db: Database, routes: readonly Route[]): Promise<void> {
   await sql`delete from usage.route`.execute(db);
   await sql`
-    insert into usage.route (name, line, type, setting, sender, recipients, owners, kinds, severities, quiet_hours, time_zone)
-    select r.name, r.line, r.type, r.setting, r.sender, r.recipients, r.owners, r.kinds, r.severities, r."quietHours", r."timeZone"
+    insert into usage.route (name, line, type, setting, sender, recipients, owners, kinds, severities)
+    select r.name, r.line, r.type, r.setting, r.sender, r.recipients, r.owners, r.kinds, r.severities
     from jsonb_to_recordset(${JSON.stringify(routes)}::jsonb) r (
-      name text, line integer, type text, setting text, sender text, recipients text[], owners text[], kinds text[], severities text[],
-      "quietHours" text[], "timeZone" text
+      name text, line integer, type text, setting text, sender text, recipients text[], owners text[], kinds text[], severities text[]
     )
   `.execute(db);
   await sql`
@@ -32,7 +31,7 @@ export async function tryAtOnce(db: Database, route?: string): Promise<void> {
 /** Those of the owner file, in its order. */
 export async function listRoutes(db: Database): Promise<Route[]> {
   const { rows } = await sql<Route>`
-    select line, name, type, setting, sender, recipients, owners, kinds, severities, quiet_hours as "quietHours", time_zone as "timeZone"
+    select line, name, type, setting, sender, recipients, owners, kinds, severities
     from usage.route order by line, name
   `.execute(db);
   return rows;

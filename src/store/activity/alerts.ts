@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
+import type { AlertKind } from "../../domain/bill/alert-route.ts";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
@@ -93,7 +93,6 @@ export interface Told {
   /** ISO instants. Null: nobody knows whether it arrived. */
   readonly toldAt: string | null;
   readonly clearedAt: string | null;
-  readonly isCritical: boolean;
 }
 
 const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
@@ -105,8 +104,7 @@ export async function toldAlerts(
 ): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select slug as source, route, kind, nullif(owner, '') as owner, told, newest, floor(extract(epoch from since) * 1000)::float8 as since,
-           to_char(told_at at time zone 'UTC', ${ISO}) as "toldAt", to_char(cleared_at at time zone 'UTC', ${ISO}) as "clearedAt",
-           is_critical as "isCritical"
+           to_char(told_at at time zone 'UTC', ${ISO}) as "toldAt", to_char(cleared_at at time zone 'UTC', ${ISO}) as "clearedAt"
     from usage.alert join usage.source using (source_id)
     where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`} and ${route === undefined ? sql`true` : sql`route = ${route}`}
     order by slug, route, kind, owner
@@ -134,18 +132,17 @@ function isHeld({ sourceId, route, claim }: Claim) {
 export async function noteSending(
   db: Database,
   claim: Claim,
-  alerts: readonly (Key & { severity: Severity })[],
+  alerts: readonly Key[],
 ): Promise<(Key & { since: number })[]> {
   const { rows } = await sql<Key & { since: number }>`
-    insert into usage.alert as a (source_id, route, kind, owner, told, newest, since, is_critical)
-    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), 0, -1, now(), x.severity = 'critical'
-    from jsonb_to_recordset(${JSON.stringify(alerts.map(({ severity, ...one }) => ({ ...keyOf(one), severity })))}::jsonb)
-      x (kind text, owner text, severity text)
+    insert into usage.alert as a (source_id, route, kind, owner, told, newest, since)
+    select ${claim.sourceId}, ${claim.route}, x.kind, coalesce(x.owner, ''), 0, -1, now()
+    from jsonb_to_recordset(${JSON.stringify(alerts.map(keyOf))}::jsonb) x (kind text, owner text)
     where ${isHeld(claim)}
     on conflict (source_id, route, kind, owner) do update
     set told = case when a.cleared_at is null then a.told else 0 end, newest = case when a.cleared_at is null then a.newest else -1 end,
         told_at = case when a.cleared_at is null then a.told_at end, since = case when a.cleared_at is null then a.since else now() end,
-        cleared_at = null, is_critical = excluded.is_critical
+        cleared_at = null
     returning kind, nullif(owner, '') as owner, floor(extract(epoch from since) * 1000)::float8 as since
   `.execute(db);
   return rows;

@@ -1,12 +1,7 @@
 import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import {
-  type AlertKind,
-  type Route,
-  SEVERITIES,
-  type Severity,
-} from "../../../src/domain/bill/alert-route.ts";
+import { type AlertKind, type Route, SEVERITIES } from "../../../src/domain/bill/alert-route.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { takes, tellRoutes } from "../../../src/pipeline/alerts/tell.ts";
@@ -19,7 +14,7 @@ import { setupStore } from "../store/setup.ts";
 /**
  * Whatever dies, is doubled or does not answer: every incident arrives at every receiver that takes it, what has begun ends, and a
  * receiver that answered is told nothing twice, unless the process died before it could store the answer. One that fails is sent nothing
- * more before its wait is over, and in quiet hours nothing begins but what is critical.
+ * more before its wait is over.
  */
 
 const SEED = seed();
@@ -36,11 +31,11 @@ const route = (given: Pick<Route, "name" | "type"> & Partial<Route>): Route => (
     sender: null,
     recipients: [],
   },
-  ...{ owners: null, kinds: null, severities: null, quietHours: [], timeZone: "UTC", ...given },
+  ...{ owners: null, kinds: null, severities: null, ...given },
 });
 const ROUTES = [
   route({ name: "all", type: "webhook" }),
-  route({ name: "search", type: "slack", owners: ["search"], quietHours: ["22:00-07:00"] }),
+  route({ name: "search", type: "slack", owners: ["search"] }),
   route({ name: "oncall", type: "pagerduty", severities: ["critical"] }),
   route({
     ...{ name: "finance", type: "email", kinds: ["budget", "difference"] },
@@ -60,9 +55,6 @@ const KEYS: readonly [AlertKind, string | null][] = [
   ["unusual", "search"],
 ];
 const MANNERS: readonly Manner[] = ["well", "well", "refuses", "redirects", "lies", "cuts"];
-
-const NOON = Date.parse("2026-11-28T12:00:00Z");
-const MIDNIGHT = Date.parse("2026-11-29T00:00:00Z");
 
 /** What a receiver has read. */
 interface Heard {
@@ -115,14 +107,10 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     conditionOf({ kind, owner, isFiring: false, newest: 0, severity: "warning" }),
   );
   let news = 0;
-  /** By the number of the news. */
-  const severities = new Map<number | null, Severity>();
-  let isNight = false;
   const change = () => {
     const at = Math.floor(random() * incidents.length);
     const { kind, owner, isFiring } = incidents[at] as Condition;
     const severity = pick(SEVERITIES);
-    severities.set(news + 1, severity);
     incidents[at] = conditionOf({
       kind,
       owner,
@@ -133,7 +121,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   };
   const read = async () => {
     const { rows } = await reader.query<{ now: string }>("SELECT clock_timestamp()::text AS now");
-    return { conditions: [...incidents], now: isNight ? MIDNIGHT : NOON, readAt: rows[0]?.now ?? "" };
+    return { conditions: [...incidents], readAt: rows[0]?.now ?? "" };
   };
   /** Steps in which a process died or was ended. */
   const violent = new Set<number>();
@@ -163,7 +151,6 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     if (random() < 0.2) await passWait(pick(ROUTES).name);
     // A job that was held up for long has read what was then.
     const old = seen;
-    if (random() < 0.1) isNight = !isNight;
     seen = await read();
     const job = async () => {
       const from = random() < 0.3 ? old : seen;
@@ -188,12 +175,6 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     if (violent.has(step) || violent.has(step - 1)) failed.clear();
     for (const [name, times] of failed)
       expect(times, `messages to ${name} that failed by step ${step}`).toBeLessThanOrEqual(TRIES);
-    const isQuiet = old.now === MIDNIGHT && isNight;
-    const disturbing = heard.filter(
-      (one) => one.step === step && one.route === "search" && one.news !== null,
-    );
-    for (const one of isQuiet ? disturbing : [])
-      expect(severities.get(one.news), `${one.key} in quiet hours`).toBe("critical");
     if (step % CALM_EVERY !== 0) continue;
     await calm();
     expectNothingTwice(heard, violent);
@@ -208,7 +189,6 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   }
 
   async function calm() {
-    isNight = false;
     for (const { name } of ROUTES) {
       manners.set(name, "well");
       await passWait(name);

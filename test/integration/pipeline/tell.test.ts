@@ -9,7 +9,7 @@ import type { Store } from "../../../src/store/db/database.ts";
 import { setOwners } from "../../support/owners.ts";
 import { setupStore } from "../store/setup.ts";
 
-/** When routes are sent to: after failures, without a setting, in quiet hours. */
+/** When routes are sent to: after failures, and without a setting. */
 
 let store: Store;
 let query: <T>(text: string) => Promise<T[]>;
@@ -55,16 +55,13 @@ const REFUSED: Condition = {
   ...{ message: "The platform refuses the key.", over: "the platform takes the key again" },
 };
 
-const NOON = Date.parse("2026-11-28T12:00:00Z");
-const MIDNIGHT = Date.parse("2026-11-29T00:00:00Z");
-
-/** At noon, without a failure unless given. */
+/** Without a failure unless given. */
 async function tell(given: Partial<Parameters<typeof tellRoutes>[1]> = {}) {
   const [{ now } = { now: "" }] = await query<{ now: string }>("SELECT clock_timestamp()::text AS now");
   return tellRoutes(
     { store, sourceId: 1 },
     {
-      ...{ conditions: [REFUSED], now: NOON, readAt: now, routes: await listRoutes(store.db) },
+      ...{ conditions: [REFUSED], readAt: now, routes: await listRoutes(store.db) },
       ...{ told: await toldAlerts(store.db, { sourceId: 1 }), ...given },
     },
     { slug: "default", secrets, clock: { wait: async () => {} } },
@@ -127,39 +124,4 @@ test("a route whose setting is missing is told of once an hour, and when the rea
   secrets.set("USAGE_ROUTE_ONE", new Secret("sesame"));
   await expect(tell()).rejects.toMatchObject({ message: expect.stringContaining("is not of the form") });
   expect(await tell()).toEqual(NOTHING);
-});
-
-test("in quiet hours a route is told what is critical and its end; the rest comes after them at once, if it still is", async () => {
-  await apply("well, quiet_hours: [22:00-07:00]");
-  const incident = (
-    kind: Condition["kind"],
-    severity: Condition["severity"],
-    given: Partial<Condition> = {},
-  ) => {
-    return { ...REFUSED, kind, severity, ...given };
-  };
-  const over = { isFiring: false };
-  // It begins by day. Its end comes by night.
-  expect(await tell({ conditions: [incident("unusual", "warning")] })).toEqual({ told: 1, cleared: 0 });
-  const night = (conditions: readonly Condition[]) => tell({ conditions, now: MIDNIGHT });
-  expect(
-    await night([incident("unusual", "warning", over), incident("usage_limit", "warning"), REFUSED]),
-  ).toEqual({ told: 1, cleared: 0 });
-  // An end has no severity of its own.
-  expect(await night([incident("refused", "warning", over), incident("budget", "warning")])).toEqual({
-    told: 0,
-    cleared: 1,
-  });
-  expect(await night([incident("budget", "critical", { count: 2 })])).toEqual({ told: 1, cleared: 0 });
-  expect(await night([incident("budget", "warning", { count: 3 })])).toEqual(NOTHING);
-  const asked = got.length;
-  const last = [
-    incident("unusual", "warning", over),
-    incident("usage_limit", "warning", over),
-    incident("budget", "warning", { count: 3 }),
-    incident("stale", "warning"),
-  ];
-  expect(await tell({ conditions: last })).toEqual({ told: 2, cleared: 1 });
-  expect(got).toHaveLength(asked + 1);
-  expect(await tell({ conditions: last })).toEqual(NOTHING);
 });

@@ -38,8 +38,6 @@ const routeOf = (type: RouteType): Route => ({
   owners: null,
   kinds: null,
   severities: null,
-  quietHours: [],
-  timeZone: "UTC",
   sender: type === "email" ? "usage@example.com" : null,
   recipients: type === "email" ? ["ada@example.com", "bob@example.com"] : [],
 });

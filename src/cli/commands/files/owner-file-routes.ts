@@ -8,7 +8,6 @@ import {
   SEVERITIES,
 } from "../../../domain/bill/alert-route.ts";
 import type { Problem } from "../../../given-file.ts";
-import { isQuietHours, isTimeZone, leavesTime } from "../../../pipeline/alerts/quiet-hours.ts";
 
 /** The part of an owner file that says who is told what. */
 
@@ -41,13 +40,6 @@ export const routeSchema = z.strictObject({
   owners: listOf(text).min(1, "is empty: leave it out to take those of every owner").optional(),
   kinds: listOf(oneOf(ALERT_KINDS)).min(1, "is empty: leave it out to take every kind").optional(),
   severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
-  quiet_hours: listOf(
-    text.refine(isQuietHours, "is not a time such as 22:00-07:00, mon-fri 18:00-08:00 or sat-sun"),
-  )
-    .min(1, "is empty: leave it out to have none")
-    .max(20, "has more than 20 times")
-    .optional(),
-  time_zone: text.refine(isTimeZone, "is not a time zone such as Europe/Zurich").optional(),
 });
 export type RawRoute = z.output<typeof routeSchema>;
 
@@ -62,13 +54,6 @@ export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
       if (route.type === "email" && route[key] === undefined) add("", `a route of type email needs "${key}"`);
       if (route.type !== "email" && route[key] !== undefined) add(key, `"${key}" is for type email`);
     }
-    const { quiet_hours: quiet, severities } = route;
-    if (quiet === undefined && route.time_zone !== undefined)
-      add("time_zone", `"time_zone" is for "quiet_hours"`);
-    if (quiet !== undefined && !leavesTime(quiet))
-      add("quiet_hours", "the quiet hours never end, so what waits for their end would never be sent");
-    if (quiet !== undefined && severities?.every((one) => one === "critical"))
-      add("quiet_hours", `what is critical is sent at any time, and the route takes nothing else`);
     return problems;
   });
 }
@@ -84,7 +69,5 @@ export function routeOf(route: RawRoute, line: number): Route {
     owners: route.owners ?? null,
     kinds: route.kinds ?? null,
     severities: route.severities ?? null,
-    quietHours: route.quiet_hours ?? [],
-    timeZone: route.time_zone ?? "UTC",
   };
 }

@@ -79,14 +79,13 @@ function pageLink({ kind, source }: Incident): Html {
   return to === undefined ? html`` : html` <a href="${to}">Show it</a>`;
 }
 
-function toldOf({ told, waits }: Incident): Html {
-  if (told.length + waits.length === 0) return html`nobody`;
+function toldOf({ told }: Incident): Html {
+  if (told.length === 0) return html`nobody`;
   const together = Map.groupBy(told, ({ at }) => at);
   const all = [...together].map(([at, some]) => {
     const routes = some.map(({ route }) => route).join(", ");
     return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
   });
-  if (waits.length > 0) all.push(html`${waits.join(", ")} after quiet hours`);
   return joined(all, html`<br>`);
 }
 
