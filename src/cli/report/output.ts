@@ -181,7 +181,7 @@ const LEAST = 8;
  * Cuts the longest texts of a table, such as ids, until it is as wide as a terminal. A terminal that breaks lines shows no
  * table at all. Pipes, files and `--json` get all of them.
  */
-export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
+function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   const widths = widthsOf(rows);
   const isTooWide = () => widthOf(widths) > (columns ?? Infinity);
   for (let widest = Math.max(...widths); isTooWide() && widest > LEAST; widest = Math.max(...widths))

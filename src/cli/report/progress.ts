@@ -71,7 +71,7 @@ export interface Pace {
 }
 
 /** How fast work gets on. What was done before the first note is nobody's pace, and time in which it is paused does not count. */
-export function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress: Progress): void } {
+function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress: Progress): void } {
   let before: { done: number; at: number } | undefined;
   let rate: number | undefined;
   return {
@@ -93,11 +93,7 @@ export function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress:
 }
 
 /** Such as `default [=====>--------------] 1,204/4,380 requests 27% 41/s, 1 min 17 s left`. */
-export function lineOf(
-  { label, unit }: Counted,
-  { done, total, paused = false }: Progress,
-  pace: Pace,
-): string {
+function lineOf({ label, unit }: Counted, { done, total, paused = false }: Progress, pace: Pace): string {
   const rate = pace.rate();
   const count = (number: number) => number.toLocaleString("en-US");
   const speed = rate === undefined ? "" : ` ${rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`;

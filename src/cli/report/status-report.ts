@@ -204,7 +204,7 @@ function describeTasks({ waiting, queued, oldestSeconds, budget }: ShownStatus):
   return `${count(waiting)} wait, ${count(queued)} are queued, the oldest for ${describeDuration(oldestSeconds * 1000)}${more}`;
 }
 
-export function describeProved({
+function describeProved({
   provedUntil,
   dataStart,
   proveWith,
@@ -220,7 +220,7 @@ function describeDays(days: StrideDays): string {
 }
 
 /** One line for the dimensions of a stride that were loaded in the same hour: the earliest of them. */
-export function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
+function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
   const sorted = freshness.toSorted(
     (a, b) => a.stride.localeCompare(b.stride) || a.loadedUntil.localeCompare(b.loadedUntil),
@@ -313,7 +313,7 @@ export async function describeTierFinality(
 const MOST_NAMED = 10;
 
 /** These lines, or the first of them and how many were left out. */
-export function firstLines(lines: readonly string[], ofWhat: string): string[] {
+function firstLines(lines: readonly string[], ofWhat: string): string[] {
   const left = lines.length - MOST_NAMED;
   return left <= 0
     ? [...lines]
@@ -321,7 +321,7 @@ export function firstLines(lines: readonly string[], ofWhat: string): string[] {
 }
 
 /** A line for each workspace: what is lost, and what that leaves open. */
-export function describeLost(all: readonly LostWorkspace[]): string[] {
+function describeLost(all: readonly LostWorkspace[]): string[] {
   const lines = all.map((one) => {
     const { workspaceId, zeros, firstDay, lastDay, closedMonths } = one;
     const withdrawn = `${zeros} zero values are no longer trusted, ${firstDay} to ${lastDay}. They are fetched again when access is proven.`;

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
-import { describeError, factsOf, refusalOf } from "../../../src/cli/report/error.ts";
+import { refusalOf } from "../../../src/cli/report/error.ts";
 import { EXIT, exitCodeOf, firstExit } from "../../../src/cli/session/exit.ts";
 import { EtlError, PlatformError, UnreachableError, UsageError } from "../../../src/errors.ts";
 
@@ -45,28 +45,6 @@ describe("exitCodeOf", () => {
     ["a bug", new TypeError("x"), EXIT.unexpected],
   ])("%s", (_, error, exit) => {
     expect(exitCodeOf(error)).toBe(exit);
-  });
-});
-
-test("an error shows what happened, the next step and its code", () => {
-  expect(describeError(factsOf(new UsageError(facts)))).toBe("It is wrong.\n  Correct it. [a_code]");
-});
-
-test.each([
-  ["unauthorized", 401, "", "The platform does not know this key (401)."],
-  ["forbidden", 403, "Forbidden", "This key may not do that (403)."],
-  [
-    "request_refused",
-    422,
-    "query.end_time: too late",
-    "The platform refused the request (422): query.end_time: too late.",
-  ],
-  ["request_refused", 409, "Taken!", "The platform refused the request (409): Taken!"],
-  ["request_refused", 404, "", "The platform refused the request (404)."],
-])("%s is a plain sentence without the request", (code, status, words, message) => {
-  expect(refusalOf(platform({ code, status, words }))).toEqual({
-    ...{ code, message },
-    hint: "Correct it. Add --verbose to see the request.",
   });
 });
 

@@ -1,27 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createOutput, fitted, instant, table, withoutZeros } from "../../../src/cli/report/output.ts";
+import { createOutput, table } from "../../../src/cli/report/output.ts";
 import { UsageError } from "../../../src/errors.ts";
 import { controlsIn } from "../../support/controls.ts";
-
-test("an instant is shown in its shortest form", () => {
-  expect(instant(Date.UTC(2026, 2, 1))).toBe("2026-03-01");
-  expect(instant(Date.UTC(2026, 2, 1, 5))).toBe("2026-03-01T05:00Z");
-});
-
-test("a table aligns numbers right, groups their digits and shows null as a dash", () => {
-  const lines = table(
-    ["name", "traces"],
-    [
-      ["a", 1234567],
-      ["long name", null],
-    ],
-  ).split("\n");
-  expect(lines.map((line) => line.trimEnd())).toEqual([
-    "name          traces",
-    "a          1,234,567",
-    "long name          -",
-  ]);
-});
 
 test("nothing that a server sent controls the terminal, and --json stays exact", () => {
   const nasty = "\u001b[2J\u009b31m\u202ex";
@@ -38,13 +18,6 @@ test("nothing that a server sent controls the terminal, and --json stays exact",
   createOutput({ json: true }).data({ name: nasty }, () => "");
   for (const piece of written) expect(controlsIn(piece)).toEqual([]);
   expect(JSON.parse(written.at(-1) ?? "")).toEqual({ name: nasty });
-});
-
-test("a cell is one line, and a nested value is shown as JSON", () => {
-  const limits = { deep: ["x"] } as unknown as string;
-  const lines = table(["name", "limits"], [["a\nb  c", limits]]).split("\n");
-  expect(lines).toHaveLength(2);
-  expect(lines[1]).toContain('a\\u000ab  c  {"deep":["x"]}');
 });
 
 /** What `work` writes to stdout and stderr, with `--json`. */
@@ -95,60 +68,4 @@ test("--json writes errors and notes as objects, each on a line", () => {
     },
   ]);
   for (const line of lines) expect(line.indexOf("\n")).toBe(line.length - 1);
-});
-
-test("columns with nothing but zeros, or nothing at all, are left out", () => {
-  const head = ["dimension", "failed", "retired", "reason"];
-  const rows = [
-    ["user", 0, 3, null],
-    ["project", 0, 0, "-"],
-  ];
-  expect(withoutZeros(head, rows)).toEqual([
-    ["dimension", "retired"],
-    [
-      ["user", 3],
-      ["project", 0],
-    ],
-  ]);
-});
-
-test("the longest texts are cut until the table fits; a short one never is", () => {
-  const rows = [
-    ["kind", "id", "name"],
-    ["differs", "4340c6dc-954e-4ef4-a1e8-f73cc1826017", "search"],
-  ];
-  expect(fitted(rows, 30)).toEqual([
-    ["kind", "id", "name"],
-    ["differs", "4340c6dc-954…", "search"],
-  ]);
-  expect(fitted(rows, 53)).toEqual(rows);
-  expect(fitted(rows, undefined)).toEqual(rows);
-  expect(fitted(rows, 4)[1]).toEqual(["differs", "4340c6d…", "search"]);
-});
-
-const ID = "4340c6dc-954e-4ef4-a1e8-f73cc1826017";
-
-/** Standard output as it would be on such a terminal, until the test ends. */
-function setTerminal(terminal: { isTTY: boolean; columns: number }) {
-  const { isTTY, columns } = process.stdout;
-  onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
-  Object.assign(process.stdout, terminal);
-}
-
-test.each([
-  [true, 80],
-  [false, 2 * 36 + 9 + 2 * 2],
-])("a table is no wider than the terminal, and whole in a pipe (terminal: %j)", (isTTY, width) => {
-  setTerminal({ isTTY, columns: 80 });
-  const row = [ID, ID, 1_234_567];
-  const lines = table(["workspace", "project", "traces"], [row, row]).split("\n");
-  expect(Math.max(...lines.map((line) => line.length))).toBe(width);
-});
-
-test("one row that is wider than the terminal is a list, with its ids whole", () => {
-  setTerminal({ isTTY: true, columns: 80 });
-  expect(table(["state", "context", "task"], [["completed", ID, ID]])).toBe(
-    `state    completed\ncontext  ${ID}\ntask     ${ID}`,
-  );
-  expect(table(["state", "task"], [["completed", ID]]).split("\n")).toHaveLength(2);
 });

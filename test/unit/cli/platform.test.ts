@@ -190,13 +190,6 @@ describe("what a server sends", () => {
       }
     }
   });
-
-  test("is printed in full where it is nested", async () => {
-    const resources = { cpu: "1", gpus: { kind: "a100", count: 8 }, none: null };
-    const server = await agentServer((response) => json(response, { name: "t", image: "i", resources }));
-    const { stdout } = await runOn(server.url, ["template", "get", "t"]);
-    expect(stdout).toContain('gpus {"kind":"a100","count":8}');
-  });
 });
 
 describe("on a newer server", () => {

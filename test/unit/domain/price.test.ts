@@ -1,17 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  describeCosts,
-  describePrice,
-  describeUnpriced,
   isForSame,
-  measureOf,
   measurePriceProblem,
   overlaps,
   type Price,
   parseUnitPrice,
   scopeOf,
-  type UnpricedUsage,
 } from "../../../src/domain/bill/price.ts";
 
 describe("parseUnitPrice", () => {
@@ -118,41 +113,6 @@ describe("prices of a scope", () => {
     const others = [of(null), of("eu"), of("eu", "w"), of("w", "eu"), { ...PRICE, sku: "seats" }];
     expect(new Set(others.map(scopeOf)).size).toBe(others.length);
   });
-
-  test("are of all traces unless they say another measure, and are described by what they apply to", () => {
-    expect([PRICE, { ...PRICE, measure: "longlived" as const }].map(measureOf)).toEqual([
-      "traces",
-      "longlived",
-    ]);
-    expect(describePrice(PRICE)).toBe("traces of every source, 2026-01-01 to further notice: 0.5 USD");
-    expect(describePrice({ ...of("eu"), validTo: "2026-02-01" })).toBe(
-      "traces of eu, 2026-01-01 to 2026-02-01: 0.5 USD",
-    );
-    expect(describePrice(of("eu", "w"))).toContain("traces of w,");
-  });
-});
-
-const DAYS: UnpricedUsage = {
-  ...{ prices: 2, days: 3, traces: 1200, firstDay: "2026-03-01", lastDay: "2026-03-09" },
-};
-const ONE: UnpricedUsage = { ...DAYS, days: 1, lastDay: "2026-03-01" };
-const NONE: UnpricedUsage = { ...DAYS, days: 0, traces: 0, firstDay: null, lastDay: null };
-
-test("days without a price are named with their traces, and every day that has one needs no word", () => {
-  expect(describeUnpriced(DAYS)).toBe(
-    "3 days with 1,200 traces (2026-03-01 to 2026-03-09) have no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
-  );
-  expect(describeUnpriced(ONE)).toBe(
-    "1 day with 1,200 traces (2026-03-01) has no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
-  );
-  expect(describeUnpriced(NONE)).toBeUndefined();
-});
-
-test("costs say what they leave out, and are none without prices", () => {
-  expect(describeCosts(DAYS)).toBe(describeUnpriced(DAYS));
-  expect(describeCosts(NONE)).toBe("Every loaded day with traces has a price.");
-  expect(describeCosts({ ...NONE, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
-  expect(describeCosts({ ...DAYS, prices: 0 })).toBe("No prices are imported, so no costs are estimated.");
 });
 
 test("a price of units has at most four digits after the point, so that each cost has ten; other prices have ten", () => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  describeProviderMonth,
-  meterOfMetric,
-  type ProviderReading,
-  totalsOfMonth,
-} from "../../../src/domain/bill/provider.ts";
+import { meterOfMetric, type ProviderReading, totalsOfMonth } from "../../../src/domain/bill/provider.ts";
 
 const month = { start: Date.parse("2026-03-01"), end: Date.parse("2026-04-01") };
 const MIDDLE = Date.parse("2026-03-15");
@@ -145,44 +140,5 @@ describe("the totals of a month", () => {
       ["a", 12, null],
       ["b", 3, null],
     ]);
-  });
-});
-
-describe("the sentence about a month", () => {
-  const said = (changed: Partial<Parameters<typeof describeProviderMonth>[0]> = {}) =>
-    describeProviderMonth({
-      ...{ readAt: "2026-04-05T01:02:03Z", refusal: null, outcomes: [], changedSince: 0, ...changed },
-    });
-
-  test("says that nothing was compared, and why", () => {
-    expect(said({ readAt: null })).toBe(
-      "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them.",
-    );
-    expect(said({ readAt: null, refusal: "403" })).toBe(
-      "not compared with the billing provider: the server does not show its totals to this key.",
-    );
-    const notLoaded = { meter: "longlived", outcome: "not_loaded", workspaces: 2 } as const;
-    for (const outcomes of [[], [notLoaded]]) {
-      expect(said({ outcomes })).toBe(
-        "compared with the billing provider on 2026-04-05: it holds nothing of this month.",
-      );
-    }
-  });
-
-  test("names each outcome with its meter and workspaces, and what changed since", () => {
-    expect(
-      said({
-        outcomes: [
-          { meter: "traces", outcome: "equal", workspaces: 2 },
-          { meter: "traces", outcome: "differs", workspaces: 1 },
-          { meter: "traces", outcome: "not_final", workspaces: 3 },
-          { meter: "longlived", outcome: "no_metric", workspaces: 0 },
-        ],
-        changedSince: 1,
-      }),
-    ).toBe(
-      "compared with the billing provider on 2026-04-05: traces of 2 workspaces equal; traces of 1 workspace DIFFERENT; traces of 3 workspaces not compared (not every day of the month is loaded and final); extended traces not compared (the provider names no such metric). Final counts of 1 workspace changed since, so compare again: `usage-etl totals --provider`",
-    );
-    expect(said({ changedSince: 2 })).toContain(". Final counts of 2 workspaces changed since");
   });
 });

@@ -148,7 +148,7 @@ function describeDemo(shown: {
 }
 
 /** Says what may be behind different totals of dimensions, where all is loaded and some may still change: they look like a fault. */
-export function unevenStrides(
+function unevenStrides(
   extracted: readonly Pick<StoredTotals, "stride" | "traces">[],
   loaded: readonly RangeLine[],
 ): string[] {
