@@ -241,7 +241,7 @@ CROSS JOIN LATERAL (
 ) t
 WHERE d.traces <> 0;
 
--- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/focus.md).
+-- All columns of the dataset, in its order. Null: those whose condition does not hold here (docs/files.md).
 -- each list of charges
 CREATE OR REPLACE VIEW reporting_detail.{view} AS
 WITH name AS MATERIALIZED (SELECT * FROM usage.workspace_name)

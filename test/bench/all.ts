@@ -8,11 +8,11 @@ import type { Measure } from "./harness.ts";
 
 /**
  * `npm run bench`: loads. `-- --all`: the benchmarks that have a floor or an aim, one after the other, into one table of
- * docs/benchmarks.md. `-- --nightly`: fewer rounds of the same, held against that table; exit code 1 if something became slower or
+ * docs/size.md. `-- --nightly`: fewer rounds of the same, held against that table; exit code 1 if something became slower or
  * larger by more than 15 %. Both take `--rounds N`.
  */
 
-const TABLE = fileURLToPath(new URL("../../docs/benchmarks.md", import.meta.url));
+const TABLE = fileURLToPath(new URL("../../docs/size.md", import.meta.url));
 const [BEGIN, END] = ["<!-- npm run bench -- --all -->\n", "<!-- end -->"];
 const HEAD = "| measure | 1 is | median | spread |\n| --- | --- | --- | --- |\n";
 const TOLERATED = 1.15;
@@ -69,13 +69,13 @@ function compare(measures: readonly Measure[], committed: ReadonlyMap<string, nu
   for (const { name, of, median } of worse) {
     process.stdout.write(`${name}: ${median.toFixed(2)} instead of ${committed.get(name)} (1 is ${of})\n`);
   }
-  for (const { name } of unknown) process.stdout.write(`${name}: not in the table of docs/benchmarks.md\n`);
+  for (const { name } of unknown) process.stdout.write(`${name}: not in the table of docs/size.md\n`);
   const measured = new Set(measures.map(({ name }) => name));
   const missing = [...committed.keys()].filter((name) => !measured.has(name));
   for (const name of missing) process.stdout.write(`${name}: in the table, but not measured any more\n`);
   const held = measures.length - unknown.length;
   process.stdout.write(
-    `${worse.length} of ${held} measures are more than 15 % worse than the table of docs/benchmarks.md.\n`,
+    `${worse.length} of ${held} measures are more than 15 % worse than the table of docs/size.md.\n`,
   );
   process.exitCode = worse.length + missing.length === 0 ? 0 : 1;
 }

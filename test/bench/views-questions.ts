@@ -9,7 +9,7 @@ export interface Question {
   readonly days?: string;
   /** Held to the limit; the others are there to see. */
   readonly limitMs?: number;
-  /** Why a view cannot answer it within the limit, and what does. Comments of views and docs/bi.md say the same. */
+  /** Why a view cannot answer it within the limit, and what does. Comments of views and docs/views.md say the same. */
   readonly instead?: string;
 }
 

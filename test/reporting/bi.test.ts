@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { listViews } from "../../src/store/export/views.ts";
 import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connect, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -10,9 +9,8 @@ import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 const [WORKSPACE, OTHER] = WORKSPACES;
 const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
 
-/** Results of the blocks of docs/bi.md, in their order; null for the login, which returns none. */
-const EXPECTED: readonly (readonly string[] | null)[] = [
-  null,
+/** Results of the questions, in their order. */
+const EXPECTED: readonly (readonly string[])[] = [
   ["Research | 42 | 17 | f", "Support | 5 | 30 | f"],
   ["Research | chat | 30 | 6", "Research | (null) | (null) | 6", "Support | chat | (null) | 2"],
   [`ada@example.test | 30 | 71.4`, `${ID("0d")} | 12 | 28.6`],
@@ -49,7 +47,7 @@ const EXPECTED: readonly (readonly string[] | null)[] = [
   ["Research | bot | 12 | 3 | 90 | t"],
 ];
 
-test("every SQL block of docs/bi.md runs and returns the rows that it describes", async () => {
+test("every question of docs/examples/questions.sql returns the rows that it describes", async () => {
   const { store, url, sourceId } = await setupSource();
   const load = (
     groupBy: "workspace" | "project" | "user",
@@ -109,46 +107,40 @@ test("every SQL block of docs/bi.md runs and returns the rows that it describes"
   await setOwners(store, rules);
 
   const reader = await connectPlain(url, "usage_reader");
-  const blocks = await sqlBlocks();
-  expect(blocks).toHaveLength(EXPECTED.length);
-  for (const [at, block] of blocks.entries()) {
-    const expected = EXPECTED[at];
-    if (expected === null || expected === undefined) {
-      await runAndForget(url, block);
-      continue;
-    }
-    const { rows } = await reader.query<Record<string, string | null>>(block);
+  const questions = (await document("examples/questions.sql")).split(/;\n/).slice(0, -1);
+  expect(questions).toHaveLength(EXPECTED.length);
+  for (const [at, question] of questions.entries()) {
+    const { rows } = await reader.query<Record<string, string | null>>(question);
     const lines = rows.map((row) =>
       Object.values(row)
         .map((value) => value ?? "(null)")
         .join(" | "),
     );
     // Rows of equal rank have no order of their own.
-    expect(lines.toSorted(), block).toEqual(expected.toSorted());
+    expect(lines.toSorted(), question).toEqual(EXPECTED[at]?.toSorted());
   }
 });
 
-test("docs/bi.md names only views that exist", async () => {
-  const { store } = await setupSource();
-  const views = (await listViews(store.db)).map(({ name }) => name);
-  const named = (await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8")).match(
-    /\b(?:fct_usage|fct_cost|dim|focus|usage)_[a-z_]+\b/g,
-  );
-  const known = [...views, "usage_reader", "usage_reader_masked", "usage_date", "usage_hour"];
-  expect(named?.filter((name) => !known.includes(name))).toEqual([]);
+test("every SQL block of docs/views.md runs", async () => {
+  const { url } = await setupSource();
+  const client = await connect(url);
+  for (const [, block = ""] of (await document("views.md")).matchAll(/^```sql\n(.*?)^```$/gms)) {
+    // Roles belong to the whole server: what makes one is taken back.
+    await client.query("BEGIN");
+    await client.query(block);
+    await client.query("ROLLBACK");
+  }
 });
 
-test("the login of dashboards has the settings that docs/bi.md names", async () => {
-  const settingsIn = async (path: string) => {
-    const text = await readFile(new URL(`../../docs/${path}`, import.meta.url), "utf8");
-    return [...text.matchAll(/^ALTER ROLE \w+ SET (.*?);/gm)].map(([, setting]) => setting).sort();
-  };
-  const documented = await settingsIn("bi.md");
+test("the login of dashboards has the settings that docs/views.md names", async () => {
+  const settingsIn = async (path: string) =>
+    [...(await document(path)).matchAll(/^ALTER ROLE \w+ SET (.*?);/gm)].map(([, setting]) => setting).sort();
+  const documented = await settingsIn("views.md");
   expect(documented).toEqual(expect.arrayContaining(["timezone = 'UTC'", "statement_timeout = '60s'"]));
   expect(await settingsIn("deploy/monitoring/reader.sql")).toEqual(documented);
 });
 
-test("node-postgres moves a date east of UTC, and keeps it under TZ=UTC, as docs/bi.md says", () => {
+test("node-postgres moves a date east of UTC, and keeps it under TZ=UTC, as docs/views.md says", () => {
   const read = pg.types.getTypeParser(pg.types.builtins.DATE);
   onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv("TZ", "Asia/Tokyo");
@@ -157,16 +149,6 @@ test("node-postgres moves a date east of UTC, and keeps it under TZ=UTC, as docs
   expect(read("2026-03-01").toISOString()).toBe("2026-03-01T00:00:00.000Z");
 });
 
-async function sqlBlocks(): Promise<string[]> {
-  const text = await readFile(new URL("../../docs/bi.md", import.meta.url), "utf8");
-  return [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, block = ""]) => block);
-}
-
-/** Roles belong to the whole server: what makes one is taken back. */
-async function runAndForget(url: string, block: string): Promise<void> {
-  const client = await connect(url);
-  await client.query("BEGIN");
-  await client.query(block);
-  await client.query("SET ROLE analyst; SELECT * FROM reporting.fct_usage_user_daily LIMIT 1");
-  await client.query("ROLLBACK");
+async function document(path: string): Promise<string> {
+  return await readFile(new URL(`../../docs/${path}`, import.meta.url), "utf8");
 }

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EXIT } from "../../src/cli/session/exit.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { createMetrics } from "../../src/service/http/metrics.ts";
+import { errorCodes } from "./error-codes.ts";
 import { helpOfAll, optionsOf } from "./help.ts";
 
 /** The public names of docs/upgrading/README.md but the keys of `--json`: lines of a kind and a name, such as `command sync`. */
@@ -21,7 +22,7 @@ export async function publicNames(): Promise<string[]> {
     command: help.map(({ path }) => path.join(" ")).filter((name) => name !== ""),
     option: help.flatMap(({ path, said }) => optionsOf(said).map((name) => [...path, name].join(" "))),
     exit: Object.values(EXIT).map(String),
-    error: errorCodes(),
+    error: [...errorCodes().keys()],
     metric: await metrics(),
     view: firsts(read("sql/schema.sql"), /^-- VIEW (reporting\w*\.\w+)/gm),
     function: firsts(read("sql/schema.sql"), /^-- FUNCTION (reporting\w*\.\w+)/gm),
@@ -64,16 +65,6 @@ export function newestSection(changelog = read("CHANGELOG.md")) {
   const parts = newest.split(/^(?=### )/m).filter((part) => /^### (?:Upgrade|Removed)$/m.test(part));
   const named = parts.flatMap((part) => firsts(part, /`(?:usage-etl )?([^`]+)`/g));
   return { isReleased: /^## .* - \d{4}-\d\d-\d\d$/m.test(newest), isFirst: older.length === 0, named };
-}
-
-/** The codes that docs/errors.md explains, which a test holds complete, and that the program still has. */
-function errorCodes(): string[] {
-  const files = ["src/**/*.ts", "src/cli.cjs", "jobs/*.ts"].flatMap((path) => globSync(path, { cwd: ROOT }));
-  const words = new Set(files.flatMap((file) => read(file).match(/[a-z]+(?:_[a-z]+)*|_[a-z_]+/g) ?? []));
-  const cells = read("docs/errors.md").match(/(?<=^\| )`.*?(?= \|)/gm) ?? [];
-  const codes = cells.flatMap((cell) => firsts(cell, /`([a-z_]+)`/g));
-  // Some begin with the name of a server, which is put in.
-  return codes.filter((code) => words.has(code) || words.has(code.replace(/^[a-z]+/, "")));
 }
 
 /** Node's own have the names that prom-client gives them. */

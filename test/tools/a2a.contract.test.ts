@@ -7,7 +7,7 @@ interface Ids {
   readonly contextId: string;
 }
 
-/** The A2A endpoint and the agent card (docs/platform-agents.md, Agent server), for the protocol's own clients and on the wire. */
+/** The A2A endpoint and the agent card (docs/platform.md, Agent server), for the protocol's own clients and on the wire. */
 
 describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
   const isLive = a2a === "live";
@@ -66,7 +66,7 @@ describe.skipIf(untested("DEPLOYMENT_URL")).each(A2AS)("A2A, %s", (a2a) => {
       await expect(client.send("two", first)).rejects.toThrow(/terminal|not supported|operation/i);
     });
 
-    // Its events are not wrapped, as this client expects them (docs/platform-agents.md, Agent server).
+    // Its events are not wrapped, as this client expects them (docs/platform.md, Agent server).
     test.skipIf(speaks1)("a stream sends the task, its start and its end", async () => {
       const events = [];
       for await (const event of client.stream("streamed delay=50")) events.push(event);

@@ -348,7 +348,7 @@ describe("a driver of Node, in a process of the zone", () => {
     // "inferred" is what it makes of a type that it does not know.
     expect(said.columns.filter((column) => !column.startsWith("precise"))).toEqual([]);
     expect(new Map(said.counts)).toEqual(counts);
-    // It reads whole numbers as floats: big ones have to be cast, as docs/bi.md says.
+    // It reads whole numbers as floats: big ones have to be cast, as docs/views.md says.
     expect([said.day, said.traces]).toEqual(["2026-03-01", String(BIG)]);
   });
 });

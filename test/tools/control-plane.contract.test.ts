@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { LOCAL, type Reach, reach, TEMPLATE, untested } from "../contract/reach.ts";
 
-/** The control plane (docs/platform-agents.md, Control plane), for its real client and on the wire. */
+/** The control plane (docs/platform.md, Control plane), for its real client and on the wire. */
 
 const text = z.string().nullish();
 const template = z.object({

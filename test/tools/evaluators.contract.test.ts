@@ -2,7 +2,7 @@ import { Langsmith } from "langsmith-0-12";
 import { expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
 
-/** Evaluator spend (docs/platform-units.md) for its real client: it asks the stand-in by every dimension and reads its amounts. */
+/** Evaluator spend (docs/platform.md) for its real client: it asks the stand-in by every dimension and reads its amounts. */
 test.each(["evaluator", "resource", "run_rule"])("the platform's client reads spend by %s", async (by) => {
   const standin = await startStandin({ evaluators: "on", now: () => Date.parse("2026-11-02T05:30:00Z") });
   onTestFinished(() => standin.close());

@@ -5,7 +5,7 @@ import { connectPlain, WORKSPACES } from "../support/reporting.ts";
 import { FIRST, manifestOf, PROJECTS, SECOND, setupFiles } from "./files.ts";
 import { startClickHouse, withClickHouse, withDuckDb } from "./warehouse.ts";
 
-/** Days of docs/bi.md, and those that have usage here. */
+/** Days of docs/examples/questions.sql, and those that have usage here. */
 const DAYS: Readonly<Record<string, string>> = {
   "2026-03-01": FIRST,
   "2026-03-08": SECOND,
@@ -36,8 +36,8 @@ test.each(ENGINES)(
     await load("project", SECOND, [[PROJECTS[2] as string, 29]], 1);
     await write({ views: [] });
     const manifest = await manifestOf(place);
-    const page = (await readFile("docs/bi.md", "utf8")).matchAll(/```sql\n(.*?)```/gs);
-    const asked = [...QUESTIONS.map(({ view }) => view), ...[...page].map(([, query]) => query ?? "")]
+    const questions = (await readFile("docs/examples/questions.sql", "utf8")).split(/;\n/);
+    const asked = [...QUESTIONS.map(({ view }) => view), ...questions]
       .map((query) =>
         query
           .trim()

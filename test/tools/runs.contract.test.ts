@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ASSISTANT, LOCAL, type Reach, reach, SLOW_TEXT, SLOWER_TEXT, untested } from "../contract/reach.ts";
 import { poll } from "../support/poll.ts";
 
-/** Threads and runs (docs/platform-agents.md, Agent server), for their real client and on the wire. */
+/** Threads and runs (docs/platform.md, Agent server), for their real client and on the wire. */
 
 const state = z.object({
   values: z.looseObject({

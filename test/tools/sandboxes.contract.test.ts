@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { fromUnitText } from "../../src/domain/usage/amount.ts";
 import { startStandin } from "../../src/local/standin/server.ts";
 
-/** Sandbox costs (docs/platform-units.md) for their real client: it follows the stand-in's pages to their end, and reads its amounts. */
+/** Sandbox costs (docs/platform.md) for their real client: it follows the stand-in's pages to their end, and reads its amounts. */
 test.each(["HOUR", "RESOURCE"] as const)(
   "the platform's client reads all pages by %s",
   async (granularity) => {

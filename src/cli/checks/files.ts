@@ -42,7 +42,7 @@ export async function checkFilesPlace(
   }
 }
 
-/** An export of a million rows takes about 120 MB there (docs/differences.md). */
+/** An export of a million rows takes about 120 MB there (docs/proof.md). */
 const LEAST_FREE_BYTES = 256 * 1_048_576;
 
 /** Room in the folder for temporary files, where exports are kept while they are read. */

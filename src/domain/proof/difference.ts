@@ -1,6 +1,6 @@
 import { METER_NAME, meterOf } from "../usage/meter.ts";
 
-/** What a difference says, in words (docs/glossary.md, docs/differences.md). */
+/** What a difference says, in words (docs/rules.md, docs/proof.md). */
 
 export const DIFFERENCE_KINDS = {
   missing_in_store: "the export has it, and nothing is stored",

@@ -21,7 +21,7 @@ export const FORECAST_DAYS = SHAPE_DAYS + 10;
 /**
  * What a month comes to: its days before `today` as they are loaded, and for each later one what its weekday had. Only final days say
  * that; of `today` what it has already, if that is more. `days`: in order and without gaps. Null: less than two weeks are final, or a
- * day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/benchmarks-reading.md).
+ * day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/size.md).
  */
 export function monthForecast(days: readonly DayAmount[], today: string): number | null {
   const end = addMonths(monthStart(today), 1);

@@ -20,7 +20,7 @@ const LEAST = { weekdays: 3, levels: 5, deviations: 14 };
 /** Days before the first one that is judged by a whole base: its deviations, and the weekdays before the first of these. */
 export const UNUSUAL_DAYS = 2 * BASE_DAYS + WEEK;
 
-/** Standard deviations of ordinary days. Chosen by `npm run bench:unusual`, whose figures are in docs/benchmarks-reading.md. */
+/** Standard deviations of ordinary days. Chosen by `npm run bench:unusual`, whose figures are in docs/size.md. */
 const THRESHOLD = 3.25;
 /** A standard deviation is at least this, as a logarithm: 5 %. */
 const LEAST_DEVIATION = 0.05;

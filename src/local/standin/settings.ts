@@ -33,15 +33,15 @@ export const settingsSchema = z.strictObject({
   framing: z.enum(["length", "chunked", "close"]),
   /** Of the deployment's configuration file: true removes `/a2a` and the agent cards. */
   http: z.strictObject({ disable_a2a: z.boolean() }),
-  /** `specified`: A2A as the specification has it. `live`: as newer servers speak it (docs/platform-agents.md, Agent server). */
+  /** `specified`: A2A as the specification has it. `live`: as newer servers speak it (docs/platform.md, Agent server). */
   a2a: z.enum(["specified", "live"]),
-  /** Off: the costs of sandboxes are not answered, as on servers that do not have them (docs/platform-units.md, Sandbox costs). */
+  /** Off: the costs of sandboxes are not answered, as on servers that do not have them (docs/platform.md, Sandbox costs). */
   sandboxes: z.enum(["on", "off"]),
-  /** Off: the spend of evaluators is not answered, as on servers that do not have it (docs/platform-units.md, Evaluator spend). */
+  /** Off: the spend of evaluators is not answered, as on servers that do not have it (docs/platform.md, Evaluator spend). */
   evaluators: z.enum(["on", "off"]),
-  /** Off: resource tags are refused, as on smaller plans (docs/platform-units.md, Resource tags). */
+  /** Off: resource tags are refused, as on smaller plans (docs/platform.md, Resource tags). */
   tags: z.enum(["on", "off"]),
-  /** False: template calls are gone, as on servers with snapshots (docs/platform-agents.md, Control plane). */
+  /** False: template calls are gone, as on servers with snapshots (docs/platform.md, Control plane). */
   templates: z.boolean(),
 });
 

@@ -6,7 +6,7 @@ export interface Task {
   readonly contextId: string | null;
   /** `submitted`, `working`, `completed`, `failed`, `input-required` or another, in the spelling of A2A 0.3. */
   readonly state: string;
-  /** The texts of the artifacts, else of the status message (Agent server in docs/platform-agents.md). */
+  /** The texts of the artifacts, else of the status message (Agent server in docs/platform.md). */
   readonly reply: string | null;
 }
 
@@ -31,7 +31,7 @@ const parts = z
   .nullish()
   .transform((all) => joined(all ?? []));
 const saying = z.object({ parts }).nullish();
-/** `TASK_STATE_INPUT_REQUIRED` of A2A 1.0 is `input-required` of 0.3 (Agent server in docs/platform-agents.md). */
+/** `TASK_STATE_INPUT_REQUIRED` of A2A 1.0 is `input-required` of 0.3 (Agent server in docs/platform.md). */
 const state = z.string().transform((name) => {
   const [, of1] = /^TASK_STATE_(\w+)$/.exec(name) ?? [];
   if (of1 === undefined) return name;
@@ -108,7 +108,7 @@ const envelope = named.refine(
 
 /**
  * A result out of its envelope, with its kind. A2A 0.3 names the kind in the result itself; A2A 1.0 wraps some results by
- * their kind (Agent server in docs/platform-agents.md). Without either it is a task, which has a status.
+ * their kind (Agent server in docs/platform.md). Without either it is a task, which has a status.
  */
 function opened(result: unknown, check: Check): { readonly kind: string; readonly value: unknown } {
   const { kind } = check(result, named);
@@ -128,7 +128,7 @@ function joined(texts: readonly (string | null)[]): string | null {
 
 export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 
-/** Which names a server's methods have: those of A2A 0.3 (docs/platform-agents.md, Agent server) or of 1.0. */
+/** Which names a server's methods have: those of A2A 0.3 (docs/platform.md, Agent server) or of 1.0. */
 export type Protocol = "0.3" | "1.0";
 
 const orNull = z

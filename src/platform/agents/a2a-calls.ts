@@ -68,7 +68,7 @@ export function taskCall(
   return { method: METHODS[protocol].task, params, headers: HEADERS[protocol], effect };
 }
 
-/** A context is a thread (Agent server in docs/platform-agents.md). */
+/** A context is a thread (Agent server in docs/platform.md). */
 function effectOfMessage(contextId: string | null | undefined): string {
   const look =
     contextId == null
@@ -103,7 +103,7 @@ export function refuseContext(contextId: string | null | undefined): void {
   });
 }
 
-/** Codes of JSON-RPC 2.0 and of A2A (Agent server in docs/platform-agents.md). */
+/** Codes of JSON-RPC 2.0 and of A2A (Agent server in docs/platform.md). */
 export const RPC = {
   methodNotFound: -32601,
   invalidParams: -32602,

@@ -6,7 +6,7 @@ import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
 import "../../validation.ts";
 
-/** Any object (Control plane in docs/platform-agents.md). */
+/** Any object (Control plane in docs/platform.md). */
 type FreeForm = Readonly<Record<string, unknown>>;
 
 export type SandboxTemplate = Readonly<z.output<typeof templateSchema>>;
@@ -152,7 +152,7 @@ export function createControlPlaneClient(http: PlatformHttp, clock: Clock = syst
 }
 
 /**
- * Newer servers have no templates (Control plane in docs/platform-agents.md). A name that is not there has a form of its own, `NotFound`;
+ * Newer servers have no templates (Control plane in docs/platform.md). A name that is not there has a form of its own, `NotFound`;
  * any other 404, and 405, is about the whole path. Error: `templates_missing`.
  */
 async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
@@ -176,7 +176,7 @@ async function ofTemplates<T>(asked: Promise<T>): Promise<T> {
   }
 }
 
-/** The limits of Control plane in docs/platform-agents.md, checked before a request is spent. */
+/** The limits of Control plane in docs/platform.md, checked before a request is spent. */
 function refuseName(name: string): void {
   if (name.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return;
   throw new UsageError({

@@ -6,7 +6,7 @@ import type { Asking, PlatformHttp } from "../http/http.ts";
 import { pollUntil } from "../http/poll.ts";
 import { getJson, sendJson } from "../http/read-body.ts";
 
-/** What a new run does where one is under way (Agent server in docs/platform-agents.md). */
+/** What a new run does where one is under way (Agent server in docs/platform.md). */
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 

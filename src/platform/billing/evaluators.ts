@@ -10,7 +10,7 @@ import { foreignFault, refuserOf } from "../parse/answer-fault.ts";
 import { describeValue, fromWireId, fromWireName, toWireTime } from "../parse/wire-values.ts";
 import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
-/** The platform's clients use the first address, its documentation has both (docs/platform-units.md, Evaluator spend). */
+/** The platform's clients use the first address, its documentation has both (docs/platform.md, Evaluator spend). */
 const PATHS = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"] as const;
 
 /** Every answer is about so much time. */

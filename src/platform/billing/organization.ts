@@ -186,7 +186,7 @@ const TAGGED = { projects: "project", deployments: "deployment", sandboxes: "san
 const answerSchema = z.array(z.unknown());
 const fields = z.record(z.string(), z.unknown());
 
-/** `GET /api/v1/workspaces/current/taggings`: the tags of a workspace's projects, deployments and sandboxes (docs/platform-units.md, Resource tags). */
+/** `GET /api/v1/workspaces/current/taggings`: the tags of a workspace's projects, deployments and sandboxes (docs/platform.md, Resource tags). */
 export async function workspaceTags(
   http: PlatformHttp,
   { workspaceId, signal }: Asking & { readonly workspaceId: string },

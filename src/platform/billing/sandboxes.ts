@@ -19,7 +19,7 @@ import type { WorkspaceIo, WorkspaceQuery } from "./by-workspace.ts";
 
 const PATH = "/api/v2/sandboxes/usage/costs";
 
-/** The longest range of one request (docs/platform-units.md, Sandbox costs). */
+/** The longest range of one request (docs/platform.md, Sandbox costs). */
 const LONGEST = 31 * DAY_MS;
 /** How many items a page may hold is not documented. A server that refuses this is asked for pages of its own size. */
 const PAGE_SIZE = 1000;
@@ -118,7 +118,7 @@ class SandboxReader {
     );
   }
 
-  /** The items of one range, page after page. An empty page may have others after it (docs/platform-units.md, Sandbox costs). */
+  /** The items of one range, page after page. An empty page may have others after it (docs/platform.md, Sandbox costs). */
   async *#items(range: Interval, granularity: Granularity): AsyncGenerator<Item[], void, undefined> {
     const seen = new Seen(range, granularity);
     const cursors = new Set<string>();

@@ -107,7 +107,7 @@ function nextOfStatus({ status, body }: ErrorAnswer, context: RequestContext): s
     case 401:
       return "Set USAGE_API_KEY to a key that is valid on this host.";
     case 403:
-      // Of an organization's key, which has no workspace of its own (Control plane in docs/platform-agents.md).
+      // Of an organization's key, which has no workspace of its own (Control plane in docs/platform.md).
       if (variable === CONTROL_PLANE && body.includes("org_scoped_key_requires_workspace"))
         return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
       return [
@@ -215,7 +215,7 @@ function detailOf(body: string): unknown {
   }
 }
 
-/** `detail.error` (Control plane in docs/platform-agents.md). */
+/** `detail.error` (Control plane in docs/platform.md). */
 function reasonOf(detail: unknown): string | undefined {
   const { error } = (detail ?? {}) as { error?: unknown };
   return typeof error === "string" ? error : undefined;

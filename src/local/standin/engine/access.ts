@@ -60,7 +60,7 @@ export class Access {
     const organisation = headers["x-organization-id"];
     if (organisation !== undefined && organisation !== this.#organisation.id) throw forbidden();
     const tenant = headers["x-tenant-id"];
-    // That requests of the control plane need it is documented; the body is seen (docs/platform-agents.md, Control plane, Requests).
+    // That requests of the control plane need it is documented; the body is seen (docs/platform.md, Control plane, Requests).
     if (needs === "workspace" && this.organizationScoped && tenant === undefined) throw workspaceRequired();
     if (
       tenant !== undefined &&

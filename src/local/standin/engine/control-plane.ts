@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Refusal } from "../http/refusal.ts";
 import type { PartState } from "../world.ts";
 
-/** Fields and defaults: docs/platform-agents.md, Control plane. */
+/** Fields and defaults: docs/platform.md, Control plane. */
 const volumeMount = z.strictObject({ volume_name: z.string().min(1), mount_path: z.string().min(1) });
 const proxyRule = z.strictObject({
   name: z.string(),
@@ -22,7 +22,7 @@ const resources = z.strictObject({
   storage: z.string().nullable().default(null),
 });
 
-/** DNS-1035, at most 63 characters (docs/platform-agents.md, Control plane). */
+/** DNS-1035, at most 63 characters (docs/platform.md, Control plane). */
 export const templateName = z
   .string()
   .max(63, "String should have at most 63 characters")
@@ -40,7 +40,7 @@ type NewTemplate = z.output<typeof newTemplate>;
 
 type Template = NewTemplate & { readonly id: string; readonly created_at: string; updated_at: string };
 
-/** The organisation's sandbox templates (docs/platform-agents.md, Control plane). */
+/** The organisation's sandbox templates (docs/platform.md, Control plane). */
 export class Templates implements PartState {
   readonly #byName = new Map<string, Template>();
   readonly #now: () => number;
@@ -109,7 +109,7 @@ const SEEDED: z.input<typeof newTemplate>[] = [
 ];
 
 /**
- * Deployments and their revisions (docs/platform-agents.md, Control plane). Fields and statuses beside `id`,
+ * Deployments and their revisions (docs/platform.md, Control plane). Fields and statuses beside `id`,
  * `latest_revision_id`, `status` and DEPLOYED are documented in the control plane's own API reference.
  */
 const config = z.record(z.string(), z.unknown());

@@ -67,7 +67,7 @@ export interface Stream {
 
 export const sandboxTypes = ["SANDBOX", "SNAPSHOT"] as const;
 
-/** A sandbox or a snapshot (docs/platform-units.md, Sandbox costs). Answers give its id alone. */
+/** A sandbox or a snapshot (docs/platform.md, Sandbox costs). Answers give its id alone. */
 export interface Sandbox {
   readonly id: string;
   readonly type: (typeof sandboxTypes)[number];
@@ -92,7 +92,7 @@ export interface EvaluatorRule {
   limitUsd: number | null;
 }
 
-/** Judges traces by a model or by code (docs/platform-units.md, Evaluator spend). */
+/** Judges traces by a model or by code (docs/platform.md, Evaluator spend). */
 export interface Evaluator {
   readonly id: string;
   readonly name: string;

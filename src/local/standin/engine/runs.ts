@@ -3,7 +3,7 @@ import { Refusal } from "../http/refusal.ts";
 import type { PartState } from "../world.ts";
 
 /**
- * Threads and runs (docs/platform-agents.md, Agent server). One run of a thread runs at a time; the strategy of a new run decides
+ * Threads and runs (docs/platform.md, Agent server). One run of a thread runs at a time; the strategy of a new run decides
  * about earlier ones. A run that is rolled back is removed, but its trace stays billed.
  */
 export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";
@@ -170,7 +170,7 @@ export class RunEngine implements PartState {
     };
   }
 
-  /** `rollback`: docs/platform-agents.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
+  /** `rollback`: docs/platform.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
   #decide(earlier: readonly Run[], strategy: Strategy): void {
     if (strategy === "reject") {
       const detail =
@@ -214,7 +214,7 @@ export class RunEngine implements PartState {
     run.ended.resolve(status);
   }
 
-  /** Interrupts and removes a run, and restores the state from before it (docs/platform-agents.md, Agent server). */
+  /** Interrupts and removes a run, and restores the state from before it (docs/platform.md, Agent server). */
   #rollBack(run: Run): void {
     this.#stop(run);
     if (run.status === "running") run.thread.messages = run.before;
@@ -261,7 +261,7 @@ export function toWireRun(run: Run): object {
  * makes it fail; it answers with the text it got.
  */
 export const ASSISTANT = {
-  /** Name and id both address it (docs/platform-agents.md, Agent server). The id is what examples show for `agent`. */
+  /** Name and id both address it (docs/platform.md, Agent server). The id is what examples show for `agent`. */
   name: "agent",
   id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
   description: "Echoes the text it gets.",

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { ASSISTANT, type Message, type Run, type RunStatus } from "../engine/runs.ts";
 
-/** JSON-RPC 2.0 codes (docs/platform-agents.md, Agent server); -32001 to -32005 are the A2A protocol's own (documented). */
+/** JSON-RPC 2.0 codes (docs/platform.md, Agent server); -32001 to -32005 are the A2A protocol's own (documented). */
 export const CODES = {
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -22,7 +22,7 @@ export class RpcRefusal extends Error {
   }
 }
 
-/** How a server was addressed. The name of the method selects the version (docs/platform-agents.md, Agent server). */
+/** How a server was addressed. The name of the method selects the version (docs/platform.md, Agent server). */
 export interface Dialect {
   readonly version: "0.3" | "1.0";
   /** Whether it speaks as newer servers do. */
@@ -62,7 +62,7 @@ export const envelope = z.looseObject({
   params: z.unknown().optional(),
 });
 
-/** docs/platform-agents.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
+/** docs/platform.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
 const message = z.strictObject({
   role: z.enum(["user", "ROLE_USER"]),
   parts: z.array(z.looseObject({ kind: z.string().optional() })).min(1),
@@ -107,11 +107,11 @@ export function sentMessage(params: unknown, { version, isLive }: Dialect): Sent
   const { blocking, returnImmediately, acceptedOutputModes: modes, historyLength } = given.configuration;
   const { pushNotificationConfig, taskPushNotificationConfig } = given.configuration;
   if ((pushNotificationConfig ?? taskPushNotificationConfig ?? null) !== null) {
-    // The code of live servers: docs/platform-agents.md, Agent server. The other one is the protocol's (documented).
+    // The code of live servers: docs/platform.md, Agent server. The other one is the protocol's (documented).
     const code = isLive ? CODES.methodNotFound : CODES.pushUnsupported;
     throw new RpcRefusal(code, "Push notifications are not supported");
   }
-  // docs/platform-agents.md, Agent server.
+  // docs/platform.md, Agent server.
   if (isLive && (historyLength ?? 0) > MOST_HISTORY) {
     throw new RpcRefusal(CODES.invalidParams, `historyLength must be ${MOST_HISTORY} or less`);
   }
@@ -122,7 +122,7 @@ export function sentMessage(params: unknown, { version, isLive }: Dialect): Sent
     throw new RpcRefusal(CODES.contentUnsupported, `Only text/plain is produced, not ${modes.join(", ")}`);
   }
   const texts = given.message.parts.map((part) => {
-    // Text parts alone (docs/platform-agents.md, Agent server). In A2A 1.0 a part has no kind (documented).
+    // Text parts alone (docs/platform.md, Agent server). In A2A 1.0 a part has no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
     if (kind !== "text") {
       throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part kind '${kind}': only 'text' is`);
@@ -170,7 +170,7 @@ export function isOver(run: Run): boolean {
 }
 
 /**
- * A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform-agents.md, Agent server; the rest is documented. One that
+ * A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. One that
  * was rolled back is canceled (documented).
  */
 export function toWireTask(run: Run, version: Version, historyLength = 10): object {
@@ -231,7 +231,7 @@ function replyOf(run: Run): Message | undefined {
   return last?.type === "ai" ? last : undefined;
 }
 
-/** Only the spelling of enums differs by version (docs/platform-agents.md, Agent server). */
+/** Only the spelling of enums differs by version (docs/platform.md, Agent server). */
 function spelled(prefix: "ROLE" | "TASK_STATE", value: string, version: Version): string {
   return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
 }

@@ -21,7 +21,7 @@ import {
 } from "./a2a-wire.ts";
 
 /**
- * The A2A endpoint and the agent card (docs/platform-agents.md, Agent server): a contextId is a thread, a task is a run. A later
+ * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later
  * message may name an ended task, but not on a live server. A missing key passes, as for threads (our guess).
  */
 export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
@@ -107,7 +107,7 @@ async function result(call: Call): Promise<object> {
   const run = begin(call);
   await run.ended.promise;
   const task = toWireTask(run, version);
-  // The one answer that A2A 1.0 wraps here (docs/platform-agents.md, Agent server).
+  // The one answer that A2A 1.0 wraps here (docs/platform.md, Agent server).
   return version === "1.0" ? { task } : task;
 }
 
@@ -134,7 +134,7 @@ function threadOf(engine: RunEngine, { contextId, taskId }: Sent, { isLive }: Di
   if (contextId !== undefined && contextId !== task.thread.id) {
     throw new RpcRefusal(CODES.invalidParams, `Task '${taskId}' is not of context '${contextId}'`);
   }
-  // docs/platform-agents.md, Agent server.
+  // docs/platform.md, Agent server.
   if (isLive && isOver(task)) {
     const why = "is in a terminal state and takes no further message";
     throw new RpcRefusal(CODES.unsupported, `Task '${taskId}' ${why}`);
@@ -176,7 +176,7 @@ function events(of: Iterable<object> | AsyncIterable<object>): Answer {
   };
 }
 
-/** The agent card (docs/platform-agents.md, Agent server), in the protocol's field names. */
+/** The agent card (docs/platform.md, Agent server), in the protocol's field names. */
 function card({ query, origin }: Exchange, isLive: boolean): Answer {
   const { assistant_id: assistant } = checked(
     z.strictObject({ assistant_id: z.string().optional() }),
@@ -188,7 +188,7 @@ function card({ query, origin }: Exchange, isLive: boolean): Answer {
   if (!isAssistant(assistant)) return wrong(`Assistant '${assistant}' not found`);
   const modes = ["text/plain"];
   const url = `${origin}/a2a/${assistant}`;
-  // docs/platform-agents.md, Agent server.
+  // docs/platform.md, Agent server.
   const supportedInterfaces = ["1.0", "0.3"].map((protocolVersion) => {
     return { url, protocolBinding: "JSONRPC", protocolVersion };
   });

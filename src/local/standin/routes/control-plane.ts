@@ -15,7 +15,7 @@ const templateUpdate = z.strictObject({ name: templateName.nullish() });
 const noQuery = z.strictObject({});
 const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 
-/** Templates and deployments (docs/platform-agents.md, Control plane); every route needs the key, and its workspace. */
+/** Templates and deployments (docs/platform.md, Control plane); every route needs the key, and its workspace. */
 export function controlPlane(
   { settings }: Pick<World, "settings">,
   templates: () => Templates,
@@ -37,7 +37,7 @@ export function controlPlane(
   });
   const known = (method: Route["method"]): Templates => {
     if (settings.templates) return templates();
-    // On the whole path, and not in the form of a name that is not found (docs/platform-agents.md, Control plane).
+    // On the whole path, and not in the form of a name that is not found (docs/platform.md, Control plane).
     throw new Refusal(method === "GET" ? 404 : 405, {
       detail: method === "GET" ? "Not Found" : "Method Not Allowed",
     });

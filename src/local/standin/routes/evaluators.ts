@@ -9,7 +9,7 @@ import { tenantOf } from "./organisation.ts";
 
 type Wrong = Extract<Fault, { kind: "evaluators" }>["wrong"];
 
-/** docs/platform-units.md, Evaluator spend. That another parameter is refused is our guess. */
+/** docs/platform.md, Evaluator spend. That another parameter is refused is our guess. */
 const spendQuery = z.strictObject({
   period_start: z.iso.date().transform((text) => Date.parse(text)),
   group_by: z.enum(["evaluator", "resource", "run_rule"]).optional(),
@@ -19,7 +19,7 @@ const spendQuery = z.strictObject({
 });
 type SpendQuery = z.output<typeof spendQuery>;
 
-/** What the evaluators of one workspace spent in seven days (docs/platform-units.md, Evaluator spend). */
+/** What the evaluators of one workspace spent in seven days (docs/platform.md, Evaluator spend). */
 export function evaluators(world: World): Route[] {
   return EVALUATOR_SPEND.map((path) => ({
     method: "GET",

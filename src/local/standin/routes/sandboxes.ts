@@ -16,7 +16,7 @@ type Wrong = Extract<Fault, { kind: "sandbox" }>["wrong"] | null;
 const LONGEST = 31 * 24 * HOUR;
 
 /**
- * docs/platform-units.md, Sandbox costs. Our guesses: the default granularity, the sizes of pages, and that another parameter or one
+ * docs/platform.md, Sandbox costs. Our guesses: the default granularity, the sizes of pages, and that another parameter or one
  * that is given twice is refused.
  */
 const costsQuery = z.strictObject({
@@ -51,7 +51,7 @@ const cursorSchema = z.strictObject({
 });
 type Cursor = z.output<typeof cursorSchema>;
 
-/** What sandboxes and snapshots of one workspace used (docs/platform-units.md, Sandbox costs). */
+/** What sandboxes and snapshots of one workspace used (docs/platform.md, Sandbox costs). */
 export function sandboxes(world: World): Route[] {
   return [
     {
@@ -107,7 +107,7 @@ function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: strin
     }));
 }
 
-/** Millionths as a decimal, trailing zeros omitted (docs/platform-units.md, Sandbox costs). */
+/** Millionths as a decimal, trailing zeros omitted (docs/platform.md, Sandbox costs). */
 function toWireUnits(millionths: number): string {
   const whole = Math.floor(millionths / 1_000_000);
   const digits = String(millionths % 1_000_000).padStart(6, "0");

@@ -12,7 +12,7 @@ const taggingsQuery = z.strictObject({ tag_value_id: z.guid().toLowerCase().opti
 /** A project that no workspace has. */
 const NOWHERE = "00000000-0000-4000-8000-000000000000";
 
-/** The tags of one workspace, and what has them (docs/platform-units.md, Resource tags). */
+/** The tags of one workspace, and what has them (docs/platform.md, Resource tags). */
 export function tags(world: World): Route[] {
   return [
     {

@@ -46,7 +46,7 @@ const newRun = z.strictObject({
   stream_subgraphs: z.boolean().optional(),
   stream_resumable: z.boolean().optional(),
   durability: z.string().optional(),
-  // `rollback`: docs/platform-agents.md, Agent server. The others and the default are documented.
+  // `rollback`: docs/platform.md, Agent server. The others and the default are documented.
   multitask_strategy: z.enum(["reject", "enqueue", "interrupt", "rollback"]).default("enqueue"),
   metadata,
   if_not_exists: z.enum(["create", "reject"]).default("reject"),
@@ -67,7 +67,7 @@ const cancelling = z.strictObject({
 });
 
 /**
- * Threads and runs (docs/platform-agents.md, Agent server). A server run locally needs no key (documented); a wrong one is refused
+ * Threads and runs (docs/platform.md, Agent server). A server run locally needs no key (documented); a wrong one is refused
  * (our guess).
  */
 export function threads(engine: () => RunEngine): Route[] {
@@ -177,7 +177,7 @@ function toWireThread(thread: Thread): object {
   };
 }
 
-/** `values.messages`: docs/platform-agents.md, Agent server. The other fields are documented, and mostly empty here. */
+/** `values.messages`: docs/platform.md, Agent server. The other fields are documented, and mostly empty here. */
 function toWireState(thread: Thread): object {
   const { id, updatedAt, messages, runs } = thread;
   return {
