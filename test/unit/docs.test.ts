@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { generatedDocs } from "../support/generated-docs.ts";
+import { helpOfAll, optionsOf } from "../support/help.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAGES = ["*.md", "{docs,sql}/**/*.md"].flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort();
@@ -42,6 +43,20 @@ test("every file and folder that a page or a source names exists", () => {
   const paths = [...inPages, ...inSources].filter(([, path]) => !path.includes("NNNN"));
   expect(paths.length).toBeGreaterThan(100);
   expect(paths.filter(([, path]) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test("every command that a page shows is one, with the options that it has", async () => {
+  const commands = new Map((await helpOfAll()).map(({ path, said }) => [path.join(" "), optionsOf(said)]));
+  const shown = found(/(?:^(?:npx )?|`)usage-etl ([a-z][^#|>&`\n]*)/gm);
+  expect(shown.length).toBeGreaterThan(50);
+  const wrong = shown.filter(([, line]) => {
+    const words = line.trim().split(/ +/);
+    const name = [3, 2, 1].map((length) => words.slice(0, length).join(" ")).find((one) => commands.has(one));
+    const options = commands.get(name ?? "") ?? [];
+    const given = line.match(/(?<= )--[a-z-]+/g) ?? [];
+    return name === undefined || given.some((option) => !options.includes(option));
+  });
+  expect(wrong).toEqual([]);
 });
 
 /** What a pattern's first group matches in each page. */
