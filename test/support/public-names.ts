@@ -75,13 +75,13 @@ async function metrics(): Promise<string[]> {
 }
 
 /** Of test/reporting/columns.txt, which a test compares with the database. */
-export function columnsByView(): Map<string, string[]> {
+function columnsByView(): Map<string, string[]> {
   const lines = read("test/reporting/columns.txt").trim().split("\n");
   return Map.groupBy(lines, (line) => line.split(".")[0] ?? "");
 }
 
 /** A view, how many columns it has, and a digest of their names and types, so that the list does not repeat them. */
-export function describeColumns(view: string, columns: readonly string[]): string {
+function describeColumns(view: string, columns: readonly string[]): string {
   const digest = createHash("sha256").update(columns.join("\n")).digest("hex").slice(0, 12);
   return `${view} ${columns.length} ${digest}`;
 }
