@@ -10,7 +10,6 @@ import type { Store } from "../store/db/database.ts";
 import { type ProcessState, processState } from "./http/health.ts";
 import { createMetrics, type Metrics } from "./http/metrics.ts";
 import { startHttpServer } from "./http/server.ts";
-import { keepMemorySmall } from "./memory.ts";
 import { pageServices, pagesOf } from "./pages.ts";
 import { openQueues, type ServiceQueues } from "./queues.ts";
 import { type Shared, startSource } from "./source.ts";
@@ -78,7 +77,6 @@ export async function serve(options: ServeOptions): Promise<Service> {
     };
     clockOff.onChange(noteClock);
     noteClock();
-    defer(keepMemorySmall());
     return { url, close };
   } catch (error) {
     await close();

@@ -22,7 +22,7 @@ import type { Spent } from "./count-queries.ts";
  */
 
 const DAY_MS = 86_400_000;
-const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 const COUNTER = fileURLToPath(new URL("count-queries.ts", import.meta.url));
 
 interface Options {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 /** Processes of usage-etl, and what Linux counts of processes. */
 
-export const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+export const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 const COUNTER = fileURLToPath(new URL("./count-used.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;

@@ -46,7 +46,7 @@ test("completion prints a script that completes commands, options and their valu
     __usage_etl_complete; echo "\${COMPREPLY[*]}"`;
   const asked = `${script}
     _get_comp_words_by_ref() { :; }; compopt() { :; }
-    usage-etl() { "${process.execPath}" "${join(ROOT, "src/cli.ts")}" "$@"; }
+    usage-etl() { "${process.execPath}" "${join(ROOT, "src/cli.js")}" "$@"; }
     test_it() { local words cur
     ${typed("back")}
     ${typed("backfill", "--rep")}

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../support/temporary.ts";
 /** `npm run package:check` installs it from npm and runs the demo on several versions of Node. */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const packed = ["src/cli.cjs", "dist", "sql", "docs"];
+const packed = ["src/cli.js", "dist", "sql", "docs"];
 
 test("a package holds what runs without a clone, and nothing of this machine", () => {
   const folder = temporaryFolder();
@@ -31,7 +31,7 @@ test("a package holds what runs without a clone, and nothing of this machine", (
   expect(files.filter((file) => /\.tsx?$|\.env$|\.png$/.test(file))).toEqual([]);
   for (const part of ["src", "jobs"]) {
     const compiled = readdirSync(join(ROOT, part), { recursive: true, encoding: "utf8" })
-      .filter((file) => /\.(ts|js|css|csv|svg)$/.test(file) && file !== "cli.ts")
+      .filter((file) => /\.(ts|js|css|csv|svg)$/.test(file) && file !== "cli.js")
       .map((file) => join("dist", part, file.replace(/\.ts$/, ".js")));
     expect(compiled.filter((file) => !files.includes(file))).toEqual([]);
     expect(compiled.filter((file) => /\.js$/.test(file) && !/assets/.test(file)).length).toBeGreaterThan(15);
@@ -69,7 +69,7 @@ test("a package holds what runs without a clone, and nothing of this machine", (
 
   // As npm lays it out, without its work: the dependencies are those of the clone.
   symlinkSync(join(ROOT, "node_modules"), join(home, "node_modules"));
-  symlinkSync(join(home, "src/cli.cjs"), join(folder, "usage-etl"));
+  symlinkSync(join(home, "src/cli.js"), join(folder, "usage-etl"));
   const run = (...args: string[]) => {
     const env = { PATH: process.env.PATH, HOME: folder };
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, "usage-etl"), ...args], {

@@ -53,7 +53,7 @@ test("a sync on a terminal shows its progress, and a warning of the log as a sen
   expect(lines.filter((line) => line.startsWith("{") || BAR.test(line))).toEqual([]);
 });
 
-const PROGRAM = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 /** What a person looks at, and its exit code after a first sync without the service. */
 const SCREENS: readonly (readonly [args: string, code: number])[] = [
   ["doctor", 0],

@@ -16,7 +16,7 @@ execFileSync("tsc", ["--project", "test/release/tsconfig.json", "--noCheck"], {
   cwd: ROOT,
   stdio: "inherit",
 });
-for (const file of globSync("src/**/*.{css,csv,js,svg,yaml}", { cwd: ROOT }))
+for (const file of globSync("src/*/**/*.{css,csv,js,svg,yaml}", { cwd: ROOT }))
   cpSync(join(ROOT, file), join(DIST, file));
 writeFileSync(join(ROOT, "npm-shrinkwrap.json"), `${JSON.stringify(productionLock(), null, 2)}\n`);
 // Whoever packs may keep files to themselves; whoever installs has to read them.
@@ -25,4 +25,4 @@ const packed = globSync(["{dist,docs,sql}/**/*", "*.md", "*.json", "LICENSE"], {
   withFileTypes: true,
 });
 for (const file of packed) if (file.isFile()) chmodSync(join(file.parentPath, file.name), 0o644);
-chmodSync(join(ROOT, "src/cli.cjs"), 0o755);
+chmodSync(join(ROOT, "src/cli.js"), 0o755);

@@ -51,7 +51,7 @@ export function start(
   env: Readonly<Record<string, string>> = {},
   { within = [], release = RELEASE, cwd, output }: Where = {},
 ): Running {
-  const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.ts"), ...args];
+  const [program = "", ...rest] = [...within, process.execPath, join(release, "src/cli.js"), ...args];
   const file = output === undefined ? "pipe" : openSync(output, "a");
   const child = spawn(program, rest, {
     cwd,

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { environment } from "./cli.ts";
 import { openTerminal, type Terminal } from "./pseudo-terminal.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 
 interface Where {
   readonly columns?: number;

@@ -71,7 +71,7 @@ async function findDemo(): Promise<{ url: string; end: () => Promise<void> }> {
   if (running !== undefined) return { url: running, end: async () => {} };
   const dataDir = mkdtempSync(join(tmpdir(), "usage-etl-pictures-"));
   const { PATH = "", HOME = "/tmp" } = process.env;
-  const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+  const cli = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
   const demo = spawn(process.execPath, [cli, "demo", "--data-dir", dataDir], {
     env: { PATH, HOME, HTTP_PORT: "0", USAGE_ENV_FILE: "/dev/null" },
     stdio: ["ignore", "pipe", "pipe"],

@@ -44,7 +44,7 @@ function overStdio(args: readonly string[] = [], role?: string) {
   if (role !== undefined) url.searchParams.set("options", `-c role=${role}`);
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: ["src/cli.ts", "mcp", ...args],
+    args: ["src/cli.js", "mcp", ...args],
     env: { ...environment(), DATABASE_URL: url.href },
     stderr: "pipe",
   });
@@ -346,7 +346,7 @@ test("a login that may read everything is enough, and one that reads views alone
 });
 
 test("a signal ends it although its client is still there", async () => {
-  const child = spawn(process.execPath, ["src/cli.ts", "mcp"], {
+  const child = spawn(process.execPath, ["src/cli.js", "mcp"], {
     env: { ...environment(), DATABASE_URL: site.databaseUrl },
   });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -357,7 +357,7 @@ test("a signal ends it although its client is still there", async () => {
 }, 20_000);
 
 test("stdout is the protocol's alone, also for a client of the year before, and the server ends with its client", async () => {
-  const child = spawn(process.execPath, ["src/cli.ts", "mcp"], {
+  const child = spawn(process.execPath, ["src/cli.js", "mcp"], {
     env: { ...environment(), DATABASE_URL: site.databaseUrl, USAGE_LOG_LEVEL: "debug" },
   });
   const ended = once(child, "close");
