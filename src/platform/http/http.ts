@@ -1,24 +1,9 @@
-import { createRequire } from "node:module";
-import type * as Undici from "undici";
+import { Pool } from "undici";
 import { type Clock, describeDuration, systemClock } from "../../clock.ts";
 import { PlatformError, UsageError } from "../../errors.ts";
 import { AnswerBody, Deadline } from "./body.ts";
 import { type RequestContext, statusError, transportError } from "./errors.ts";
 import { createRedactor, hideTexts, type Redact } from "./redact.ts";
-
-const require = createRequire(import.meta.url);
-
-/**
- * The pool of undici. Its whole also loads what browsers have, mocks and caches, which takes 60 ms and 10 MB of every process
- * that may ask the platform. What gives its dispatchers their methods is what its index does first.
- */
-const Pool = require("undici/lib/dispatcher/pool.js") as typeof Undici.Pool;
-type Pool = Undici.Pool;
-
-const { request } = require("undici/lib/api/index.js") as Pick<typeof Undici.Dispatcher.prototype, "request">;
-Object.assign((require("undici/lib/dispatcher/dispatcher.js") as typeof Undici.Dispatcher).prototype, {
-  request,
-});
 
 /** A secret that may change while requests are sent: each one carries what it is then. */
 interface Revealed {
