@@ -71,6 +71,7 @@ class ServiceWorker extends Worker {
   /** Waits for running jobs, as long as Redis answers: it has to take their ends. */
   async closeWith(connection: RedisConnection): Promise<void> {
     let answeredAt = performance.now();
+    const { promise: redisIsAway, resolve: giveUp } = Promise.withResolvers<void>();
     const asking = setInterval(() => {
       connection.ping().then(
         () => {
@@ -78,10 +79,13 @@ class ServiceWorker extends Worker {
         },
         () => {},
       );
-      // Whatever waits for Redis is rejected. BullMQ may connect once more meanwhile, so this is repeated.
-      if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) this.backend.disconnect().catch(() => {});
+      if (performance.now() - answeredAt > CLOSE_WITHOUT_REDIS_MS) giveUp();
     }, ASK_REDIS_EVERY_MS);
-    await this.close().finally(() => clearInterval(asking));
+    // BullMQ waits for the end of a connection, which ioredis does not report while it waits to connect again. What follows is the rest
+    // of `close`, and does nothing after it.
+    await Promise.race([this.close(), redisIsAway]).finally(() => clearInterval(asking));
+    await this.lockManager.close();
+    await this.backend.close(true);
   }
 }
 

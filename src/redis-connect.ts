@@ -1,4 +1,4 @@
-import { Cluster, type Command, Redis, type RedisOptions } from "ioredis";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { EtlError, UnreachableError, UsageError } from "./errors.ts";
 import { describeRedis, type RedisServer } from "./redis-server.ts";
 
@@ -21,14 +21,10 @@ export function connectRedis(server: RedisServer, options: ConnectionOptions): R
   const all = { ...options, ...loginOf(server), ...(tls === undefined ? {} : { tls }) };
   if (kind === "cluster") return connectCluster(server, { ...ofUrl, ...all });
   const retryStrategy = withLogin(server, options.retryStrategy);
-  const open = (own: ConnectionOptions) => {
-    const redis = new Redis({ ...own, retryStrategy });
-    const ends = [endAtOnce, rejectSent];
-    return adaptAll(redis, options.maxRetriesPerRequest === null ? [...ends, keepCommands] : ends);
-  };
-  if (kind === "single") return open({ ...ofUrl, ...all, ...hosts[0], db: database });
-  return open({
+  if (kind === "single") return new Redis({ ...ofUrl, ...all, ...hosts[0], db: database, retryStrategy });
+  return new Redis({
     ...all,
+    retryStrategy,
     db: database,
     sentinels: hosts.map((host) => ({ ...host })),
     name: primary,
@@ -56,72 +52,15 @@ function withLogin(server: RedisServer, retry: RedisOptions["retryStrategy"]) {
 }
 
 /**
- * Lets commands wait while the login is refused, as they do while nobody answers. ioredis would reject them: a job that ended
- * meanwhile would count as failed.
+ * Gives each node of a cluster, and of its duplicates, the login as it is now. ioredis would use the one that the cluster began with.
  */
-function keepCommands(redis: Redis): void {
-  const recover = redis.recoverFromFatalError.bind(redis);
-  redis.recoverFromFatalError = (command, error, options) =>
-    recover(command, error, isLoginRefused(error.message) ? { ...options, offlineQueue: false } : options);
-}
-
-/**
- * Ends a connection that waits to connect again. ioredis only stops its timer: it would never tell `end`, for which a BullMQ worker
- * waits before it closes, nor reject the commands that wait.
- */
-function endAtOnce(connection: RedisConnection): void {
-  const disconnect = connection.disconnect.bind(connection);
-  connection.disconnect = (reconnect = false) => {
-    if (!reconnect && connection.status === "reconnecting") connection.status = "wait";
-    disconnect(reconnect);
-  };
-}
-
-/**
- * Rejects at the end what was sent before the connection broke. ioredis keeps these commands to send them again once it is ready, and
- * forgets them at its end if it had connected anew without becoming ready (its pull request 2197): whoever awaits one would wait for ever.
- */
-function rejectSent(redis: Redis): void {
-  const own = redis as unknown as { prevCommandQueue: { command: Command }[] | null };
-  redis.on("end", () => {
-    for (let sent = own.prevCommandQueue?.shift(); sent; sent = own.prevCommandQueue?.shift()) {
-      sent.command.reject(new Error("Connection is closed."));
-    }
-  });
-}
-
-/** Adapts a connection and its duplicates. Those of a cluster's node ask for the slots, and must hear why they may not. */
-function adaptAll(redis: Redis, adaptations: readonly ((redis: Redis) => void)[]): Redis {
-  const duplicate = redis.duplicate.bind(redis);
-  redis.duplicate = ((...args) => adaptAll(duplicate(...args), adaptations)) as typeof duplicate;
-  for (const adapt of adaptations) adapt(redis);
-  return redis;
-}
-
-/** A cluster's connection opens and closes those to its nodes, and gives each the login that it began with. */
 function followLogin(cluster: Cluster, server: RedisServer): Cluster {
-  cluster.on("+node", (added: Redis) => {
+  cluster.on("+node", () => {
     for (const node of cluster.nodes()) Object.assign(node.options, loginOf(server));
-    if (added.options.maxRetriesPerRequest === null) keepCommands(added);
   });
-  endAtOnce(cluster);
-  stayEnded(cluster);
-  settleConnect(cluster);
   const duplicate = cluster.duplicate.bind(cluster);
   cluster.duplicate = (...args) => followLogin(duplicate(...args), server);
   return cluster;
-}
-
-/**
- * A cluster that has ended gets the status `close` again from ioredis for each node that leaves it later. BullMQ ends and reopens a
- * connection whose blocking read got no answer: it would wait for ever for a closed one, and its worker would take no job.
- */
-function stayEnded(cluster: Cluster): void {
-  const own = cluster as unknown as { setStatus(status: string): void };
-  const setStatus = own.setStatus.bind(cluster);
-  own.setStatus = (status) => {
-    if (status !== "close" || cluster.status !== "end") setStatus(status);
-  };
 }
 
 function connectCluster(server: RedisServer, options: ConnectionOptions): Cluster {
@@ -143,21 +82,6 @@ function connectCluster(server: RedisServer, options: ConnectionOptions): Cluste
     },
   );
   return followLogin(cluster, server);
-}
-
-/**
- * ioredis never settles `connect` of a cluster where a node answered and was gone before the cluster was ready, as in a failover: it
- * begins anew by itself. BullMQ waits for it before it asks for a job again.
- */
-function settleConnect(cluster: Cluster): void {
-  const connect = cluster.connect.bind(cluster);
-  cluster.connect = async () => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const onEnd = () => reject(new Error("Connection is closed."));
-    cluster.once("ready", resolve).once("end", onEnd);
-    connect().then(resolve, reject);
-    await promise.finally(() => cluster.off("ready", resolve).off("end", onEnd));
-  };
 }
 
 /** The servers that hold keys: one, or all primaries of a cluster. */
@@ -263,11 +187,6 @@ function isVague(reason: string): boolean {
 }
 
 const REFUSED = /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid (username|password)|AUTH .*without any password/i;
-
-/** Whether an answer says that user or password are not, or no longer, right. */
-function isLoginRefused(reason: string): boolean {
-  return REFUSED.test(reason);
-}
 
 interface Fault {
   readonly code: string;

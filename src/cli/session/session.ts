@@ -99,7 +99,7 @@ export function endInTime(output: Output): void {
 
 /** npm passes on SIGINT and SIGTERM only. After any other end of it, such as SIGHUP, nobody would end the program. */
 function watchNpm(stop: () => void): () => void {
-  if (!/^exec src\/cli\.ts\b/.test(process.env.npm_lifecycle_script ?? "")) return () => {};
+  if (!/^exec src\/cli\.js\b/.test(process.env.npm_lifecycle_script ?? "")) return () => {};
   const npm = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === npm) return;

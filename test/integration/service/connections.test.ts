@@ -1,18 +1,10 @@
 import { spawn } from "node:child_process";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { workerConnection } from "../../../jobs/queues.ts";
-import { redisServerOf } from "../../../src/redis-server.ts";
 import { start } from "../../support/cli.ts";
 import { freePort } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
-import {
-  lateUsageArrives,
-  logOf,
-  setupService,
-  startRedis as startOwnRedis,
-  syncsGoOn,
-} from "../../support/service.ts";
+import { lateUsageArrives, logOf, setupService, syncsGoOn } from "../../support/service.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 
 /** After any trouble with Redis the service goes on by itself. */
@@ -94,22 +86,6 @@ test("the service closes half-open connections to Redis after 30 s", async () =>
   expect(performance.now() - since).toBeLessThan(60_000);
   await syncsGoOn(service, 2);
   await lateUsageArrives(bench, { deadlineMs: 45_000 });
-});
-
-test("a command that was sent before its connection broke is rejected if the connection ends before it is ready again", async () => {
-  const redisUrl = await startOwnRedis();
-  const proxy = await startTcpProxy(redisUrl);
-  const connection = workerConnection(redisServerOf({ url: proxy.through(redisUrl) }));
-  connection.on("error", () => {});
-  await connection.ping();
-  const sent = expect(connection.blpop("never", 0)).rejects.toThrow("Connection is closed");
-  const connected = new Promise<void>((resolve) => void connection.once("connect", () => resolve()));
-  // The next connection is accepted and never answered.
-  proxy.freeze({ newOnes: true });
-  proxy.cut();
-  await connected;
-  connection.disconnect();
-  await sent;
 });
 
 test("the service waits for Redis at its start, and goes on after Redis was killed and came back empty", async () => {
