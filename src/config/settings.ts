@@ -115,15 +115,15 @@ export const SETTINGS = {
   DATABASE_URL: secret(postgresUrl, "Postgres 15 or later that stores the usage."),
   DATABASE_MIGRATE_URL: secret(
     postgresUrl,
-    "Postgres for migrate alone: past a pooler, or as the owner of the schema. Unset: DATABASE_URL.",
+    "Postgres for `migrate` only: an address that bypasses a pooler, or the owner of the schema. Unset: DATABASE_URL.",
   ),
   DATABASE_POOL_SIZE: setting(
     wholeNumber.min(2, "must be at least 2").max(1_000, "must be 1000 or less").default(10),
-    "Connections of a process to Postgres. The pages have up to four of their own.",
+    "Connections of a process to Postgres. Pages use up to four more.",
   ),
   DATABASE_CONNECT_TIMEOUT: setting(
     duration.prefault("PT10S").refine((ms) => ms >= 1000 && ms <= 60_000, "must be a second to a minute"),
-    "How long a connection to Postgres may take, or the wait for a free one.",
+    "How long the program waits to connect to Postgres, or for a free connection.",
   ),
   DATABASE_STATEMENT_TIMEOUT: setting(
     duration.prefault("PT10M").refine((ms) => ms >= 60_000 && ms <= DAY_MS, "must be a minute to a day"),
@@ -131,40 +131,40 @@ export const SETTINGS = {
   ),
   REDIS_URL: secret(
     redisUrl,
-    "Redis for the queue; several hosts, comma-separated, are a cluster. Commands with --inline do not need it.",
+    "Redis for the queue. Several hosts, comma-separated, are a cluster. Commands with --inline do not need it.",
   ),
   REDIS_CLUSTER: setting(
     onOrOff.optional(),
-    "Whether REDIS_URL is a cluster. Unset: on where it names several hosts.",
+    "Whether REDIS_URL is a cluster. Unset: on if it names several hosts.",
   ),
   REDIS_SENTINELS: setting(
     redisHosts.default([]),
-    "Hosts of Sentinels, comma-separated, that say where Redis is. Without a port: 26379.",
+    "Hosts of the Sentinels, comma-separated. The default port is 26379.",
   ),
-  REDIS_SENTINEL_NAME: setting(
-    z.string().default("mymaster"),
-    "Name of the primary that the Sentinels watch.",
-  ),
-  REDIS_USERNAME: secret(z.string(), "User of Redis. Unset: the one of REDIS_URL."),
-  REDIS_PASSWORD: secret(z.string(), "Password of Redis. Unset: the one of REDIS_URL."),
+  REDIS_SENTINEL_NAME: setting(z.string().default("mymaster"), "Name of the primary at the Sentinels."),
+  REDIS_USERNAME: secret(z.string(), "User of Redis. Unset: the user in REDIS_URL."),
+  REDIS_PASSWORD: secret(z.string(), "Password of Redis. Unset: the password in REDIS_URL."),
   REDIS_SENTINEL_USERNAME: secret(z.string(), "User of the Sentinels. Unset: none."),
   REDIS_SENTINEL_PASSWORD: secret(z.string(), "Password of the Sentinels. Unset: none."),
   REDIS_TLS: setting(
     onOrOff.optional(),
-    "Whether Redis and its Sentinels are asked with TLS. Unset: on with rediss:// or REDIS_CA_FILE.",
+    "Whether connections to Redis and its Sentinels use TLS. Unset: on with rediss:// or REDIS_CA_FILE.",
   ),
   REDIS_CA_FILE: setting(
     z.string().optional(),
-    "PEM file with the authorities that may sign the certificate of Redis. Unset: those of Node.",
+    "PEM file with the certificate authorities for Redis. Unset: those of Node.",
   ),
   REDIS_PREFIX: setting(
     z
       .string()
       .regex(/^[\w.:-]{1,100}$/, "must be 1 to 100 letters, digits, _, ., : or -")
       .default("usage-etl"),
-    "What the names of all keys in Redis begin with, in braces. Services that share a Redis need one each.",
+    "Prefix of all keys in Redis. Services that share a Redis need different ones.",
   ),
-  USAGE_BASE_URL: setting(httpUrl.optional(), "Billing host of the platform, with its path prefix."),
+  USAGE_BASE_URL: setting(
+    httpUrl.optional(),
+    "Billing host of your region or your own server, with its path prefix.",
+  ),
   USAGE_CONTROL_PLANE_URL: setting(
     httpUrl.optional(),
     "Control plane of the platform, for `platform template` and `platform deployment`.",
@@ -217,23 +217,23 @@ export const SETTINGS = {
   ),
   USAGE_WORKSPACE_ID: setting(
     workspaceId.optional(),
-    "Workspace of control plane requests, sent as X-Tenant-Id. Needed with an organization's key. Unset: the header is not sent.",
+    "Workspace of control plane requests (X-Tenant-Id). Needed with a key of the organization. Unset: not sent.",
   ),
   USAGE_BEARER_TOKEN: secret(
     bearerToken,
-    "Token of template calls, sent as Authorization: Bearer beside the API key. Unset: the header is not sent.",
+    "Bearer token for template calls, sent in addition to the API key. Unset: not sent.",
   ),
   USAGE_ORGANIZATION_ID: setting(
     organizationId.optional(),
-    "Organization id, sent as X-Organization-Id. Unset: the header is not sent.",
+    "Organization id (X-Organization-Id). Unset: not sent.",
   ),
   USAGE_KINDS: setting(
     listOf(["traces", "langsmith_deployments", "sandboxes", "evaluators"], "traces"),
-    "Kinds of usage to load, comma-separated: traces, langsmith_deployments, sandboxes, evaluators. Unset: all, as far as the server answers.",
+    "Kinds of usage to load, comma-separated. The default is all of them, if the server reports them.",
   ),
   USAGE_TIERS: setting(
     listOf(["all", "longlived", "shortlived"], "all").prefault("all,longlived"),
-    "Retention tiers of traces to load, comma-separated: all, longlived, shortlived. Unset: all,longlived, as far as the server answers.",
+    "Retention tiers to load, comma-separated: all, longlived, shortlived. Short-lived traces follow from the other two.",
   ),
   USAGE_DATA_START: setting(
     day.default("2026-01-05"),
@@ -241,7 +241,7 @@ export const SETTINGS = {
   ),
   USAGE_SETTLE_AFTER: setting(
     duration.prefault("P3D"),
-    "A day and its hours are final if they are fetched at least this long after the day's end.",
+    "A day is final if it is fetched at least this long after its end.",
   ),
   USAGE_HOURLY_FOR: setting(duration.prefault("P31D"), "How far back hourly counts are loaded."),
   USAGE_HOURLY_KEEP: setting(
@@ -250,13 +250,13 @@ export const SETTINGS = {
   ),
   USAGE_OWNERS_FILE: setting(
     z.string().optional(),
-    "The owner file that `owners plan` and `owners apply` read, and that `doctor` compares with what was applied.",
+    "Owner file for `owners plan` and `owners apply`. `doctor` compares it with the one in force.",
   ),
   USAGE_RECONCILE_FOR: setting(duration.prefault("P45D"), "How far back `reconcile` goes without --from."),
   USAGE_RATE_LIMIT: setting(rateLimit.default(200), "Requests per 10 s to one source."),
   USAGE_ANSWER_LIMIT: setting(
     answerLimit.optional(),
-    "MiB of the largest answer or export that is read, as received and decoded. Unset: 256.",
+    "Largest response or export, in MiB, as received and decoded. Unset: 256.",
   ),
   USAGE_SYNC_EVERY: setting(
     duration.prefault("PT15M").refine((ms) => ms >= 1000 && ms <= 31 * DAY_MS, "must be a second to 31 days"),
@@ -264,7 +264,7 @@ export const SETTINGS = {
   ),
   USAGE_REFRESH_AFTER: setting(
     duration.prefault("PT1H"),
-    "How old a figure by project, user or API key may be that is not final: younger ones that still add up to the count of their workspace are not asked for again. PT0S: each sync asks for all of them.",
+    "How old a provisional figure by project, user or API key may get before a sync requests it again. PT0S: every sync requests it.",
   ),
   USAGE_EXPORT_DIR: setting(
     z
@@ -275,15 +275,15 @@ export const SETTINGS = {
         "is neither a folder nor s3://bucket/prefix",
       )
       .optional(),
-    "Folder, or s3://bucket/prefix, for Parquet files that a warehouse reads. The service writes them nightly. Unset: none are written.",
+    "Folder or s3://bucket/prefix for Parquet files, which the service writes nightly. Unset: no files.",
   ),
   USAGE_EXPORT_VIEWS: setting(
     commaList.pipe(z.array(z.string().regex(/^[a-z0-9_]+$/, "is not the name of a view"))),
-    "Views that files are written of, comma-separated. Empty: the daily facts, their dimensions and the bill.",
+    "Views to write as files, comma-separated. Empty: the daily facts, their dimensions and the bill.",
   ),
   USAGE_EXPORT_KEEP: setting(
     duration.prefault("P7D"),
-    "How long files that were replaced by newer ones stay, for readers that began before.",
+    "How long replaced files stay, for readers that opened them before.",
   ),
   USAGE_KEEP_HISTORY: setting(
     duration.prefault("P400D"),
@@ -291,7 +291,7 @@ export const SETTINGS = {
   ),
   USAGE_ALERT_WEBHOOK_URL: secret(
     serverUrl("https://host/path", ["https:", "http:"]),
-    "Webhook for all alerts: differences, failed totals, changed final counts, stale data. Unset: only routes of the owner file get some.",
+    "Webhook for all alerts. Unset: only the routes of the owner file get alerts.",
   ),
   HTTP_HOST: setting(
     z.string().default("127.0.0.1"),
@@ -311,18 +311,18 @@ export const SETTINGS = {
   ),
   USAGE_WEB_READ_TOKEN: secret(
     webToken,
-    "Token for those who only look at the pages, 16 characters or more. They see no address of a user.",
+    "Token of viewers for the pages, 16 characters or more. They see no e-mail addresses and no forms.",
   ),
   USAGE_WEB_URL: setting(
     httpUrl.optional(),
-    "Where people reach the pages, such as https://usage.example.com. Alerts link there. Unset: they name commands.",
+    "Address of the pages for links in alerts, such as https://usage.example.com. Unset: alerts name commands.",
   ),
   USAGE_WEB_USER_HEADER: setting(
     z
       .string()
       .regex(/^[A-Za-z0-9-]+$/, "is not the name of a header")
       .optional(),
-    "Header in which a proxy names the person, for the timeline. Unset: nobody is named.",
+    "Header in which a proxy sends the person's name, for the timeline. Unset: no names.",
   ),
   USAGE_TELEMETRY: setting(
     onOrOff.default("off"),
@@ -330,7 +330,7 @@ export const SETTINGS = {
   ),
   USAGE_USER_EMAIL: setting(
     z.enum(["keep", "hash", "drop"], { error: "must be keep, hash or drop" }).default("keep"),
-    "What is stored of user e-mail addresses: the address, a hash of it, or nothing.",
+    "How e-mail addresses of users are stored: keep, hash or drop.",
   ),
   USAGE_PROVIDER_NAME: setting(
     displayName.optional(),
@@ -338,7 +338,7 @@ export const SETTINGS = {
   ),
   USAGE_INVOICE_ISSUER_NAME: setting(
     displayName.optional(),
-    "Who invoices the usage, in the FOCUS views. Unset: the provider.",
+    "Issuer of the invoice in the FOCUS views, such as a marketplace. Unset: the provider.",
   ),
   USAGE_SOURCES_FILE: setting(
     z.string().optional(),
@@ -346,7 +346,7 @@ export const SETTINGS = {
   ),
   USAGE_ENV_FILE: setting(
     z.string().optional(),
-    "File with settings that the environment lacks. Unset: usage-etl.env in the working folder, if it is there.",
+    "File with settings. The environment takes precedence. Unset: usage-etl.env in the working folder.",
   ),
   USAGE_LOG_LEVEL: setting(
     z
@@ -354,7 +354,7 @@ export const SETTINGS = {
         error: "must be silent, error, warn, info or debug",
       })
       .default("warn"),
-    "Log level.",
+    "Log level: silent, error, warn, info or debug.",
   ),
 } as const satisfies Record<string, Setting>;
 

@@ -26,11 +26,11 @@ export const examples = [
 export function define(alerts: Command): void {
   alerts
     .command("list", { isDefault: true })
-    .description("show the routes, the incidents that are open, and who was told of them")
+    .description("show the routes, the open incidents, and who was notified")
     .action(inSession(list));
   alerts
     .command("test <route>")
-    .description("send a message that says that it is a test, and show what the receiver answered")
+    .description("send a test message, and show the receiver's response")
     .action(inSession(test));
 }
 

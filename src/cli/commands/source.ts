@@ -21,7 +21,7 @@ export function define(source: Command): void {
     .description("show the stored sources, and whether they are configured")
     .action(inSession(list));
   withForgetting(source.command("forget <slug>"))
-    .description("remove a source that is not configured any more, with all that depends on it")
+    .description("remove a source that is no longer configured, with everything that is stored about it")
     .action(inSession(forget));
 }
 

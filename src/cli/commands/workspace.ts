@@ -22,17 +22,17 @@ export const examples = [
 export function define(workspace: Command): void {
   workspace
     .command("list")
-    .description("show the known workspaces, and what is known of the access to them")
+    .description("show the known workspaces, and whether the key can read them")
     .option("--source <slug>", "only of this source")
     .action(inSession(list));
   workspace
     .command("add <id...>")
-    .description("make workspaces known that USAGE_WORKSPACE_IDS may then name")
+    .description("add workspaces, so that USAGE_WORKSPACE_IDS may name them")
     .option(...OF_SOURCE)
     .option("--force", "also if the platform does not show them: new ones on a server without a listing")
     .action(inSession(add));
   withForgetting(workspace.command("forget <id>"))
-    .description("remove a workspace that is not loaded any more, with all that depends on it")
+    .description("remove a workspace that is no longer loaded, with everything that is stored about it")
     .option(...OF_SOURCE)
     .action(inSession(forget));
 }

@@ -36,16 +36,14 @@ export const examples = [
 
 export function define(files: Command): void {
   withPlace(files.command("write"))
-    .description("write what changed since the last time, then the manifest")
+    .description("write the days that changed, then the manifest")
     .option("--take-over", "replace the files of another database, which this one has replaced")
     .action(inSession(write));
   withPlace(files.command("check"))
     .description("compare every file with the manifest; exit code 4 if one is missing or differs")
     .action(inSession(check));
   withPlace(files.command("views"))
-    .description(
-      "SQL that shows the files as views, under the names and with the comments they have in Postgres",
-    )
+    .description("print SQL that shows the files as views, with the names and comments of Postgres")
     .addArgument(new Argument("<engine>", "what reads the files").choices([...ENGINES]))
     .action(inSession(views));
 }

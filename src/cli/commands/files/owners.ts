@@ -48,38 +48,30 @@ export function define(owners: Command): void {
   owners
     .command("plan")
     .argument(...FILE)
-    .description(
-      "show what an owner file would change, by month and owner, in traces and money; changes nothing",
-    )
+    .description("show what an owner file would change, by month and owner, without changing anything")
     .action(
       inSession((session: Session, _: object, file?: string) => apply(session, file, { isPlan: true })),
     );
   owners
     .command("apply")
     .argument(...FILE)
-    .description(
-      "put the rules of an owner file in the place of those that were applied last, all or nothing",
-    )
+    .description("replace the rules in force by those of an owner file, all or nothing")
     .action(
       inSession((session: Session, _: object, file?: string) => apply(session, file, { isPlan: false })),
     );
   owners
     .command("export")
-    .description("print the owner file that was applied last, as it was")
+    .description("print the owner file that is in force")
     .addOption(new Option("--format <format>", "as a table instead, without routes").choices(["csv"]))
     .action(inSession(exportFile));
   owners
     .command("budgets")
     .argument("[month]", "such as 2026-10; default: the one under way")
     .option("--source <slug>", "only budgets of this source and of all sources")
-    .description(
-      "show what is spent of each budget in a month, what the month will come to, and when a budget is used up",
-    )
+    .description("show how much of each budget is used in a month, the forecast, and when it is used up")
     .action(inSession(budgets));
   withRange(owners.command("suggest"))
-    .description(
-      "list what has usage and no owner, most expensive first; default: this month and the one before",
-    )
+    .description("list usage without an owner, most expensive first; default: this month and the one before")
     .action(inSession(suggest));
 }
 

@@ -36,7 +36,7 @@ export function define(prices: Command): void {
   prices
     .command("import <file>")
     .description(
-      "import all prices of a CSV file (sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure) or JSON array, all or none",
+      "import all prices of a CSV or JSON file, or none (columns: sku,unit_price,currency,valid_from,valid_to,source,workspace,from_quantity,counted_over,measure)",
     )
     .option("--replace", "remove stored prices that the file does not hold", false)
     .option(

@@ -29,14 +29,14 @@ export const examples = [
 export function define(runs: Command): void {
   runs
     .command("list", { isDefault: true })
-    .description("show the newest syncs, backfills, reconciliations, checks of totals, probes and files")
+    .description("show the newest runs of every kind")
     .addOption(new Option("--kind <kind>", "only runs of this kind").choices(RUN_KINDS))
     .option("--source <slug>", "only runs of this source")
     .option("--limit <count>", "how many", parseLimit, 20)
     .action(inSession(list));
   runs
     .command("show <id>")
-    .description("show one run: its requests by dimension, and its reason")
+    .description("show one run: its requests by dimension, and why it failed")
     .action(inSession((session: Session, _options: object, id: string) => show(session, id)));
 }
 
