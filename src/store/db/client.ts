@@ -16,9 +16,6 @@ export interface SessionLimit {
   isRefused: boolean;
 }
 
-/** What pg does not declare. `readyForQuery` is false while a statement is under way. */
-type Driver = pg.Client & { readonly connection: { readonly stream: Socket } };
-
 interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
   readonly address: Address;
   readonly limit?: SessionLimit;
@@ -88,7 +85,7 @@ function strict(connectionString: string): string {
 }
 
 export function streamOf(client: pg.Client): Socket {
-  return (client as Driver).connection.stream;
+  return client.connection.stream as Socket;
 }
 
 /** Lifts a limit that the server may set for whole transactions. Postgres 15 and 16 have no such setting, and refuse its name. */
