@@ -1,13 +1,13 @@
-import { raiseAlerts } from "../src/pipeline/alerts/tell.ts";
+import { sendAlerts } from "../src/pipeline/alerts/send-alerts.ts";
 import { CONTROL, defineJob } from "./job.ts";
 
-/** Tells each route the incidents that began or ended. */
+/** Notifies each route of the incidents that began, grew or ended. */
 export const alertJob = defineJob({
   ...CONTROL,
   name: "alert",
   options: { ...CONTROL.options, attempts: 1 },
   handle: async ({ source, alerts, signal }) => {
-    const { told, cleared } = await raiseAlerts(await source.known(), { ...alerts, signal });
-    return { told, cleared };
+    const { notified, ended } = await sendAlerts(await source.known(), { ...alerts, signal });
+    return { notified, ended };
   },
 });

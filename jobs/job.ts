@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Clock } from "../src/clock.ts";
 import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
-import type { AlertSettings } from "../src/pipeline/alerts/tell.ts";
+import type { AlertSettings } from "../src/pipeline/alerts/send-alerts.ts";
 import type { FilesSettings } from "../src/pipeline/export/write-files.ts";
 import type { ProbeRequest } from "../src/pipeline/proof/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";

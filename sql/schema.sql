@@ -4,22 +4,6 @@ CREATE SEQUENCE usage.digest_epoch AS bigint;
 
 CREATE SEQUENCE usage.fetch_number AS bigint;
 
-CREATE TABLE usage.alert (
-  source_id smallint NOT NULL,
-  route text NOT NULL,
-  kind text NOT NULL,
-  owner text NOT NULL,
-  told bigint NOT NULL,
-  newest bigint NOT NULL,
-  since timestamp with time zone NOT NULL,
-  told_at timestamp with time zone,
-  cleared_at timestamp with time zone,
-  CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
-  CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
-  CONSTRAINT alert_cleared_told CHECK (((cleared_at IS NULL) OR (told_at IS NOT NULL))),
-  CONSTRAINT alert_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
-);
-
 CREATE TABLE usage.backfill (
   backfill_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   source_id smallint NOT NULL,
@@ -474,6 +458,22 @@ CREATE TABLE usage.monthly_total (
   CONSTRAINT monthly_total_traces_range CHECK ((traces >= 0))
 );
 
+CREATE TABLE usage.notification (
+  source_id smallint NOT NULL,
+  route text NOT NULL,
+  kind text NOT NULL,
+  owner text NOT NULL,
+  count bigint NOT NULL,
+  newest bigint NOT NULL,
+  since timestamp with time zone NOT NULL,
+  notified_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  CONSTRAINT notification_pkey PRIMARY KEY (source_id, route, kind, owner),
+  CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state(source_id, route) ON DELETE CASCADE,
+  CONSTRAINT notification_ended_notified CHECK (((ended_at IS NULL) OR (notified_at IS NOT NULL))),
+  CONSTRAINT notification_kind_known CHECK ((kind = ANY (ARRAY['difference'::text, 'control_total'::text, 'final_changed'::text, 'stale'::text, 'refused'::text, 'access_lost'::text, 'unpriced'::text, 'provider_total'::text, 'usage_limit'::text, 'budget'::text, 'unusual'::text])))
+);
+
 CREATE TABLE usage.operator_action (
   action_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
@@ -744,8 +744,6 @@ CREATE TABLE usage.route_state (
   claim text,
   claimed_until timestamp with time zone,
   read_at timestamp with time zone,
-  tried_at timestamp with time zone,
-  answered_at timestamp with time zone,
   failures integer NOT NULL DEFAULT 0,
   problem text,
   next_try_at timestamp with time zone,

@@ -16,7 +16,7 @@ import { type LostWorkspace, lostWorkspaces } from "../store/coverage/withdrawn-
 import type { Database } from "../store/db/database.ts";
 import { inSnapshot } from "../store/db/snapshot.ts";
 import { putOffTasks } from "../store/work/tasks.ts";
-import { conditionSettingsOf, type FiringAlert, factOf, firingAlerts } from "./alerts/conditions.ts";
+import { conditionSettingsOf, factOf, type Incident, openIncidents } from "./alerts/conditions.ts";
 import { type SyncBudget, type Syncing, syncBudget } from "./sync/sync-budget.ts";
 
 /** What Redis shows of a source's queues. */
@@ -40,7 +40,7 @@ export interface SourceReport {
   readonly trust: SourceTrust;
   readonly progress: SourceProgress;
   readonly lastSync: Run | null;
-  readonly alerts: readonly FiringAlert[];
+  readonly alerts: readonly Incident[];
   readonly lostWorkspaces: readonly LostWorkspace[];
   /** Null for a source that is stored but not configured. */
   readonly budget: SyncBudget | null;
@@ -68,7 +68,7 @@ export async function reportOnSources(db: Database, { config, now, queues }: Ask
       runs: await lastRuns(snapshot, "sync"),
       lost: await lostWorkspaces(snapshot),
       putOffs: await putOffTasks(snapshot, { syncEveryMs: config.syncEveryMs }),
-      firing: await firingAlerts(snapshot, conditionSettingsOf(config)),
+      firing: await openIncidents(snapshot, conditionSettingsOf(config)),
     }),
   );
   const { sources, problem } = await queues;

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { alertFacts } from "../../src/store/activity/alerts.ts";
+import { alertFacts } from "../../src/store/activity/alert-facts.ts";
 import { applyListing, registerWorkspaces } from "../../src/store/catalog/workspaces.ts";
 import { drawStamp } from "../../src/store/load/fetch-ledger.ts";
 import { openDaysOf } from "../../src/store/months/open-days.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { GROUPINGS } from "../../src/domain/usage/record.ts";
-import { alertFacts } from "../../src/store/activity/alerts.ts";
+import { alertFacts } from "../../src/store/activity/alert-facts.ts";
 import { unpricedUsage } from "../../src/store/bill/prices.ts";
 import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import { learnMeter } from "../../src/store/catalog/source-meters.ts";
@@ -117,7 +117,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({
     ...one,
-    quietSeconds: undefined,
+    secondsWithoutLoad: undefined,
     now: undefined,
     readAt: undefined,
   }));

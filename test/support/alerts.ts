@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { Secret } from "../../src/config/secret.ts";
 import { HOUR_MS } from "../../src/domain/time/stride.ts";
-import type { AlertSettings } from "../../src/pipeline/alerts/tell.ts";
+import type { AlertSettings } from "../../src/pipeline/alerts/send-alerts.ts";
 import { listenInTest } from "./listen.ts";
 
 /** Alerts of the only source, which is stale after an hour. Nothing waits between tries. */

@@ -74,7 +74,7 @@ CREATE TABLE usage.budget (
   CONSTRAINT budget_per_source CHECK (per = 'month' OR source IS NOT NULL)
 );
 
--- Who is told what, from the same file. No secret is here: the setting that is named holds the address or the key.
+-- Which incidents are sent to whom, from the same file. The named setting holds the address or key, so no secret is here.
 CREATE TABLE usage.route (
   name text NOT NULL CONSTRAINT route_pkey PRIMARY KEY,
   line integer NOT NULL,
@@ -83,7 +83,7 @@ CREATE TABLE usage.route (
   -- Of mail.
   sender text,
   recipients text[] NOT NULL,
-  -- What it takes. Null: of every owner, and of none; of every kind; of every severity.
+  -- What it takes. Null: incidents of every owner and of none; every kind; every severity.
   owners text[],
   kinds text[],
   severities text[],

@@ -62,22 +62,19 @@ CREATE TABLE usage.probe_figure (
   CONSTRAINT probe_figure_others_not_negative CHECK (others_added >= 0 AND others_removed >= 0)
 );
 
--- How sending to a route goes, by source. A route that no file names any more is removed with what it was told.
+-- How sending to a route goes, by source. The row of a route that no file names any longer is removed with its notifications.
 CREATE TABLE usage.route_state (
   source_id smallint NOT NULL CONSTRAINT route_state_source_id_fkey REFERENCES usage.source,
   route text NOT NULL,
-  -- Who sends now, drawn at random, and until when nobody else may.
+  -- A random name of the process that sends now, and until when no other process may.
   claim text,
   claimed_until timestamptz,
-  -- As of when incidents were read that it was last told: older ones are not told after them.
+  -- When the incidents of the last messages were read. Incidents that were read earlier are not sent after them.
   read_at timestamptz,
-  -- When it was last sent to, and when it last took something.
-  tried_at timestamptz,
-  answered_at timestamptz,
-  -- Tries since then that failed, and why the last one did. It holds no address.
+  -- Tries since a message last arrived, and why the last one failed. It holds no address.
   failures integer NOT NULL DEFAULT 0,
   problem text,
-  -- After a failure: nothing is sent before.
+  -- After a failure nothing is sent before this time.
   next_try_at timestamptz,
   CONSTRAINT route_state_pkey PRIMARY KEY (source_id, route),
   CONSTRAINT route_state_claimed_until_when CHECK ((claim IS NULL) = (claimed_until IS NULL)),
@@ -86,29 +83,30 @@ CREATE TABLE usage.route_state (
   CONSTRAINT route_state_waits_after_failure CHECK (next_try_at IS NULL OR failures > 0)
 );
 
--- What a route was last told of a source: the same is not told twice, and the end of an incident is told once.
-CREATE TABLE usage.alert (
+-- The incidents that each route was notified of, so that it hears of each beginning, growth and end once.
+CREATE TABLE usage.notification (
   source_id smallint NOT NULL,
   route text NOT NULL,
   kind text NOT NULL,
-  -- Whose incident it is; empty: nobody's.
+  -- Empty: the incident belongs to no owner.
   owner text NOT NULL,
-  -- How many, and the newest of them (a restatement's number, or when it was found, in ms): told again where either grows.
-  told bigint NOT NULL,
+  -- How far the incident had grown in the last message that arrived: how many there were, and the newest of them (a restatement's
+  -- number, or when it was found, in ms). The route is notified again where either grows.
+  count bigint NOT NULL,
   newest bigint NOT NULL,
   since timestamptz NOT NULL,
-  -- Null: it is being sent, or nobody knows whether it arrived.
-  told_at timestamptz,
-  cleared_at timestamptz,
-  CONSTRAINT alert_pkey PRIMARY KEY (source_id, route, kind, owner),
-  CONSTRAINT alert_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state ON DELETE CASCADE,
-  CONSTRAINT alert_kind_known CHECK (
+  -- Null: a message is being sent, or nobody knows whether it arrived.
+  notified_at timestamptz,
+  ended_at timestamptz,
+  CONSTRAINT notification_pkey PRIMARY KEY (source_id, route, kind, owner),
+  CONSTRAINT notification_route_fkey FOREIGN KEY (source_id, route) REFERENCES usage.route_state ON DELETE CASCADE,
+  CONSTRAINT notification_kind_known CHECK (
     kind IN (
       'difference', 'control_total', 'final_changed', 'stale', 'refused', 'access_lost', 'unpriced', 'provider_total', 'usage_limit',
       'budget', 'unusual'
     )
   ),
-  CONSTRAINT alert_cleared_told CHECK (cleared_at IS NULL OR told_at IS NOT NULL)
+  CONSTRAINT notification_ended_notified CHECK (ended_at IS NULL OR notified_at IS NOT NULL)
 );
 
 -- Who did what, and when: one row for each order that a person gave, on a page or by a command. It is written in the transaction

@@ -1,18 +1,14 @@
 import type { Config } from "../../config/config.ts";
 import { readGiven } from "../../given-file.ts";
-import { allRoutes, routeProblem } from "../../pipeline/alerts/receiver.ts";
+import { reportRoutes } from "../../pipeline/alerts/report.ts";
 import { counted, linesShown } from "../../printable.ts";
-import { routeStates, routesOfNobody } from "../../store/activity/alert-routes.ts";
+import { routesOfNobody } from "../../store/activity/alert-routes.ts";
 import { appliedOwners, idleBudgets, idleRules } from "../../store/bill/owners.ts";
 import type { Store } from "../../store/db/database.ts";
 import { type Notes, problemOf } from "./check.ts";
 
 /** Whether the owner file is the one that was applied. */
-export async function checkOwners(
-  { ownersFile, routeSecrets }: Config,
-  { db }: Store,
-  notes: Notes,
-): Promise<void> {
+export async function checkOwners(config: Config, { db }: Store, notes: Notes): Promise<void> {
   const applied = await appliedOwners(db);
   if (applied !== undefined) {
     const idle = await idleRules(db);
@@ -32,7 +28,8 @@ export async function checkOwners(
       `${counted(applied.rules, "rule")} of an owner file, applied on ${when}${of}${ofBudgets}`,
     );
   }
-  await checkRoutes(db, routeSecrets, notes);
+  await checkRoutes(db, config, notes);
+  const { ownersFile } = config;
   if (ownersFile === undefined) return;
   try {
     const content = await readGiven(ownersFile, "an owner file in YAML and UTF-8");
@@ -47,15 +44,12 @@ export async function checkOwners(
   }
 }
 
-/** Whether each route can be sent to from here, and whether the last message arrived. */
-async function checkRoutes(db: Store["db"], secrets: Config["routeSecrets"], notes: Notes): Promise<void> {
-  const routes = await allRoutes(db, secrets);
-  const states = await routeStates(db);
-  for (const route of routes) {
-    const missing = routeProblem(route, secrets);
-    const failed = states.find((one) => one.route === route.name && one.failures > 0);
-    if (missing === undefined && failed === undefined) continue;
-    const problem = missing ?? `the last message did not arrive: it ${failed?.problem}`;
+/** Checks that each route can be sent to from here, and that its last message arrived. */
+async function checkRoutes(db: Store["db"], config: Config, notes: Notes): Promise<void> {
+  for (const route of await reportRoutes(db, config)) {
+    const failed = route.states.find(({ failures }) => failures > 0);
+    if (route.missing === null && failed === undefined) continue;
+    const problem = route.missing ?? `the last message did not arrive: it ${failed?.problem}`;
     notes.warn("routes", {
       code: "route_failed",
       message: `Route ${route.name}: ${problem}.`,

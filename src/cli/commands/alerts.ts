@@ -1,25 +1,23 @@
 import type { Command } from "commander";
 import { systemClock } from "../../clock.ts";
-import type { Config } from "../../config/config.ts";
-import type { Route } from "../../domain/bill/alert-route.ts";
+import { describeTaken } from "../../domain/bill/alert-route.ts";
 import { UsageError } from "../../errors.ts";
 import { deliver } from "../../pipeline/alerts/deliver.ts";
-import { type Message, testMessage } from "../../pipeline/alerts/message.ts";
+import { testMessage } from "../../pipeline/alerts/message.ts";
 import { allRoutes, receiverOf } from "../../pipeline/alerts/receiver.ts";
 import {
-  describeTaken,
-  type Incident,
+  type OpenIncident,
   type RouteReport,
-  reportAlerts,
+  reportIncidents,
+  reportRoutes,
 } from "../../pipeline/alerts/report.ts";
 import { counted } from "../../printable.ts";
-import { tryAtOnce } from "../../store/activity/alert-routes.ts";
-import type { Database } from "../../store/db/database.ts";
+import { endWait } from "../../store/activity/notifications.ts";
 import { instant, linesOf, tableOf } from "../report/output.ts";
 import { inSession, type Session } from "../session/session.ts";
 
 export const examples = [
-  ["alerts", "routes, what is wrong now, and who was told"],
+  ["alerts", "routes, open incidents, and which routes were notified"],
   ["alerts test oncall", "send one message that says it is a test"],
 ] as const;
 
@@ -36,11 +34,11 @@ export function define(alerts: Command): void {
 
 async function list({ output, config, ...session }: Session): Promise<undefined> {
   const { db } = await session.migratedStore();
-  const report = await reportAlerts(db, config);
+  const report = { routes: await reportRoutes(db, config), ...(await reportIncidents(db, config)) };
   output.data(report, ({ routes, incidents }) =>
     linesOf(
       routes.length === 0
-        ? "No route is set, so nobody is told. Set USAGE_ALERT_WEBHOOK_URL, or give an owner file routes: see docs/owners.md."
+        ? "No route is set, so nobody is notified. Set USAGE_ALERT_WEBHOOK_URL, or give an owner file routes: see docs/owners.md."
         : tableOf(routes, {
             route: "name",
             type: "type",
@@ -48,43 +46,32 @@ async function list({ output, config, ...session }: Session): Promise<undefined>
             of:
               routes.some(({ owners }) => owners !== null) &&
               (({ owners }) => owners?.join(", ") ?? "everybody"),
-            "last answer": lastAnswer,
+            "last message": ({ lastMessage }) => (lastMessage === null ? "-" : instant(lastMessage)),
             problem: problemOf,
           }),
       "",
       incidents.length === 0
-        ? "Nothing is wrong now."
-        : linesOf(
-            `${counted(incidents.length, "incident")} now:`,
-            incidents.map((one) => `  ${one.source}: ${one.message} [${one.kind}] ${describeTold(one)}`),
-          ),
+        ? "No open incident."
+        : linesOf(`${counted(incidents.length, "open incident")}:`, incidents.map(describeIncident)),
     ),
   );
 }
 
-function lastAnswer({ states }: RouteReport): string {
-  const at = states
-    .flatMap(({ answeredAt }) => answeredAt ?? [])
-    .sort()
-    .at(-1);
-  return at === undefined ? "-" : instant(at);
-}
-
-/** What keeps a route from being sent to, or why its last message did not arrive. */
+/** Why the route cannot be sent to, or why its last message failed. */
 function problemOf({ missing, states }: RouteReport): string {
-  const failed = states.find(({ failures }) => failures > 0);
   if (missing !== null) return missing;
+  const failed = states.find(({ failures }) => failures > 0);
   if (failed === undefined) return "";
   const next = failed.nextTryAt === null ? "within a minute" : `at ${instant(failed.nextTryAt)}`;
   return `failed ${counted(failed.failures, "time")}: it ${failed.problem}; tried again ${next}`;
 }
 
-function describeTold({ told }: Incident): string {
-  const names = told.map(({ route, at }) => `${route}${at === null ? " (perhaps)" : ` ${instant(at)}`}`);
-  return told.length > 0 ? `Told: ${names.join(", ")}.` : "Nobody was told.";
+function describeIncident({ source, message, kind, notified }: OpenIncident): string {
+  const routes = notified.map(({ route, at }) => `${route} ${at === null ? "(perhaps)" : instant(at)}`);
+  return `  ${source}: ${message} [${kind}] ${routes.length === 0 ? "Nobody was notified." : `Notified: ${routes.join(", ")}.`}`;
 }
 
-/** Longer than the service waits: somebody looks. */
+/** Longer than the service waits, because a person watches. */
 const WITHIN_MS = 20_000;
 
 async function test(
@@ -105,10 +92,19 @@ async function test(
           : `Choose one of these: ${routes.map((one) => one.name).join(", ")}.`,
     });
   const now = systemClock.now();
+  const receiver = receiverOf(route, config.routeSecrets);
   const send = (state: "firing" | "cleared") =>
-    sendNow(db, route, testMessage(name, state, now), { config, signal });
+    deliver(testMessage(name, state, now), {
+      route,
+      receiver,
+      signal,
+      clock: systemClock,
+      withinMs: WITHIN_MS,
+      deadline: AbortSignal.timeout(WITHIN_MS),
+    });
   const answer = await send("firing");
-  // It would stay open there.
+  await endWait(db, name);
+  // PagerDuty would keep the test open.
   if (route.type === "pagerduty") await send("cleared");
   output.data({ route: name, type: route.type, answer }, () =>
     linesOf(
@@ -116,23 +112,4 @@ async function test(
       route.type === "pagerduty" && "The incident that it opened was resolved again.",
     ),
   );
-}
-
-/** What waits for a route that failed need not wait on once it has taken something. */
-async function sendNow(
-  db: Database,
-  route: Route,
-  message: Message,
-  { config, signal }: { config: Config; signal: AbortSignal },
-): Promise<string> {
-  const answer = await deliver(message, {
-    route,
-    receiver: receiverOf(route, config.routeSecrets),
-    signal,
-    clock: systemClock,
-    withinMs: WITHIN_MS,
-    deadline: AbortSignal.timeout(WITHIN_MS),
-  });
-  await tryAtOnce(db, route.name);
-  return answer;
 }

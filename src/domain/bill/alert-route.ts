@@ -1,6 +1,6 @@
-/** Who is told what: the routes of an owner file. */
+/** Routes: which incidents are sent to which receiver. */
 
-/** What an alert may be about. */
+/** What an incident is about. */
 export const ALERT_KINDS = [
   "difference",
   "control_total",
@@ -16,31 +16,30 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** A warning: nobody has to act yet, as where half of a budget is used. */
+/** Nobody has to act on a warning yet: half of a budget is used, for example. */
 export const SEVERITIES = ["critical", "warning"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 export const ROUTE_TYPES = ["webhook", "slack", "pagerduty", "email"] as const;
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
-/** Where alerts are sent to, and which of them. */
 export interface Route {
-  /** Where it stands in the file, from 1 on. */
+  /** Its line in the owner file, from 1. */
   readonly line: number;
   readonly name: string;
   readonly type: RouteType;
-  /** The setting that holds its address or key: these are in no file and no table. */
+  /** The setting that holds the address or key. The secret itself is in no file and no table. */
   readonly setting: string;
-  /** Of a mail. */
+  /** Null and empty unless the type is `email`. */
   readonly sender: string | null;
   readonly recipients: readonly string[];
-  /** What it takes. Null: of every owner, and of none; of every kind; of both severities. */
+  /** Null: incidents of every owner and of none; every kind; both severities. */
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
 }
 
-/** The route of USAGE_ALERT_WEBHOOK_URL, which takes every alert. */
+/** The route of USAGE_ALERT_WEBHOOK_URL takes every incident. */
 export const DEFAULT_ROUTE: Route = {
   line: 0,
   name: "default",
@@ -52,3 +51,24 @@ export const DEFAULT_ROUTE: Route = {
   kinds: null,
   severities: null,
 };
+
+interface Incident {
+  readonly kind: AlertKind;
+  /** Null: it belongs to no owner. */
+  readonly owner: string | null;
+  readonly severity: Severity;
+}
+
+export function takes({ owners, kinds, severities }: Route, { kind, owner, severity }: Incident): boolean {
+  return (
+    (owners === null || (owner !== null && owners.includes(owner))) &&
+    (kinds === null || kinds.includes(kind)) &&
+    (severities === null || severities.includes(severity))
+  );
+}
+
+/** `budget, unusual; only critical`. The owners are left out. */
+export function describeTaken({ kinds, severities }: Route): string {
+  const taken = kinds === null ? "everything" : kinds.join(", ");
+  return severities?.length === 1 ? `${taken}; only ${severities[0]}` : taken;
+}

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { createServer as createTls, TLSSocket, type TlsOptions } from "node:tls";
 import { Secret } from "../../config/secret.ts";
 
-/** Stand-ins for whoever is told: a webhook, Slack, PagerDuty and a mail server, on this machine. */
+/** Stand-ins for receivers of alerts: a webhook, Slack, PagerDuty and a mail server on this machine. */
 
 /** What a receiver does with a message that it has read: `lies` answers 200 or takes the connection, and says that it failed. */
 export type Manner = "well" | "refuses" | "redirects" | "lies" | "cuts" | "holds";
@@ -156,7 +156,7 @@ export async function openDemoReceivers(say: (line: string) => void): Promise<De
 /** The first line of what a person would read. */
 function gist(path: string, body: string): string {
   if (path === "mail") return /^Subject: (.*(?:\n .*)*)/m.exec(body)?.[1]?.replaceAll("\n", "") ?? "";
-  const { text = "", blocks, payload, event_action: action, dedup_key: key } = JSON.parse(body);
-  const all: string = blocks?.[0]?.text.text ?? payload?.summary ?? (text || `${action} ${key}`);
+  const { text, payload, event_action: action, dedup_key: key } = JSON.parse(body);
+  const all: string = text ?? payload?.summary ?? `${action} ${key}`;
   return all.split("\n")[0] ?? "";
 }

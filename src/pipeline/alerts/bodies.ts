@@ -1,11 +1,9 @@
 import { counted } from "../../printable.ts";
-import { type Message, textOf } from "./message.ts";
+import { type Alert, lineOf, type Message, textOf } from "./message.ts";
 
-/** What receivers of JSON are sent: a message in the form that each type takes. */
+/** The JSON that each type of receiver takes. */
 
-/** Slack takes 50 blocks of 3,000 characters. */
-const SLACK = { blocks: 50, characters: 2_900 };
-/** What Slack takes for a command in a text, such as one that calls everybody. */
+/** Slack reads `<!channel>` as a call to everybody, so names that people chose must not reach it unescaped. */
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 function escaped(text: string): string {
@@ -16,48 +14,33 @@ export function webhookBody(message: Message) {
   return { text: escaped(textOf(message)), alerts: message.alerts };
 }
 
-export function slackBody(message: Message) {
-  const lines = message.lines.map(({ text, link }) => {
-    const end = link === null ? "" : ` <${link}|Show it>`;
-    return fitting(text, SLACK.characters - end.length) + end;
-  });
-  const blocks: string[][] = [];
-  for (const line of lines) {
-    const last = blocks.at(-1);
-    const length = last === undefined ? 0 : last.join("\n").length + 1;
-    if (last === undefined || length + line.length > SLACK.characters) blocks.push([line]);
-    else last.push(line);
-  }
-  const left = blocks.slice(SLACK.blocks - 1).flat();
-  const shown =
-    blocks.length <= SLACK.blocks
-      ? blocks
-      : [
-          ...blocks.slice(0, SLACK.blocks - 1),
-          [`And ${counted(left.length, "line")} more: \`usage-etl alerts\``],
-        ];
+/** Characters before links and entities. Chats split or refuse a text that is much longer. */
+const LONGEST = { line: 700, text: 3_500 };
+
+export function slackBody({ alerts }: Message) {
   return {
-    text: escaped(message.subject),
-    blocks: shown.map((block) => ({ type: "section", text: { type: "mrkdwn", text: block.join("\n") } })),
+    text: chatText(alerts, (line, link) => escaped(line) + (link === null ? "" : ` <${link}|Show it>`)),
   };
 }
 
-/** A text escaped, with no more characters than that; an entity counts whole. */
-function fitting(text: string, most: number): string {
-  const whole = escaped(text);
-  if (whole.length <= most) return whole;
-  let cut = "";
-  for (const sign of text) {
-    const next = cut + escaped(sign);
-    if (next.length >= most) break;
-    cut = next;
+function chatText(alerts: readonly Alert[], shown: (line: string, link: string | null) => string): string {
+  const lines: string[] = [];
+  let length = 0;
+  for (const alert of alerts) {
+    const whole = lineOf(alert);
+    const line = whole.length > LONGEST.line ? `${whole.slice(0, LONGEST.line - 1)}…` : whole;
+    length += line.length;
+    if (length > LONGEST.text) break;
+    lines.push(shown(line, alert.link));
   }
-  return `${cut}…`;
+  const left = alerts.length - lines.length;
+  if (left > 0) lines.push(`And ${counted(left, "line")} more: \`usage-etl alerts\``);
+  return lines.join("\n");
 }
 
-/** An event is about one incident. */
+/** PagerDuty takes one incident at a time. */
 export function pagerDutyEvent({ alerts: [alert], subject }: Message, key: string) {
-  if (alert === undefined) throw new Error("a message without an alert is no event");
+  if (alert === undefined) throw new Error("An event needs an alert.");
   const { incident, source, severity, owner, count, message, link, state } = alert;
   const event = { routing_key: key, dedup_key: `usage-etl-${incident}` };
   if (state === "cleared") return { ...event, event_action: "resolve" };

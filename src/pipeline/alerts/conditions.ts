@@ -4,7 +4,7 @@ import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { describeUnpriced } from "../../domain/bill/price.ts";
 import { describeLimit, type LimitUse, marksPassed } from "../../domain/bill/usage-limit.ts";
 import { counted, printableLine } from "../../printable.ts";
-import { type AlertFacts, alertFacts } from "../../store/activity/alerts.ts";
+import { type AlertFacts, alertFacts } from "../../store/activity/alert-facts.ts";
 import type { Database } from "../../store/db/database.ts";
 import {
   type CurrentBudgets,
@@ -15,16 +15,16 @@ import {
 } from "../bill/budgets.ts";
 import { describeAll, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../unusual.ts";
 
-/** What somebody has to know of a source: which incidents there are, and which are over. */
+/** Conditions: what can be wrong with a source. A condition that is firing is an incident. */
 
-/** A source is stale after so many syncs without a load, but not before an hour. */
+/** A source is stale after four syncs without a load, but not within an hour: a single slow load is no incident. */
 const STALE_AFTER_SYNCS = 4;
 const STALE_AFTER_MS = 3_600_000;
 
 export interface ConditionSettings {
-  /** Tells what is of no source. One that the configuration names no more tells nothing. */
+  /** Budgets of all sources are incidents of this source, so that they are sent once. */
   readonly firstSource: string | undefined;
-  /** Time without a load after which a source is stale. */
+  /** A source is stale after this time without a load. */
   readonly staleAfterMs: number;
 }
 
@@ -38,9 +38,9 @@ export function conditionSettingsOf({
   };
 }
 
-export interface FiringAlert
+export interface Incident
   extends Pick<Condition, "kind" | "owner" | "severity" | "count" | "newest" | "message"> {
-  /** Its id: the same from the beginning of an incident to its end. */
+  /** The id of the incident. It stays the same until the incident ends. */
   readonly incident: string;
 }
 
@@ -48,8 +48,8 @@ export function idOf(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
-/** Its message without the view or command at the end, which is for those who have no page. */
-export function factOf({ message }: Pick<FiringAlert, "message">): string {
+/** The message without the view or command at its end, for places that link to a page instead. */
+export function factOf({ message }: Pick<Incident, "message">): string {
   return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
 }
 
@@ -62,89 +62,93 @@ const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Recor
   unusual: ["/usage", { by: "project" }],
 };
 
-/** The page that answers an alert of a source; undefined: the overview, which shows the alert itself. */
+/** The page that shows the cause of an alert. Undefined: the overview shows the alert itself. */
 export function pageOf(kind: AlertKind, source: string): string | undefined {
   const [path, fields] = PAGES_OF[kind] ?? [];
   return path === undefined ? undefined : `${path}?${new URLSearchParams({ source, ...fields })}`;
 }
 
-/** The alerts of each source (by slug) that apply now, whether anybody was told them or not. */
-export async function firingAlerts(
+/** The incidents of each source, by slug, whether a route takes them or not. */
+export async function openIncidents(
   db: Database,
   settings: ConditionSettings,
-): Promise<ReadonlyMap<string, readonly FiringAlert[]>> {
-  const [budgets, unusual] = [await currentBudgets(db), await unusualLately(db)];
+): Promise<ReadonlyMap<string, readonly Incident[]>> {
+  const { sources, failure } = await readConditions(db, settings);
+  if (failure !== undefined) throw failure;
   return new Map(
-    (await alertFacts(db)).map((facts) => {
-      const firing = conditions(facts, { ...settings, budgets, unusual }).filter(({ isFiring }) => isFiring);
-      return [facts.source, firing.map((one) => firingAlert(facts.source, one))];
-    }),
+    sources.map(({ source, conditions }) => [
+      source,
+      conditions.filter(({ isFiring }) => isFiring).map((one) => incidentOf(source, one)),
+    ]),
   );
 }
 
-function firingAlert(
-  source: string,
-  { kind, owner, severity, count, newest, message }: Condition,
-): FiringAlert {
+function incidentOf(source: string, { kind, owner, severity, count, newest, message }: Condition): Incident {
   return { kind, owner, severity, count, newest, message, incident: idOf(source, kind, owner) };
 }
 
-/** An incident that there is, or is not. */
 export interface Condition {
   readonly kind: AlertKind;
-  /** Whose it is; null: nobody's. */
+  /** Null: it belongs to no owner. */
   readonly owner: string | null;
   readonly isFiring: boolean;
-  /** A warning: nobody has to do anything, as where a limit is more than half used, and not reached this month. */
   readonly severity: Severity;
-  /** It is told again where either grows. */
+  /** Routes are notified again when either grows. */
   readonly count: number;
   readonly newest: number;
-  /** It is over only where `newest` has grown: what it follows from may come and go. Default false. */
+  /** The incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
+  /** What is true once the incident has ended. */
   readonly over: string;
 }
 
-/** Incidents of owners, by kind. */
-export type OwnersTold = readonly { readonly kind: string; readonly owner: string | null }[];
-
-/**
- * The incidents of a source, those that are over too: of each owner in `told`. What cannot be read says nothing and holds up no other:
- * its error is `failure`.
- */
-export async function currentConditions(
-  db: Database,
-  { sourceId, told, ...settings }: { sourceId: number; told: OwnersTold } & ConditionSettings,
-): Promise<{ conditions: Condition[]; readAt: string; failure: unknown }> {
-  let failure: unknown;
-  const orNothing = (error: unknown) => {
-    failure = error;
-    return undefined;
-  };
-  const [facts] = await alertFacts(db, sourceId);
-  if (facts === undefined) return { conditions: [], readAt: "-infinity", failure };
-  const budgets = await currentBudgets(db).catch(orNothing);
-  const unusual = await unusualLately(db).catch(orNothing);
-  return {
-    conditions: conditions(facts, { ...settings, told, budgets, unusual }),
-    readAt: facts.readAt,
-    failure,
-  };
+interface Read extends ConditionSettings {
+  /** Default: all sources. */
+  readonly sourceId?: number;
+  /** Incidents that routes were notified of. Their owners get a condition even if nothing of theirs is firing any more. */
+  readonly open?: readonly Pick<Condition, "kind" | "owner">[];
 }
 
-function conditions(
+interface SourceConditions {
+  readonly source: string;
+  /** Postgres's clock, exact. */
+  readonly readAt: string;
+  readonly conditions: readonly Condition[];
+}
+
+/** Budgets or unusual days that cannot be read hold up no other condition: they are left out, and `failure` is the error. */
+export async function readConditions(
+  db: Database,
+  { sourceId, ...settings }: Read,
+): Promise<{ sources: SourceConditions[]; failure: unknown }> {
+  let failure: unknown;
+  const leaveOut = (error: unknown) => {
+    failure ??= error;
+    return undefined;
+  };
+  const facts = await alertFacts(db, sourceId);
+  const budgets = await currentBudgets(db).catch(leaveOut);
+  const unusual = await unusualLately(db).catch(leaveOut);
+  const sources = facts.map((one) => ({
+    source: one.source,
+    readAt: one.readAt,
+    conditions: conditionsOf(one, { ...settings, budgets, unusual }),
+  }));
+  return { sources, failure };
+}
+
+function conditionsOf(
   facts: AlertFacts,
   {
     firstSource,
     staleAfterMs,
     budgets,
     unusual,
-    told = [],
-  }: ConditionSettings & {
+    open = [],
+  }: Omit<Read, "sourceId"> & {
     readonly budgets: CurrentBudgets | undefined;
     readonly unusual: readonly UnusualOfWorkspace[] | undefined;
-    readonly told?: OwnersTold;
   },
 ): Condition[] {
   const { source, now, limits, unpriced } = facts;
@@ -158,11 +162,11 @@ function conditions(
           "budget",
           budgets.budgets.filter((one) => (one.source ?? firstSource) === source),
           ({ of }) => (of?.kind === "owner" ? of.id : null),
-          told,
+          open,
         ).map(([owner, own]) => ({ ...budgetCondition({ ...budgets, budgets: own }), owner }))),
     ...(unusual === undefined
       ? []
-      : byOwner("unusual", ofLastWeeks(unusual, source, now), ({ owner }) => owner, told).map(
+      : byOwner("unusual", ofLastWeeks(unusual, source, now), ({ owner }) => owner, open).map(
           ([owner, own]) => ({ ...unusualCondition(own), owner }),
         )),
     found(
@@ -172,11 +176,11 @@ function conditions(
       "every loaded day with usage has a price, or no prices are stored",
     ),
   ];
-  // Some name what people have named.
+  // Names that people chose may hold control characters.
   return all.map((one) => ({ ...one, message: printableLine(one.message) }));
 }
 
-/** Of what is stored: it differs from what the platform says elsewhere, or changed late. */
+/** Stored figures that differ from another response of the platform, or changed after they were final. */
 function ofProof({ differences, controlTotals, providerTotals, finalChanges }: AlertFacts): Condition[] {
   return [
     found(
@@ -206,19 +210,19 @@ function ofProof({ differences, controlTotals, providerTotals, finalChanges }: A
   ];
 }
 
-/** Of what keeps usage from being loaded. */
+/** Causes that keep usage from being loaded. */
 function ofLoading(
-  { quietSeconds, isRefused, lostWorkspaces, withdrawnZeros }: AlertFacts,
+  { secondsWithoutLoad, isRefused, lostWorkspaces, withdrawnZeros }: AlertFacts,
   staleAfterMs: number,
 ): Condition[] {
-  const hours = Math.floor(quietSeconds / 3600);
+  const hours = Math.floor(secondsWithoutLoad / 3600);
   return [
     {
       ...CRITICAL,
       kind: "stale",
-      isFiring: quietSeconds * 1000 > staleAfterMs,
+      isFiring: secondsWithoutLoad * 1000 > staleAfterMs,
       ...ONCE,
-      message: `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(quietSeconds / 60)} min`}. See usage-etl status.`,
+      message: `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(secondsWithoutLoad / 60)} min`}. See usage-etl status.`,
       over: "usage is loaded again",
     },
     {
@@ -242,24 +246,24 @@ function isNo(what: string, many: number): string {
   return many === 1 ? `is not the ${what}` : `are not the ${what}s`;
 }
 
-/** What is of each owner: of nobody, of those who have any, and of those who were told of some. */
+/** Groups by owner. Null, and the owners of open incidents, are among the groups even if they have nothing. */
 function byOwner<T>(
   kind: AlertKind,
   all: readonly T[],
   ownerOf: (one: T) => string | null,
-  told: OwnersTold,
+  open: readonly Pick<Condition, "kind" | "owner">[],
 ): [owner: string | null, own: readonly T[]][] {
   const groups = Map.groupBy(all, ownerOf);
-  const owners = [...groups.keys(), ...told.filter((one) => one.kind === kind).map(({ owner }) => owner)];
+  const owners = [...groups.keys(), ...open.filter((one) => one.kind === kind).map(({ owner }) => owner)];
   return [...new Set([null, ...owners])].map((owner) => [owner, groups.get(owner) ?? []]);
 }
 
 const CRITICAL = { owner: null, severity: "critical" } as const;
 
-/** Of what either is or is not. */
+/** A condition that is on or off has count 1 and never grows. */
 const ONCE = { count: 1, newest: 0 };
 
-/** Workspaces that a message names. */
+/** A message names at most five workspaces. */
 const MOST_NAMED = 5;
 
 function describeLost(ids: readonly string[], zeros: number): string {
@@ -268,7 +272,7 @@ function describeLost(ids: readonly string[], zeros: number): string {
   return `The key lost access to workspace ${ids.slice(0, MOST_NAMED).join(", ")}${more}.${withdrawn} See usage-etl status.`;
 }
 
-/** An alert while anything is found. */
+/** A condition that fires while anything is found. */
 function found(
   kind: AlertKind,
   { count, newest }: AlertFacts["differences"],
@@ -278,16 +282,17 @@ function found(
   return { ...CRITICAL, kind, isFiring: count > 0, count, newest, message, over };
 }
 
-/** One alert for all limits: it is sent again with each mark that one of them passes, and in a new month. */
+/** One condition for all limits. It grows with each mark that one of them passes, and in a new month. */
 function limitCondition(limits: readonly LimitUse[]): Condition {
   const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
+  const isReached = warned.some(
+    (one) => one.isRejecting || (one.percent ?? 0) >= 100 || one.reachedOn !== null,
+  );
   return {
     kind: "usage_limit",
     owner: null,
     isFiring: warned.length > 0,
-    severity: severityIf(
-      warned.every((one) => !one.isRejecting && (one.percent ?? 0) < 100 && one.reachedOn === null),
-    ),
+    severity: isReached ? "critical" : "warning",
     count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
     newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
     message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,
@@ -295,14 +300,9 @@ function limitCondition(limits: readonly LimitUse[]): Condition {
   };
 }
 
-/** A note: nobody has to do anything. */
-function severityIf(isNote: boolean): Severity {
-  return isNote ? "warning" : "critical";
-}
-
 /**
- * One alert for all budgets of an owner: it is sent again with each mark that one of them passes, when one will be used up, in a new
- * period of one of them and where other budgets are set. Only the latter two end it, since a forecast may come and go.
+ * One condition for all budgets of an owner. It grows when one of them passes a mark or will be used up, in a new period, and when the
+ * budgets are changed. Only a new period or changed budgets end it.
  */
 export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Condition {
   const warned = budgets.filter(isWarned);
@@ -312,7 +312,7 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
     kind: "budget",
     owner: null,
     isFiring: warned.length > 0,
-    severity: severityIf(!isUsedUp),
+    severity: isUsedUp ? "critical" : "warning",
     count: warned.reduce((sum, one) => sum + weightOf(one), 0),
     newest: Math.max(changedAt, ...starts),
     isHeld: true,
@@ -321,7 +321,7 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
   };
 }
 
-/** One alert for all days of the last two weeks: it is sent again when there are more of them, or a newer one. */
+/** One condition for the unusual days of the last two weeks. It grows with each further or newer day. */
 function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   return {
     ...found(
@@ -334,7 +334,7 @@ function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   };
 }
 
-/** A mark that is passed is more than a forecast that is gone. */
+/** A passed mark counts more than a forecast, so that a forecast that goes away hides no mark. */
 function weightOf({ passed, warnAt, reached }: MonthBudget): number {
   return 2 * warnAt.filter((mark) => mark <= (passed ?? 0)).length + (reached === null ? 0 : 1);
 }

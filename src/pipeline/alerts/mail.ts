@@ -5,10 +5,10 @@ import { DeliveryError, type Receiver, type Sending, unanswered } from "./receiv
 
 type MailReceiver = Extract<Receiver, { type: "email" }>;
 
-/** What the library says of an error. */
+/** An error of nodemailer. */
 interface Failure {
   readonly code?: string;
-  /** Of the socket. */
+  /** The code of the socket's error. */
   readonly originalCode?: string;
   readonly responseCode?: number;
 }
@@ -16,22 +16,22 @@ interface Failure {
 const PORTS: Readonly<Record<string, number>> = { "smtps:": 465, "smtp:": 587 };
 
 /**
- * Sends a mail over TLS, from the first byte (`smtps:`) or by STARTTLS (`smtp:`), which must be offered but at an address
- * of this machine. Error: `route_failed`.
+ * Sends a mail over TLS: from the first byte (`smtps:`) or by STARTTLS (`smtp:`). Only a server on this machine may lack STARTTLS.
+ * Error: `route_failed`.
  */
 export async function sendMail(
   message: Message,
   { server, login, from, to }: MailReceiver,
-  { route, ...limits }: Sending,
+  sending: Sending,
   ends: AbortSignal,
 ): Promise<string> {
   const isSecure = server.protocol === "smtps:";
   const host = server.hostname.replace(/^\[|\]$/g, "");
   const isHere = /^(127(\.\d{1,3}){3}|::1)$/.test(host);
   const port = Number(server.port) || (PORTS[server.protocol] as number);
-  // Of our own: the library's limits are between two bytes, and only its socket ends what it does.
+  // The limits of nodemailer are between two bytes. Only destroying the socket ends a mail in time.
   const socket = connect({ host, port });
-  // One without a listener would end the process.
+  // An error without a listener would end the process.
   socket.on("error", () => {});
   const end = () => void socket.destroy(new Error("ended"));
   ends.addEventListener("abort", end, { once: true });
@@ -60,21 +60,22 @@ export async function sendMail(
       messageId: `<${message.id}@usage-etl>`,
       headers: { "auto-submitted": "auto-generated" },
     });
-    // Those who got it must not get it again and again.
+    // A retry would send the mail again to everybody who has it.
     if (accepted.length < to.length)
       return `answered ${response.slice(0, 3)}, but refuses ${to.length - accepted.length} of ${to.length} addresses`;
     return `answered ${response.slice(0, 3)}`;
   } catch (error) {
     const { responseCode, code, originalCode = "" } = error as Failure;
-    if (!limits.deadline.aborted && (code === "ETLS" || /^ERR_(SSL|TLS)_|CERT|SIGNATURE/.test(originalCode)))
+    const { route, deadline } = sending;
+    if (!deadline.aborted && (code === "ETLS" || /^ERR_(SSL|TLS)_|CERT|SIGNATURE/.test(originalCode)))
       throw new DeliveryError({
         route,
         problem: "offers no TLS, or none with a valid certificate",
         isCertain: true,
         retryable: false,
       });
-    if (responseCode === undefined || limits.deadline.aborted) throw unanswered(route, error, limits);
-    // Its words may repeat a login or an address.
+    if (responseCode === undefined || deadline.aborted) throw unanswered(error, sending);
+    // The text of the response may repeat a login or an address.
     const about = code === "EAUTH" ? "refuses the login" : `answered ${responseCode}`;
     throw new DeliveryError({ route, problem: about, isCertain: true, retryable: responseCode < 500 });
   } finally {

@@ -2,11 +2,11 @@ import type { AlertKind, Severity } from "../../domain/bill/alert-route.ts";
 import { counted } from "../../printable.ts";
 import { type Condition, factOf, idOf, pageOf } from "./conditions.ts";
 
-/** One line of a message. It holds counts, names and commands, no address of a person and no whole key. */
+/** One incident in a message. It holds counts, names and commands, but no e-mail address and no whole key. */
 export interface Alert {
-  /** The same whenever the same is sent again: a receiver that was told twice can tell. */
+  /** Stays the same when the same message is sent again, so that a receiver can drop the second one. */
   readonly id: string;
-  /** The same from the beginning of an incident to its end. */
+  /** Stays the same until the incident ends. */
   readonly incident: string;
   readonly source: string;
   readonly alert: AlertKind | "test";
@@ -15,31 +15,23 @@ export interface Alert {
   readonly state: "firing" | "cleared";
   readonly count: number;
   readonly message: string;
-  /** The page that answers it; null where nobody said where the pages are. */
+  /** The page that shows the cause. Null: the address of the pages is not configured. */
   readonly link: string | null;
 }
 
-interface Line {
-  readonly text: string;
-  readonly link: string | null;
-}
-
-/** What is sent to a receiver at once. */
 export interface Message {
-  /** As that of an alert. */
   readonly id: string;
   readonly subject: string;
-  readonly lines: readonly Line[];
   readonly alerts: readonly Alert[];
 }
 
-/** `since`: when this incident began to be told, epoch milliseconds. */
+/** `since`: when the incident was first sent to the route, epoch milliseconds. */
 export function alertOf(
   { kind, owner, severity, isFiring, count, newest, message, over }: Condition,
   { source, since, webUrl }: { source: string; since: number; webUrl: string | undefined },
 ): Alert {
   const link = webUrl === undefined ? null : `${webUrl.replace(/\/+$/, "")}${pageOf(kind, source) ?? "/"}`;
-  const said = isFiring ? (link === null ? message : factOf({ message })) : `${over}.`;
+  const text = link === null ? message : factOf({ message });
   return {
     id: idOf(source, kind, owner, since, ...(isFiring ? [count, newest] : ["over"])),
     incident: idOf(source, kind, owner),
@@ -49,7 +41,7 @@ export function alertOf(
     severity,
     count,
     link,
-    message: said,
+    message: isFiring ? text : `${over}.`,
     state: isFiring ? "firing" : "cleared",
   };
 }
@@ -64,31 +56,33 @@ export function messageOf(source: string, alerts: readonly Alert[]): Message {
   return {
     id: idOf(alerts.map(({ id }) => id)),
     subject: `usage-etl ${source}: ${counts.join(", ")}`,
-    lines: alerts.map(({ state, message, link }) => ({
-      text: `${state === "firing" ? "ALERT" : "OK"} usage-etl ${source}: ${message}`,
-      link,
-    })),
     alerts,
   };
 }
 
-/** A message that nobody has to act on. */
 export function testMessage(route: string, state: Alert["state"], now: number): Message {
-  const message = `TEST of route ${route}: nothing happened. Somebody ran \`usage-etl alerts test ${route}\`.`;
-  const alert = {
+  const alert: Alert = {
     id: idOf("test", route, now, state),
     incident: idOf("test", route, now),
     source: "test",
-    ...({ alert: "test", owner: null, severity: "warning", state, count: 0, message, link: null } as const),
+    alert: "test",
+    owner: null,
+    severity: "warning",
+    state,
+    count: 0,
+    message: `TEST of route ${route}: nothing happened. Somebody ran \`usage-etl alerts test ${route}\`.`,
+    link: null,
   };
-  return {
-    id: alert.id,
-    subject: `TEST of usage-etl: route ${route}`,
-    lines: [{ text: message, link: null }],
-    alerts: [alert],
-  };
+  return { id: alert.id, subject: `TEST of usage-etl: route ${route}`, alerts: [alert] };
 }
 
-export function textOf({ lines }: Pick<Message, "lines">): string {
-  return lines.map(({ text, link }) => (link === null ? text : `${text} ${link}`)).join("\n");
+export function lineOf({ alert, state, source, message }: Alert): string {
+  if (alert === "test") return message;
+  return `${state === "firing" ? "ALERT" : "OK"} usage-etl ${source}: ${message}`;
+}
+
+export function textOf({ alerts }: Pick<Message, "alerts">): string {
+  return alerts
+    .map((alert) => (alert.link === null ? lineOf(alert) : `${lineOf(alert)} ${alert.link}`))
+    .join("\n");
 }

@@ -5,15 +5,14 @@ import { UnreachableError } from "../../errors.ts";
 import { listRoutes } from "../../store/activity/alert-routes.ts";
 import type { Database } from "../../store/db/database.ts";
 
-/** Where a message goes. What is secret in it is in no error. */
+/** Where a message goes. Its secrets must not reach an error. */
 export type Receiver =
-  | { readonly type: "webhook"; readonly url: string }
-  | { readonly type: "slack"; readonly url: string }
+  | { readonly type: "webhook" | "slack"; readonly url: string }
   | { readonly type: "pagerduty"; readonly url: string; readonly key: string }
   | {
       readonly type: "email";
       readonly server: URL;
-      /** Undefined: it asks for none. */
+      /** Undefined: the server needs none. */
       readonly login: { readonly user: string; readonly pass: string } | undefined;
       readonly from: string;
       readonly to: readonly string[];
@@ -21,16 +20,16 @@ export type Receiver =
 
 const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
 
-/** All routes: that of USAGE_ALERT_WEBHOOK_URL, where it is set, then those of the owner file. */
+/** The route of USAGE_ALERT_WEBHOOK_URL if that is set, then the routes of the owner file. */
 export async function allRoutes(
   db: Database,
   secrets: ReadonlyMap<string, Secret>,
 ): Promise<readonly Route[]> {
-  const own = await listRoutes(db);
-  return secrets.has(DEFAULT_ROUTE.setting) ? [DEFAULT_ROUTE, ...own] : own;
+  const routes = await listRoutes(db);
+  return secrets.has(DEFAULT_ROUTE.setting) ? [DEFAULT_ROUTE, ...routes] : routes;
 }
 
-/** What keeps a route from being sent to in this process; undefined: nothing does. */
+/** Why this process cannot send to a route. Undefined: it can. */
 export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>): string | undefined {
   try {
     receiverOf(route, secrets);
@@ -40,43 +39,37 @@ export function routeProblem(route: Route, secrets: ReadonlyMap<string, Secret>)
   }
 }
 
-/** A secret that comes from a file is read anew. Error: `route_failed`. */
+/** Error: `route_failed`. A secret in a file is read each time, so that it can be replaced without a restart. */
 export function receiverOf(route: Route, secrets: ReadonlyMap<string, Secret>): Receiver {
   const { type, setting, sender, recipients } = route;
   const refuse = (problem: string) =>
-    new DeliveryError({ route, problem, isCertain: true, retryable: false });
+    new DeliveryError({ route, problem: `${setting} ${problem}`, isCertain: true, retryable: false });
   const value = secrets.get(setting)?.reveal();
-  if (value === undefined) throw refuse(`${setting} is not set here`);
+  if (value === undefined) throw refuse("is not set here");
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
   if (type === "email") {
-    const isMail = url?.protocol === "smtps:" || url?.protocol === "smtp:";
-    if (!isMail || url.hostname === "")
-      throw refuse(`${setting} is not of the form smtps://user:password@host`);
-    const user = decoded(url.username);
-    const pass = decoded(url.password);
-    if (user === undefined || pass === undefined)
-      throw refuse(`${setting} has a % in its login that is not written %25`);
-    const login = user === "" ? undefined : { user, pass };
-    return { type, server: url, login, from: sender ?? "", to: recipients };
+    if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === "")
+      throw refuse("is not of the form smtps://user:password@host");
+    return { type, server: url, login: loginOf(url, refuse), from: sender ?? "", to: recipients };
   }
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
   if (type === "pagerduty") {
     const key = isWeb ? url.username : value;
-    if (!/^[\w-]{8,64}$/.test(key))
-      throw refuse(`${setting} is not an integration key, nor https://KEY@host/path`);
+    if (!/^[\w-]{8,64}$/.test(key)) throw refuse("is not an integration key, nor https://KEY@host/path");
     if (!isWeb) return { type, url: PAGERDUTY_URL, key };
     url.username = "";
     return { type, url: url.href, key };
   }
-  if (!isWeb) throw refuse(`${setting} is not of the form https://host/path`);
+  if (!isWeb) throw refuse("is not of the form https://host/path");
   return { type, url: url.href };
 }
 
-function decoded(text: string): string | undefined {
+function loginOf({ username, password }: URL, refuse: (problem: string) => DeliveryError) {
+  if (username === "") return undefined;
   try {
-    return decodeURIComponent(text);
+    return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
   } catch {
-    return undefined;
+    throw refuse("has a % in its login that is not written %25");
   }
 }
 
@@ -84,15 +77,15 @@ interface DeliveryFacts {
   readonly route: Pick<Route, "name" | "setting">;
   /** The end of a sentence about the route. */
   readonly problem: string;
-  /** Whether it certainly did not arrive. */
+  /** The message certainly did not arrive. */
   readonly isCertain: boolean;
   readonly retryable: boolean;
 }
 
-/** A message did not arrive, or nobody knows. */
+/** A message did not arrive, or it is unknown whether it did. */
 export class DeliveryError extends UnreachableError {
-  readonly problem: DeliveryFacts["problem"];
-  readonly isCertain: DeliveryFacts["isCertain"];
+  readonly problem: string;
+  isCertain: boolean;
 
   constructor({ route, problem, isCertain, retryable }: DeliveryFacts) {
     super({
@@ -109,22 +102,21 @@ export class DeliveryError extends UnreachableError {
 export interface Sending {
   readonly route: Route;
   readonly receiver: Receiver;
-  /** Ends whatever is under way: the time of all messages to the route. */
+  /** Ends all messages to the route, `withinMs` after the first one began. */
   readonly deadline: AbortSignal;
   readonly withinMs: number;
-  /** Ends it too: the process does. */
+  /** Set when the process ends. */
   readonly signal: AbortSignal | undefined;
   readonly clock: Pick<Clock, "wait">;
 }
 
-/** Errors of a connection that was never made: nothing was sent. */
+/** With these codes no connection was made, so nothing was sent. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EDNS"]);
 
-/** A receiver that did not answer to the end. */
+/** The error of a receiver that did not answer. */
 export function unanswered(
-  route: Route,
   error: unknown,
-  { deadline, withinMs }: Pick<Sending, "deadline" | "withinMs">,
+  { route, deadline, withinMs }: Pick<Sending, "route" | "deadline" | "withinMs">,
 ): DeliveryError {
   const { code = "no code" } = error as { code?: string };
   return new DeliveryError({

@@ -1,68 +1,89 @@
 import type { Config } from "../../config/config.ts";
 import type { Route } from "../../domain/bill/alert-route.ts";
-import { type RouteState, routeStates } from "../../store/activity/alert-routes.ts";
-import { type Told, toldAlerts } from "../../store/activity/alerts.ts";
+import { listNotifications, type RouteState, routeStates } from "../../store/activity/notifications.ts";
 import type { Database } from "../../store/db/database.ts";
-import { conditionSettingsOf, type FiringAlert, firingAlerts } from "./conditions.ts";
+import { conditionSettingsOf, type Incident, idOf, openIncidents } from "./conditions.ts";
 import { allRoutes, routeProblem } from "./receiver.ts";
+
+/** When a route was last notified. Null: it is unknown whether the message arrived. */
+interface Notified {
+  readonly route: string;
+  readonly at: string | null;
+}
+
+export interface OpenIncident extends Incident {
+  readonly source: string;
+  readonly notified: readonly Notified[];
+}
+
+/** The last incident of its kind and owner that routes were notified of, if it has ended. */
+export interface PastIncident extends Pick<Incident, "kind" | "owner"> {
+  readonly source: string;
+  /** The instants are those of the end. */
+  readonly notified: readonly Notified[];
+}
+
+export interface IncidentReport {
+  readonly incidents: readonly OpenIncident[];
+  /** The newest end first. */
+  readonly past: readonly PastIncident[];
+}
+
+export async function reportIncidents(
+  db: Database,
+  config: Pick<Config, "sources" | "syncEveryMs">,
+): Promise<IncidentReport> {
+  const notifications = await listNotifications(db);
+  const byIncident = Map.groupBy(
+    notifications.filter(({ endedAt }) => endedAt === null),
+    ({ source, kind, owner }) => idOf(source, kind, owner),
+  );
+  const incidents = [...(await openIncidents(db, conditionSettingsOf(config)))].flatMap(([source, own]) =>
+    own.map((one) => ({ ...one, source, notified: (byIncident.get(one.incident) ?? []).map(notifiedOf) })),
+  );
+  const ended = notifications
+    .filter(({ endedAt }) => endedAt !== null)
+    .sort((a, b) => ((a.endedAt ?? "") < (b.endedAt ?? "") ? 1 : -1));
+  const past = Map.groupBy(ended, ({ source, kind, owner }) => idOf(source, kind, owner));
+  return {
+    incidents,
+    past: [...past.values()].flatMap((all) => {
+      const [last] = all;
+      if (last === undefined) return [];
+      return { source: last.source, kind: last.kind, owner: last.owner, notified: all.map(notifiedOf) };
+    }),
+  };
+}
+
+function notifiedOf({ route, notifiedAt }: { route: string; notifiedAt: string | null }): Notified {
+  return { route, at: notifiedAt };
+}
 
 /** A route, and how sending to it goes. */
 export interface RouteReport extends Route {
-  /** What keeps it from being sent to in this process; null: nothing does. */
+  /** Why this process cannot send to it. Null: it can. */
   readonly missing: string | null;
+  /** When a message last arrived, an ISO instant. Null: none did. */
+  readonly lastMessage: string | null;
   /** By source. */
   readonly states: readonly RouteState[];
 }
 
-/** What there is to know, and who was told of it. */
-export interface Incident extends FiringAlert {
-  readonly source: string;
-  /** Routes and ISO instants; null: nobody knows whether it arrived. */
-  readonly told: readonly { readonly route: string; readonly at: string | null }[];
-}
-
-export interface AlertsReport {
-  readonly routes: readonly RouteReport[];
-  readonly incidents: readonly Incident[];
-  /** What routes were last told, the newest first: beginnings and ends. */
-  readonly sent: readonly Told[];
-}
-
-export async function reportAlerts(
+export async function reportRoutes(
   db: Database,
-  config: Pick<Config, "sources" | "syncEveryMs" | "routeSecrets">,
-): Promise<AlertsReport> {
-  const { routeSecrets: secrets } = config;
-  const routes = await allRoutes(db, secrets);
+  { routeSecrets }: Pick<Config, "routeSecrets">,
+): Promise<RouteReport[]> {
+  const routes = await allRoutes(db, routeSecrets);
   const states = await routeStates(db);
-  const told = await toldAlerts(db);
-  const firing = await firingAlerts(db, conditionSettingsOf(config));
-  const ofIncident = (alert: FiringAlert, source: string): Incident => {
-    const known = told.filter(
-      (one) =>
-        one.source === source &&
-        one.kind === alert.kind &&
-        one.owner === alert.owner &&
-        one.clearedAt === null,
-    );
-    return { ...alert, source, told: known.map(({ route, toldAt }) => ({ route, at: toldAt })) };
-  };
-  return {
-    routes: routes.map((route) => ({
-      ...route,
-      missing: routeProblem(route, secrets) ?? null,
-      states: states.filter((one) => one.route === route.name),
-    })),
-    incidents: [...firing].flatMap(([source, alerts]) => alerts.map((alert) => ofIncident(alert, source))),
-    sent: told
-      .filter(({ toldAt }) => toldAt !== null)
-      .sort((a, b) => ((a.toldAt ?? "") < (b.toldAt ?? "") ? 1 : -1)),
-  };
-}
-
-/** What a route takes, but for whose it is: `budget, unusual; only critical`. */
-export function describeTaken({ kinds, severities }: Route): string {
-  const alerts = kinds === null ? "everything" : kinds.join(", ");
-  const only = severities === null || severities.length > 1 ? [] : [`only ${severities[0]}`];
-  return [alerts, ...only].join("; ");
+  const notifications = await listNotifications(db);
+  return routes.map((route) => ({
+    ...route,
+    missing: routeProblem(route, routeSecrets) ?? null,
+    lastMessage:
+      notifications
+        .flatMap((one) => (one.route === route.name ? (one.notifiedAt ?? []) : []))
+        .sort()
+        .at(-1) ?? null,
+    states: states.filter((one) => one.route === route.name),
+  }));
 }

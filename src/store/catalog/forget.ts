@@ -74,7 +74,7 @@ const OF_SOURCE = [
     "usage_limit",
     "billing_period",
     "period_close",
-    "alert",
+    "notification",
     "route_state",
     "source_fact",
     "source_meter",

@@ -5,20 +5,20 @@ import { MANNERS } from "../world/receiver.ts";
 import type { World } from "../world/world.ts";
 
 /** Long enough for messages that are under way to reach their limits, and for those that wait behind them. */
-const TOLD_WITHIN_MS = 180_000;
+const SENT_WITHIN_MS = 180_000;
 
-/** Something to tell: an alert that the receiver has got, and that is over. */
+/** Something to send: an incident that the receiver was notified of, and that is over. */
 const OVER = `WITH state AS (
     INSERT INTO usage.route_state (source_id, route) SELECT source_id, 'default' FROM usage.source
     ON CONFLICT (source_id, route) DO UPDATE SET next_try_at = NULL
   )
-  INSERT INTO usage.alert (source_id, route, kind, owner, told, newest, since, told_at)
+  INSERT INTO usage.notification (source_id, route, kind, owner, count, newest, since, notified_at)
   SELECT source_id, 'default', 'difference', '', 1, 0, now(), now() FROM usage.source
-  ON CONFLICT (source_id, route, kind, owner) DO UPDATE SET cleared_at = NULL`;
-const IS_TOLD = "SELECT FROM usage.alert WHERE kind = 'difference' AND cleared_at IS NOT NULL";
+  ON CONFLICT (source_id, route, kind, owner) DO UPDATE SET ended_at = NULL`;
+const IS_SENT = "SELECT FROM usage.notification WHERE kind = 'difference' AND ended_at IS NOT NULL";
 
-/** As its schedule does, and more often, also after failures; each time there is something to tell. */
-async function tell({ redis, sql }: World): Promise<void> {
+/** Runs the job more often than its schedule, and each time with something to send. */
+async function sendAlerts({ redis, sql }: World): Promise<void> {
   await sql(OVER);
   const { hostname: host, port, password } = new URL(redis.url);
   const queue = new Queue("control-default", {
@@ -41,21 +41,21 @@ export const RECEIVER_FAULTS: readonly Fault[] = [
       const manners = MANNERS.filter((manner) => manner !== "well");
       const stop = repeatedly(4_000, async () => {
         world.receiver.manner = world.dice.pick(manners);
-        await tell(world);
+        await sendAlerts(world);
       });
-      await poll(() => world.receiver.messages > 0, { deadlineMs: TOLD_WITHIN_MS });
+      await poll(() => world.receiver.messages > 0, { deadlineMs: SENT_WITHIN_MS });
       return async () => {
         await stop();
         world.receiver.manner = "well";
-        // Beside other faults a server may be away; its schedule tells it too, a minute later.
-        let isAsked = false;
-        const isTold = async () => {
-          if (isAsked) return (await world.sql(IS_TOLD)).length > 0;
-          await tell(world);
-          isAsked = true;
+        // If another fault stops this job, the schedule sends the message a minute later.
+        let isQueued = false;
+        const isSent = async () => {
+          if (isQueued) return (await world.sql(IS_SENT)).length > 0;
+          await sendAlerts(world);
+          isQueued = true;
           return false;
         };
-        await poll(isTold, { deadlineMs: TOLD_WITHIN_MS, everyMs: 500 });
+        await poll(isSent, { deadlineMs: SENT_WITHIN_MS, everyMs: 500 });
       };
     },
   },

@@ -3,8 +3,8 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { openReceivers } from "../../../src/local/demo/receivers.ts";
-import { budgetCondition, firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
-import { type AlertSettings, raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
+import { budgetCondition, openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
+import { type AlertSettings, sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { alertSettings, startWebhook, webhookAt } from "../../support/alerts.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { setOwners } from "../../support/owners.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 const raise = async (changed: Partial<AlertSettings> = {}) =>
-  raiseAlerts(await bench.open(), { ...settings, ...changed });
+  sendAlerts(await bench.open(), { ...settings, ...changed });
 
 /** Traces of the month under way: at the midnight that begins it none is used yet. */
 const usedThisMonth = async () => {
@@ -37,21 +37,21 @@ const usedThisMonth = async () => {
 };
 
 test("no alert is sent where nothing is wrong or no webhook is set", async () => {
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
-  expect(await raise({ secrets: new Map() })).toEqual({ told: 0, cleared: 0 });
+  expect(await raise({ secrets: new Map() })).toEqual({ notified: 0, ended: 0 });
   expect(heard).toEqual([]);
 });
 
 test("staleness sends one alert, and its end another", async () => {
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '59 minutes'");
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '61 minutes'");
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await bench.sql("UPDATE usage.coverage SET fetched_at = now()");
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   expect(heard.map(({ text }) => text)).toEqual([
     "ALERT usage-etl default: Nothing was loaded for 1 h. See usage-etl status.",
     "OK usage-etl default: usage is loaded again.",
@@ -69,13 +69,13 @@ test("each change of a final count sends an alert, and a day without one ends it
     });
   };
   await change(3);
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "final_changed", count: 4 }]);
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await change(1);
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   await bench.sql("UPDATE usage.restatement SET restated_at = restated_at - interval '25 hours'");
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
 });
 
 test("differences send an alert again when one is new, not when there are fewer", async () => {
@@ -90,14 +90,14 @@ test("differences send an alert again when one is new, not when there are fewer"
       [state, ids],
     );
   await differ("platform_disagrees", ["a", "b"]);
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   await differ("closed", ["a"]);
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   // As many as were told of, and one of them is another.
   await differ("platform_disagrees", ["c"]);
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   await differ("unattributed", ["b", "c"]);
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
 });
 
 test("a limit that is used sends an alert with each mark, and another where the platform rejects traces", async () => {
@@ -110,33 +110,33 @@ test("a limit that is used sends an alert with each mark, and another where the 
       [workspaceId, value, isRejecting],
     );
   await limit(null, false);
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   const [used] = await bench.sql<{ traces: number }>(
     "SELECT traces_loaded AS traces FROM reporting_detail.usage_limit",
   );
   const traces = Number(used?.traces);
   await limit(traces * 2 + 2, false);
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   // At midnight that begins a month nothing is used yet.
   if (traces > 0) {
     await limit(traces * 2, false);
-    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 1, ended: 0 });
     expect(heard[0]?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing", count: 1 }]);
     expect(heard[0]?.text).toContain(
       `${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50 %)`,
     );
-    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 0, ended: 0 });
     await limit(traces, false);
-    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 1, ended: 0 });
     expect(heard[1]?.alerts).toMatchObject([{ alert: "usage_limit", count: 4 }]);
   }
   await limit(traces, true);
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard.at(-1)?.text).toMatch(
     /The platform rejects its traces now\. See reporting_detail\.usage_limit\.$/,
   );
   await limit(null, false);
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
   expect(heard.at(-1)?.text).toBe("OK usage-etl default: no usage limit is half used.");
 });
 
@@ -145,32 +145,32 @@ test("a budget sends an alert with each mark that it passes, and when more of it
   const set = (amount: number) =>
     setOwners(bench.store, `rules: []\nbudgets:\n  - { traces: ${amount}, warn_at: [40, 80] }`);
   await set(10 ** 15);
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   // At midnight that begins a month nothing is used yet.
   if (traces > 0) {
     await set(traces * 2);
-    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 1, ended: 0 });
     expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "budget", state: "firing", count: 2 }]);
     expect(heard.at(-1)?.text).toContain(
       `Budget of everything: ${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50 %) this month.`,
     );
-    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 0, ended: 0 });
     await set(traces);
-    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 1, ended: 0 });
     expect(heard.at(-1)?.text).toContain("(100 %) this month. It was used up on ");
     // A budget that is raised passes its marks anew. The same file applied again is no news.
     await set(traces * 2);
-    expect(await raise()).toEqual({ told: 1, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 1, ended: 0 });
     await set(traces * 2);
-    expect(await raise()).toEqual({ told: 0, cleared: 0 });
+    expect(await raise()).toEqual({ notified: 0, ended: 0 });
     // A warning that goes and comes again, as a forecast does, is sent once.
     for (const mark of [90, 40]) {
       await bench.sql(`UPDATE usage.budget SET warn_at = '{${mark}}'`);
       await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");
-      expect(await raise()).toEqual({ told: 0, cleared: 0 });
+      expect(await raise()).toEqual({ notified: 0, ended: 0 });
     }
     await set(10 ** 15);
-    expect(await raise()).toEqual({ told: 0, cleared: 1 });
+    expect(await raise()).toEqual({ notified: 0, ended: 1 });
     expect(heard.at(-1)?.text).toBe(
       "OK usage-etl default: no budget has passed a mark in its month or billing period.",
     );
@@ -237,13 +237,13 @@ budgets:
   - { source: default, traces: ${10 ** 15}, per: billing_period }`;
   await setOwners(bench.store, content);
   await bench.sql("UPDATE usage.owner_file SET budgets_changed_at = '2020-01-01Z'");
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   // It begins today.
   await bench.sql(
     `INSERT INTO usage.billing_period (source_id, ends_at, read_at)
      SELECT source_id, date_trunc('day', now(), 'UTC') + interval '1 month', now() FROM usage.source`,
   );
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
 });
 
 test("a budget of all sources is told by the first that is configured, not by one that is gone", async () => {
@@ -256,13 +256,13 @@ test("a budget of all sources is told by the first that is configured, not by on
   const told = (await usedThisMonth()) === 0 ? 0 : 1;
   // The pages show what is told.
   const shown = async (firstSource: string) =>
-    [...(await firingAlerts(bench.store.db, { firstSource, staleAfterMs: HOUR_MS }))].flatMap(
+    [...(await openIncidents(bench.store.db, { firstSource, staleAfterMs: HOUR_MS }))].flatMap(
       ([source, alerts]) => alerts.filter(({ kind }) => kind === "budget").map(() => source),
     );
   expect(await shown("gone")).toEqual(told === 0 ? [] : ["gone"]);
-  expect(await raise({ firstSource: "gone" })).toEqual({ told: 0, cleared: 0 });
+  expect(await raise({ firstSource: "gone" })).toEqual({ notified: 0, ended: 0 });
   expect(await shown("default")).toEqual(told === 0 ? [] : ["default"]);
-  expect(await raise()).toEqual({ told, cleared: 0 });
+  expect(await raise()).toEqual({ notified: told, ended: 0 });
 });
 
 test("a budget that will be used up is told of, whatever marks it has passed, and a mark whatever the forecast was", () => {
@@ -312,7 +312,7 @@ test.each([
   await bench.sql("DELETE FROM usage.usage_limit WHERE workspace = ''");
   await bench.sql(back);
   await setOwners(bench.store, "rules: []");
-  expect(await raise()).toMatchObject({ cleared: 1 });
+  expect(await raise()).toMatchObject({ ended: 1 });
 });
 
 test("a month that the billing provider counts differently sends an alert, of each retention tier", async () => {
@@ -331,20 +331,20 @@ test("a month that the billing provider counts differently sends an alert, of ea
       [tier, state],
     );
   await differ("all", "platform_disagrees");
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "provider_total", state: "firing", count: 1 }]);
   expect(heard[0]?.text).toContain("1 monthly total of the billing provider is not the stored sum");
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await differ("longlived", "platform_disagrees");
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard[1]?.alerts).toMatchObject([{ alert: "provider_total", count: 2 }]);
   for (const tier of ["all", "longlived"]) await differ(tier, "closed");
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
   expect(heard[2]?.alerts).toMatchObject([{ alert: "provider_total", state: "cleared" }]);
 });
 
 test("usage without a price sends an alert with its days and traces once prices are stored", async () => {
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   const usage = await bench.sql<{ day: string; traces: number }>(
     `SELECT to_char(usage_date, 'YYYY-MM-DD') AS day, sum(traces)::integer AS traces
      FROM reporting.fct_usage_workspace_daily GROUP BY usage_date HAVING sum(traces) > 0 ORDER BY 1`,
@@ -355,16 +355,16 @@ test("usage without a price sends an alert with its days and traces once prices 
     "INSERT INTO usage.price (sku_id, unit_price, currency, valid_from) SELECT sku_id, 1, 'USD', $1::date + 1 FROM usage.sku",
     [first?.day],
   );
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   expect(heard[0]?.text).toBe(
     `ALERT usage-etl default: 1 day with ${first?.traces.toLocaleString("en-US")} traces (${first?.day}) has no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.`,
   );
   await bench.sql("UPDATE usage.price SET valid_from = valid_from + 1");
   expect(second).toBeDefined();
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   await bench.sql("UPDATE usage.price SET valid_from = '2020-01-01'");
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
   expect(heard[2]?.text).toContain("every loaded day with usage has a price");
 });
 
@@ -384,7 +384,7 @@ test("a message that the webhook refuses is sent again, and its address stays se
   const ended = AbortSignal.abort(new Error("the process ends"));
   await expect(raise({ signal: ended })).rejects.toMatchObject({ code: "route_failed" });
   await bench.passTime();
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(JSON.stringify(heard)).not.toContain(bench.standin.apiKey);
 });
 
@@ -396,8 +396,8 @@ test("a lost workspace sends an alert with its withdrawn zeros, and its return e
   await bench.sql("DELETE FROM usage.coverage WHERE period_start = $1", [new Date(bench.dataStart)]);
   const again = { wanted: [{ stride: "day" as const, range }], reprocess: "missing" as const };
   await bench.fetch(again, { opened: () => setReadable(bench.standin, 1, false) });
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   expect(heard[0]?.alerts).toMatchObject([{ alert: "access_lost", state: "firing", count: 1 }]);
   expect(heard[0]?.text).toContain(
     `lost access to workspace ${bench.workspaceIds[0]}. 4 zero values are no longer trusted`,
@@ -405,7 +405,7 @@ test("a lost workspace sends an alert with its withdrawn zeros, and its return e
   setReadable(bench.standin, 1, true);
   await bench.sync();
   // Its zeros were shown as final, so what they became is a change of final counts.
-  expect(await raise()).toEqual({ told: 1, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 1, ended: 1 });
   expect(heard[1]?.alerts).toMatchObject([
     { alert: "final_changed", state: "firing" },
     { alert: "access_lost", state: "cleared" },
@@ -427,8 +427,8 @@ test.each(["a head without an end", "a byte from time to time"])(
     const secrets = webhookAt(`http://127.0.0.1:${await listenInTest(server)}/hooks/sesame`);
     await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
     const slow = { secrets, withinMs: 300 };
-    expect(await raise(slow)).toEqual({ told: 1, cleared: 0 });
-    expect(await raise(slow)).toEqual({ told: 0, cleared: 0 });
+    expect(await raise(slow)).toEqual({ notified: 1, ended: 0 });
+    expect(await raise(slow)).toEqual({ notified: 0, ended: 0 });
     expect(asked).toBe(1);
   },
 );

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { raiseAlerts } from "../../../src/pipeline/alerts/tell.ts";
+import { sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
 import type { EnteredSource } from "../../../src/pipeline/source/source.ts";
 import { describeUnusual, unusualLately } from "../../../src/pipeline/unusual.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
@@ -76,7 +76,7 @@ test("a planted spike is found with its project and key, shown on the pages, and
   expect(textOf(other.text)).not.toContain(`Unusual: ${day}`);
 
   const { secrets, heard } = await startWebhook();
-  const raise = async () => raiseAlerts(await bench.open(), alertSettings(secrets));
+  const raise = async () => sendAlerts(await bench.open(), alertSettings(secrets));
   await raise();
   await raise();
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
@@ -142,15 +142,15 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   const { store, sourceId, load } = await flat(spikes);
   await load("project", 100, 0);
   const { secrets, heard } = await startWebhook();
-  const raise = () => raiseAlerts({ store, sourceId } as EnteredSource, alertSettings(secrets));
-  expect(await raise()).toEqual({ told: 1, cleared: 0 });
+  const raise = () => sendAlerts({ store, sourceId } as EnteredSource, alertSettings(secrets));
+  expect(await raise()).toEqual({ notified: 1, ended: 0 });
   expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
   expect(heard[0]?.text).toContain("And 2 more.");
-  expect(await raise()).toEqual({ told: 0, cleared: 0 });
+  expect(await raise()).toEqual({ notified: 0, ended: 0 });
   await sql`update usage.dated_record set traces = 600 where traces = 9000`.execute(store.db);
   await sql`update usage.dated_record set traces = 1000 where traces = 9400`.execute(store.db);
   await sql`update usage.coverage set fetched_at = fetched_at + interval '1 second'`.execute(store.db);
-  expect(await raise()).toEqual({ told: 0, cleared: 1 });
+  expect(await raise()).toEqual({ notified: 0, ended: 1 });
   expect(heard[1]?.text).toBe(
     "OK usage-etl default: no day that is loaded of the last two weeks is unusual.",
   );

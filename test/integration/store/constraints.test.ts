@@ -60,8 +60,8 @@ const WHOLE = `
   INSERT INTO usage.closed_charge VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1);
   INSERT INTO usage.closed_correction VALUES (1, '2026-01-05', 1, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', -2, -1);
   INSERT INTO usage.route VALUES ('mail', 1, 'email', 'USAGE_ROUTE_SMTP', 'a@example.com', '{b@example.com}', NULL, NULL, NULL);
-  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), now(), now(), 1, 'it answered 500', now());
-  INSERT INTO usage.alert VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
+  INSERT INTO usage.route_state VALUES (1, 'mail', 'one', now(), now(), 1, 'it answered 500', now());
+  INSERT INTO usage.notification VALUES (1, 'mail', 'stale', '', 1, 0, now(), now(), NULL);
   INSERT INTO usage.ended_session VALUES ('00000000-0000-4000-8000-000000000001', now());
   INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, fetch_number)
     VALUES (1, 'p1', '2026-01-05Z', 'traces_differ', 1);
@@ -243,11 +243,11 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   owner_share_range: copyOf("owner_share", { owner: "'other'", share: "0" }),
   owner_share_once: copyOf("owner_share", { share: "0.5" }),
   price_tier_unit_price_range: copyOf("price_tier", { from_quantity: "9", unit_price: "-1" }),
-  alert_kind_known: copyOf("alert", { kind: "'other'" }),
-  alert_cleared_told: copyOf("alert", {
+  notification_kind_known: copyOf("notification", { kind: "'other'" }),
+  notification_ended_notified: copyOf("notification", {
     kind: "'refused'",
-    told_at: "NULL::timestamptz",
-    cleared_at: "now()",
+    notified_at: "NULL::timestamptz",
+    ended_at: "now()",
   }),
   route_state_claimed_until_when: copyOf("route_state", { route: "'other'", claim: "NULL::text" }),
   route_state_failures_not_negative: copyOf("route_state", {

@@ -229,9 +229,10 @@ test("a source goes with all that depends on it, and not while a process loads i
     [sourceId],
   );
   await reader.query("INSERT INTO usage.route_state (source_id, route) VALUES ($1, 'default')", [sourceId]);
-  await reader.query("INSERT INTO usage.alert VALUES ($1, 'default', 'stale', '', 1, 1, now(), now())", [
-    sourceId,
-  ]);
+  await reader.query(
+    "INSERT INTO usage.notification VALUES ($1, 'default', 'stale', '', 1, 1, now(), now())",
+    [sourceId],
+  );
   await reader.query("INSERT INTO usage.source_fact VALUES ($1, 'no_hour', 'x')", [sourceId]);
   await reader.query(
     "INSERT INTO usage.late_change VALUES ($1, '2026-03-01', 'all', 'workspace', 'day', true, 1, 1, 1)",

@@ -106,7 +106,7 @@ export const FIRST_DAY = floorToGrid(Date.now(), DAY_MS) - 6 * DAY_MS;
 const EMPTIED = [
   ...["hourly_record", "dated_record", "monthly_total", "coverage", "failure", "restatement"],
   ...["reconciliation_difference", "reconciled", "became_final", "late_change", "control_difference"],
-  ...["matched_total", "control_check", "closed_total", "month_close", "alert", "withdrawal"],
+  ...["matched_total", "control_check", "closed_total", "month_close", "notification", "withdrawal"],
   "charge",
   ...[
     "series",

@@ -19,7 +19,7 @@ import { billEarlier } from "../../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../../log.ts";
 import { conditionSettingsOf } from "../../../pipeline/alerts/conditions.ts";
-import { raiseAlerts } from "../../../pipeline/alerts/tell.ts";
+import { sendAlerts } from "../../../pipeline/alerts/send-alerts.ts";
 import { readResourceTags } from "../../../pipeline/bill/read-terms.ts";
 import { openSource } from "../../../pipeline/source/open-source.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
@@ -86,7 +86,7 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   for (const text of [describePlanted(story, troubled, pages), bill, OWNERS_HINT, ALERTS_HINT])
     output.note(`\n${text}`);
   const opened = [first, planted, billed] as const;
-  await tellReceivers(opened, session);
+  await notifyReceivers(opened, session);
   output.note(threeToTry(pages, stage.postgresUrl));
   if (stage.envFile !== undefined) output.note(`Elsewhere set USAGE_ENV_FILE=${stage.envFile}`);
   if (redis === undefined) return runOn(opened, session, loader);
@@ -156,7 +156,7 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   };
 }
 
-/** What a demo that goes on shows beside the healthy source: one with trouble, one with the whole bill, and who is told. */
+/** What a demo that goes on shows beside the healthy source: one with trouble, one with the whole bill, and receivers of alerts. */
 async function startBeside({ output, onClose }: Session, story: Story, ports: readonly number[]) {
   const troubled = await startTroubled(story, ports[1]);
   onClose(() => troubled.standin.close());
@@ -176,15 +176,15 @@ function openFrom({ session, store, log }: Stage, source: SourceConfig): Promise
   return openSource({ ...deps, log: log.child({ source: source.slug }) });
 }
 
-/** Tells at once what the schedule of the service would tell within a minute. */
-async function tellReceivers(opened: readonly OpenSource[], { config, signal }: Session): Promise<void> {
+/** Sends at once what the schedule of the service would send within a minute. */
+async function notifyReceivers(opened: readonly OpenSource[], { config, signal }: Session): Promise<void> {
   const settings = {
     secrets: config.routeSecrets,
     webUrl: config.webUrl,
     signal,
     ...conditionSettingsOf(config),
   };
-  for (const source of opened) await raiseAlerts(source, { ...settings, slug: source.config.slug });
+  for (const source of opened) await sendAlerts(source, { ...settings, slug: source.config.slug });
 }
 
 async function startScheduler({ session, store, log }: Stage, redis: RedisServer): Promise<void> {

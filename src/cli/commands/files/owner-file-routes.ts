@@ -9,7 +9,7 @@ import {
 } from "../../../domain/bill/alert-route.ts";
 import type { Problem } from "../../../given-file.ts";
 
-/** The part of an owner file that says who is told what. */
+/** The routes of an owner file. */
 
 const listOf = <T extends z.ZodType>(entry: T) => z.array(entry, "is not a list such as [a, b]");
 const oneOf = <const T extends readonly string[]>(words: T) =>
@@ -18,7 +18,7 @@ const text = z
   .string({ error: ({ input }) => (input === undefined ? "is missing" : "is not a text") })
   .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters");
-/** Of one address and nothing else: a name or a second address in it would go somewhere nobody meant. */
+/** One address and nothing else: a name or a second address in it would go somewhere nobody meant. */
 const mailAddress = text.regex(/^[^\s<>,;:"()[\]@]+@[^\s<>,;:"()[\]@]+$/, "is not an e-mail address");
 
 export const routeSchema = z.strictObject({
@@ -30,20 +30,20 @@ export const routeSchema = z.strictObject({
     .max(63, "has more than 63 characters")
     .refine((name) => name !== DEFAULT_ROUTE.name, `is the route of ${DEFAULT_ROUTE.setting}`),
   type: oneOf(ROUTE_TYPES),
-  // Whoever writes the secret itself here must not find it in the error.
+  // The error must not repeat the value, because it may be the secret itself.
   secret: text.refine(
     isRouteSetting,
     "is not the name of a setting such as USAGE_ROUTE_SEARCH. The secret itself belongs into that setting, not into this file",
   ),
   from: mailAddress.optional(),
   to: listOf(mailAddress).min(1, "is empty").max(50, "has more than 50 addresses").optional(),
-  owners: listOf(text).min(1, "is empty: leave it out to take those of every owner").optional(),
+  owners: listOf(text).min(1, "is empty: leave it out to take incidents of every owner").optional(),
   kinds: listOf(oneOf(ALERT_KINDS)).min(1, "is empty: leave it out to take every kind").optional(),
   severities: listOf(oneOf(SEVERITIES)).min(1, "is empty: leave it out to take both").optional(),
 });
 export type RawRoute = z.output<typeof routeSchema>;
 
-/** What no single value shows. */
+/** Problems that no single value shows. */
 export function problemsOfRoutes(routes: readonly RawRoute[]): Problem[] {
   return routes.flatMap((route, at) => {
     const problems: Problem[] = [];

@@ -1,146 +1,72 @@
 import { factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import {
-  type AlertsReport,
-  describeTaken,
-  type Incident,
-  type RouteReport,
-  reportAlerts,
+  type IncidentReport,
+  type OpenIncident,
+  type PastIncident,
+  reportIncidents,
 } from "../../../pipeline/alerts/report.ts";
-import { counted } from "../../../printable.ts";
-import type { Told } from "../../../store/activity/alerts.ts";
-import {
-  capital,
-  card,
-  type Html,
-  html,
-  instant,
-  joined,
-  name,
-  notice,
-  prose,
-  sign,
-  table,
-  twin,
-} from "../parts.ts";
+import { capital, card, type Html, html, instant, joined, name, prose, sign, table, twin } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
-/** Who is told: the routes, what is wrong now, and what was sent. */
 export function addAlerts(web: Web): void {
   web.page("/alerts", { oneInstant: true }, async ({ db, config }) => ({
     title: "Alerts",
-    body: shown(await reportAlerts(db, config)),
+    body: shown(await reportIncidents(db, config)),
   }));
 }
 
-function shown({ routes, incidents, sent }: AlertsReport): Html {
-  return html`${incidentTable(incidents)}
-    <h2>Routes</h2>
-    ${
-      routes.length === 0
-        ? notice(
-            "info",
-            html`<p>Nobody is told. Set <code>USAGE_ALERT_WEBHOOK_URL</code>, or give the owner file routes.</p>`,
-          )
-        : routeTable(routes)
-    }
-    ${sentTable(sent)}
-    ${twin(`usage-etl alerts`, ...routes.slice(0, 1).map((one) => `usage-etl alerts test ${one.name}`))}`;
+function shown({ incidents, past }: IncidentReport): Html {
+  return html`${incidents.length === 0 ? html`<p>No open incident.</p>` : openTable(incidents)}
+    ${past.length === 0 ? "" : pastTable(past)}
+    ${twin("usage-etl alerts")}`;
 }
 
-function incidentTable(incidents: readonly Incident[]): Html {
-  if (incidents.length === 0) return html`<p>Nothing is wrong now.</p>`;
+function openTable(incidents: readonly OpenIncident[]): Html {
   return table({
-    label: "Incidents",
+    caption: "Open incidents",
     kind: "cards",
-    caption: "What is wrong now, and who was told of it.",
-    heads: ["Kind", "Source", "Severity", "What", "Told"],
+    heads: ["Kind", "Source", "Severity", "What", "Notified"],
     rows: incidents.map((one) =>
-      card(kindOf(one), [
+      card(titleOf(one), [
         ["Source", one.source],
-        ["Severity", one.severity === "warning" ? "warning" : severe("critical")],
-        ["What", html`${prose(factOf(one))}${pageLink(one)}`],
-        ["Told", toldOf(one)],
+        ["Severity", one.severity === "critical" ? sign("failed", "✕", "critical") : "warning"],
+        ["What", html`${prose(factOf(one))}${linkOf(one)}`],
+        ["Notified", notifiedOf(one)],
       ]),
     ),
   });
 }
 
-function kindOf({ kind, owner }: Pick<Told, "kind" | "owner">): Html {
+function pastTable(past: readonly PastIncident[]): Html {
+  return table({
+    caption: "Past incidents, the last of each kind",
+    kind: "cards",
+    heads: ["Kind", "Source", "Ended, by route"],
+    rows: past.map((one) =>
+      card(titleOf(one), [
+        ["Source", one.source],
+        ["Ended, by route", notifiedOf(one)],
+      ]),
+    ),
+  });
+}
+
+function titleOf({ kind, owner }: PastIncident): Html {
   const title = kind === "unusual" ? "Unusual days" : capital(kind.replaceAll("_", " "));
   return owner === null ? html`${title}` : html`${title} of ${name(owner)}`;
 }
 
-function severe(text: string): Html {
-  return sign("failed", "✕", text);
-}
-
-function pageLink({ kind, source }: Incident): Html {
+function linkOf({ kind, source }: OpenIncident): Html {
   const to = pageOf(kind, source);
   return to === undefined ? html`` : html` <a href="${to}">Show it</a>`;
 }
 
-function toldOf({ told }: Incident): Html {
-  if (told.length === 0) return html`nobody`;
-  const together = Map.groupBy(told, ({ at }) => at);
-  const all = [...together].map(([at, some]) => {
-    const routes = some.map(({ route }) => route).join(", ");
-    return html`${routes} ${at === null ? "perhaps" : instant(at)}`;
+/** Routes that the same message reached are listed together. */
+function notifiedOf({ notified }: PastIncident): Html {
+  if (notified.length === 0) return html`nobody`;
+  const lines = [...Map.groupBy(notified, ({ at }) => at)].map(([at, routes]) => {
+    const names = routes.map(({ route }) => route).join(", ");
+    return html`${names} ${at === null ? "perhaps" : instant(at)}`;
   });
-  return joined(all, html`<br>`);
-}
-
-function routeTable(routes: readonly RouteReport[]): Html {
-  return table({
-    label: "Routes",
-    kind: "cards",
-    caption: "Who is told what, and whether the last message arrived.",
-    heads: ["Route", "Type", "Takes", "Last answer", "State"],
-    rows: routes.map((one) => {
-      const last = one.states
-        .flatMap(({ answeredAt }) => answeredAt ?? [])
-        .sort()
-        .at(-1);
-      return card(html`${one.name}`, [
-        ["Type", one.type],
-        ["Takes", takenOf(one)],
-        ["Last answer", last === undefined ? "none yet" : instant(last)],
-        ["State", stateOf(one)],
-      ]);
-    }),
-  });
-}
-
-function takenOf(route: RouteReport): Html {
-  const { owners } = route;
-  return html`${describeTaken(route)}${owners === null || owners.length === 0 ? "" : html`; of ${joined(owners.map(name))}`}`;
-}
-
-function stateOf({ missing, states }: RouteReport): Html {
-  if (missing !== null) return html`${severe("no receiver")}: ${missing}`;
-  const failed = states.find(({ failures }) => failures > 0);
-  if (failed !== undefined) {
-    const next = failed.nextTryAt === null ? html`within a minute` : html`at ${instant(failed.nextTryAt)}`;
-    return html`${severe("failed")} ${counted(failed.failures, "time")}: it ${failed.problem}. It is tried again ${next}.`;
-  }
-  if (states.every(({ answeredAt }) => answeredAt === null)) return html`nothing was sent yet`;
-  return sign("ok", "●", "arrived");
-}
-
-/** What is wrong now stands above with who was told. */
-function sentTable(sent: readonly Told[]): Html {
-  const before = sent.filter(({ clearedAt }) => clearedAt !== null);
-  if (before.length === 0) return html``;
-  return html`<h2>Sent before</h2>${table({
-    label: "Sent before",
-    kind: "cards",
-    caption: "What was last sent of each kind and is over, the newest first.",
-    heads: ["What", "Source", "Route", "At"],
-    rows: before.map((one) =>
-      card(kindOf(one), [
-        ["Source", one.source],
-        ["Route", one.route],
-        ["At", instant(one.toldAt ?? "")],
-      ]),
-    ),
-  })}`;
+  return joined(lines, html`<br>`);
 }

@@ -5,7 +5,7 @@ import { addDays } from "../../../domain/time/days.ts";
 import { amountOf } from "../../../domain/usage/amount.ts";
 import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../../domain/usage/forecast.ts";
 import { reportOnSources, type SourceReport } from "../../../pipeline/advice.ts";
-import { type FiringAlert, factOf, pageOf } from "../../../pipeline/alerts/conditions.ts";
+import { factOf, type Incident, pageOf } from "../../../pipeline/alerts/conditions.ts";
 import { describePutOff, type SyncBudget } from "../../../pipeline/sync/sync-budget.ts";
 import {
   describedByDay,
@@ -107,7 +107,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
   const { status, trust, alerts, advice } = report;
   const { source } = status;
   // What the advice is about stands with it alone.
-  const isSaid = ({ kind }: FiringAlert) => advice.alerts?.kinds.includes(kind) === true;
+  const isSaid = ({ kind }: Incident) => advice.alerts?.kinds.includes(kind) === true;
   const [said, others] = [alerts.filter(isSaid), alerts.filter((one) => !isSaid(one))];
   const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
   const told = describedByDay(unusual.filter((one) => one.source === source));
@@ -221,7 +221,7 @@ function changeShown(now: number | null, before: number | null): string | null {
     : percent((100 * (now - before)) / before, { signed: true });
 }
 
-function alertShown(alert: FiringAlert, source: string): Html {
+function alertShown(alert: Incident, source: string): Html {
   const to = pageOf(alert.kind, source);
   const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
   return html`<p>${prose(factOf(alert))}${link}</p>`;
@@ -281,6 +281,6 @@ function at(iso: string | null): Html {
   return iso === null ? html`never` : instant(iso);
 }
 
-function isCritical({ severity }: FiringAlert): boolean {
+function isCritical({ severity }: Incident): boolean {
   return severity === "critical";
 }

@@ -3,7 +3,7 @@ import { describeBill } from "../../../../src/cli/commands/proof/totals.ts";
 import { describeProviderMonth } from "../../../../src/domain/bill/provider.ts";
 import { type CalendarMonth, monthAt, monthBefore } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { firingAlerts } from "../../../../src/pipeline/alerts/conditions.ts";
+import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
 import { checkProvider } from "../../../../src/pipeline/bill/read-bill.ts";
 import { lookAtMonth } from "../../../../src/pipeline/months/look.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
@@ -146,7 +146,7 @@ test("a difference is asked about twice once, stays while it is not compared, an
     stride: "calendar month",
     workspaceId,
   });
-  const alerts = await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" });
+  const alerts = await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" });
   expect(alerts.get("default")?.map(({ kind }) => kind)).toEqual(["provider_total"]);
   await bench.reconcile({ range: { start: dayOf(month, 0), end: Date.parse(month.end) } });
   const looked = await lookAtMonth(bench.store.db, {
@@ -289,7 +289,7 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
     ),
   ).toEqual([{ kind: "provider_total", trace_tier: "longlived", more: 3 }]);
   expect(
-    (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get("default"),
+    (await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get("default"),
   ).toMatchObject([{ kind: "provider_total" }]);
 
   // It keeps the days of that tier open, not those of all traces.

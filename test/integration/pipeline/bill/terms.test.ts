@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { describeLimit, marksPassed } from "../../../../src/domain/bill/usage-limit.ts";
 import { monthAt } from "../../../../src/domain/months/month.ts";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
-import { firingAlerts } from "../../../../src/pipeline/alerts/conditions.ts";
+import { openIncidents } from "../../../../src/pipeline/alerts/conditions.ts";
 import { readBill } from "../../../../src/pipeline/bill/read-bill.ts";
 import { closePeriods } from "../../../../src/pipeline/months/close.ts";
 import { limitUses } from "../../../../src/store/bill/bill-terms.ts";
@@ -81,7 +81,7 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     if (!isLoaded || use === undefined) continue;
     expect(use).toMatchObject({ traces, isComplete: true, daysFinal: finalDays });
     expect(marksPassed(use), `${value} of ${traces}`).toBe(marks);
-    const alerts = (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" }))
+    const alerts = (await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" }))
       .get("default")
       ?.map(({ kind }) => kind);
     expect(alerts).toEqual(marks > 0 ? ["usage_limit"] : []);
@@ -100,8 +100,9 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     expect(use.reachedOn).toBe(expected);
     // One that is not reached this month asks nothing of anybody.
     const [alert] =
-      (await firingAlerts(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get("default") ??
-      [];
+      (await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get(
+        "default",
+      ) ?? [];
     if (alert !== undefined) expect(alert.severity).toBe(expected === null ? "warning" : "critical");
     expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
   }

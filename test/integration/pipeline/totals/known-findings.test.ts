@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/domain/time/stride.ts";
 import { PlatformError } from "../../../../src/errors.ts";
 import { checkTotals } from "../../../../src/pipeline/proof/check-totals.ts";
-import { alertFacts } from "../../../../src/store/activity/alerts.ts";
+import { alertFacts } from "../../../../src/store/activity/alert-facts.ts";
 import { metricFacts } from "../../../../src/store/activity/metric-facts.ts";
 import { sourceStatuses } from "../../../../src/store/activity/overview.ts";
 import { senderOn } from "../../../support/source.ts";

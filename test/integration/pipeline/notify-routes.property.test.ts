@@ -1,49 +1,55 @@
 import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import { type AlertKind, type Route, SEVERITIES } from "../../../src/domain/bill/alert-route.ts";
+import { type AlertKind, type Route, SEVERITIES, takes } from "../../../src/domain/bill/alert-route.ts";
 import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
-import { takes, tellRoutes } from "../../../src/pipeline/alerts/tell.ts";
+import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
-import { toldAlerts } from "../../../src/store/activity/alerts.ts";
 import type { Database, Store } from "../../../src/store/db/database.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { setupStore } from "../store/setup.ts";
 
 /**
- * Whatever dies, is doubled or does not answer: every incident arrives at every receiver that takes it, what has begun ends, and a
- * receiver that answered is told nothing twice, unless the process died before it could store the answer. One that fails is sent nothing
- * more before its wait is over.
+ * Whatever dies, runs twice or does not answer: every incident reaches every route that takes it, every beginning has its end, and no
+ * message reaches a receiver that answered twice, unless the process died before it could store the answer. A route that fails is sent
+ * nothing before its wait is over.
  */
 
 const SEED = seed();
 const STEPS = times(1_000);
-/** Of a message, before its route waits. */
+/** Tries of a message before its route waits. */
 const TRIES = 3;
-/** After so many steps all receivers are well for a while, and all that was told is looked at. */
+/** After this many steps all receivers behave well for a while, and every message so far is checked. */
 const CALM_EVERY = 40;
 
 const route = (given: Pick<Route, "name" | "type"> & Partial<Route>): Route => ({
-  ...{
-    line: 1,
-    setting: `USAGE_ROUTE_${given.type.toUpperCase()}`,
-    sender: null,
-    recipients: [],
-  },
-  ...{ owners: null, kinds: null, severities: null, ...given },
+  line: 1,
+  setting: `USAGE_ROUTE_${given.type.toUpperCase()}`,
+  sender: null,
+  recipients: [],
+  owners: null,
+  kinds: null,
+  severities: null,
+  ...given,
 });
 const ROUTES = [
   route({ name: "all", type: "webhook" }),
   route({ name: "search", type: "slack", owners: ["search"] }),
   route({ name: "oncall", type: "pagerduty", severities: ["critical"] }),
   route({
-    ...{ name: "finance", type: "email", kinds: ["budget", "difference"] },
-    ...{ sender: "usage@example.com", recipients: ["finance@example.com"] },
+    name: "finance",
+    type: "email",
+    kinds: ["budget", "difference"],
+    sender: "usage@example.com",
+    recipients: ["finance@example.com"],
   }),
 ];
 const NAME_OF: Readonly<Record<string, string>> = {
-  ...{ "/webhook": "all", "/slack": "search", "/pagerduty": "oncall", mail: "finance" },
+  "/webhook": "all",
+  "/slack": "search",
+  "/pagerduty": "oncall",
+  mail: "finance",
 };
 const KEYS: readonly [AlertKind, string | null][] = [
   ["difference", null],
@@ -56,12 +62,12 @@ const KEYS: readonly [AlertKind, string | null][] = [
 ];
 const MANNERS: readonly Manner[] = ["well", "well", "refuses", "redirects", "lies", "cuts"];
 
-/** What a receiver has read. */
+/** An incident that a receiver has read. */
 interface Heard {
   readonly route: string;
   /** Such as `budget of search`. */
   readonly key: string;
-  /** The number of the news; null: it is over. */
+  /** The number of the change. Null: the incident is over. */
   readonly news: number | null;
   readonly step: number;
   readonly isAnswered: boolean;
@@ -92,7 +98,9 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   });
   onTestFinished(receivers.close);
   const settings = {
-    ...{ slug: "default", withinMs: 60_000, clock: { wait: async () => {} } },
+    slug: "default",
+    withinMs: 60_000,
+    clock: { wait: async () => {} },
     secrets: new Map(
       [
         ["WEBHOOK", `${receivers.webUrl}/webhook`],
@@ -125,7 +133,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   };
   /** Steps in which a process died or was ended. */
   const violent = new Set<number>();
-  /** What a job does that read the incidents some time ago. `survives`: statements until its process dies. */
+  /** A job that has read these conditions. `survives`: statements until its process dies. */
   const pass = async (
     seen: Awaited<ReturnType<typeof read>>,
     survives = Number.POSITIVE_INFINITY,
@@ -133,30 +141,25 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   ) => {
     const mortal =
       survives === Number.POSITIVE_INFINITY ? store : dyingAfter(store, survives, () => violent.add(step));
-    const told = await toldAlerts(mortal.db, { sourceId: 1 });
-    return tellRoutes(
-      { store: mortal, sourceId: 1 },
-      { ...seen, routes: ROUTES, told },
-      { ...settings, signal },
-    );
+    return notifyRoutes({ store: mortal, sourceId: 1 }, { ...seen, routes: ROUTES }, { ...settings, signal });
   };
 
   let seen = await read();
   for (step = 1; step <= STEPS; step++) {
     for (let n = Math.floor(random() * 3); n > 0; n--) change();
     if (random() < 0.3) manners.set(pick(ROUTES).name, pick(MANNERS));
-    // A minute passes, so that what a dead process held is free.
+    // A minute passes, so that the claims of dead processes have run out.
     if (random() < 0.2)
       await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
     if (random() < 0.2) await passWait(pick(ROUTES).name);
-    // A job that was held up for long has read what was then.
+    // A job that was held up has read older conditions.
     const old = seen;
     seen = await read();
     const job = async () => {
       const from = random() < 0.3 ? old : seen;
       const fate = random();
       if (fate < 0.7) return pass(from);
-      if (fate < 0.9) return pass(from, Math.floor(random() * 16));
+      if (fate < 0.9) return pass(from, Math.floor(random() * 26));
       violent.add(step);
       const end = new AbortController();
       setTimeout(() => end.abort(), random() * 10);
@@ -171,7 +174,7 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     const jobs = 1 + Math.floor(random() * 3);
     if (random() < 0.5) await Promise.all(Array.from({ length: jobs }, () => isDone(job())));
     else for (let n = 0; n < jobs; n++) await isDone(job());
-    // Whoever died has stored no failure, and what it sent may be read a step later.
+    // A process that died has stored no failure, and a receiver may read its message a step later.
     if (violent.has(step) || violent.has(step - 1)) failed.clear();
     for (const [name, times] of failed)
       expect(times, `messages to ${name} that failed by step ${step}`).toBeLessThanOrEqual(TRIES);
@@ -195,14 +198,14 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
     }
     await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
     await pass(await read());
-    expect(await pass(await read())).toEqual({ told: 0, cleared: 0 });
+    expect(await pass(await read())).toEqual({ notified: 0, ended: 0 });
     for (const one of ROUTES) {
       for (const incident of incidents) {
         const key = keyOf(incident);
         const last = heard.findLast((each) => each.route === one.name && each.key === key);
         if (incident.isFiring && takes(one, incident))
           expect(last, `${one.name} of ${key} in step ${step}`).toMatchObject({ news: incident.newest });
-        // One that it takes no more is told until it is over.
+        // An incident that the route no longer takes is only sent again when it ends.
         else if (!incident.isFiring)
           expect(last?.news ?? null, `${one.name} of ${key}, over in step ${step}`).toBeNull();
       }
@@ -210,23 +213,23 @@ test(`every incident arrives, and at most once at a receiver that answered (SEED
   }
 });
 
-/** What a receiver answered is not told again but where a process died or was ended in that step; ends follow beginnings. */
+/** A message that a receiver answered is sent again only where a process died or was ended in that step. Ends follow beginnings. */
 function expectNothingTwice(heard: readonly Heard[], violent: ReadonlySet<number>): void {
   for (const [of, all] of Map.groupBy(heard, ({ route, key }) => `${route}: ${key}`)) {
-    const toldIn = new Map<number | null, number>();
+    const sentIn = new Map<number | null, number>();
     for (const { news, step, isAnswered } of all) {
-      const before = toldIn.get(news);
-      // Whoever died before a beginning arrived leaves an end that is told all the same.
+      const before = sentIn.get(news);
+      // A process that died before a beginning arrived leaves an end that is sent all the same.
       const until = news === null ? step : before;
       // What was sent before the end of a process may be read in the step after it.
       if (before !== undefined && ![...violent].some((one) => one >= before - 1 && one <= Number(until)))
-        expect.fail(`${of} was told twice: ${news ?? "the end"}, in steps ${before} and ${step}`);
-      if (isAnswered) toldIn.set(news, step);
+        expect.fail(`${of} was sent twice: ${news ?? "the end"}, in steps ${before} and ${step}`);
+      if (isAnswered) sentIn.set(news, step);
       // Each incident has an end.
-      if (news !== null) toldIn.delete(null);
+      if (news !== null) sentIn.delete(null);
     }
     const news = all.flatMap((one) => (one.news === null ? [] : [one.news]));
-    expect(news, `${of} was told older news after newer`).toEqual([...news].sort((a, b) => a - b));
+    expect(news, `${of} was sent older news after newer`).toEqual([...news].sort((a, b) => a - b));
   }
 }
 

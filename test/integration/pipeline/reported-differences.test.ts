@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { METER, METERS, type Meter } from "../../../src/domain/usage/meter.ts";
 import { adviseOn } from "../../../src/pipeline/advice.ts";
-import { firingAlerts } from "../../../src/pipeline/alerts/conditions.ts";
-import { alertFacts } from "../../../src/store/activity/alerts.ts";
+import { openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
+import { alertFacts } from "../../../src/store/activity/alert-facts.ts";
 import { metricFacts } from "../../../src/store/activity/metric-facts.ts";
 import { sourceStatuses } from "../../../src/store/activity/overview.ts";
 import { trustOfSources } from "../../../src/store/coverage/trust.ts";
@@ -69,7 +69,7 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   expect(facts?.differences.count).toBe(contradicted - totals);
   expect(facts?.controlTotals.count).toBe(totals);
   const firing =
-    (await firingAlerts(db, { staleAfterMs: 1e12, firstSource: "default" })).get("default") ?? [];
+    (await openIncidents(db, { staleAfterMs: 1e12, firstSource: "default" })).get("default") ?? [];
   expect(firing.map(({ kind }) => kind)).toEqual(["difference", "control_total"]);
 
   const metrics = await metricFacts(db);

@@ -1,0 +1,79 @@
+import { sql } from "kysely";
+import type { UnpricedUsage } from "../../domain/bill/price.ts";
+import type { LimitUse } from "../../domain/bill/usage-limit.ts";
+import { limitsOf } from "../bill/bill-terms.ts";
+import { unpricedBySource } from "../bill/prices.ts";
+import type { Database } from "../db/database.ts";
+
+interface Found {
+  readonly count: number;
+  /** When the newest was found, epoch milliseconds; 0 without any. */
+  readonly newest: number;
+}
+
+/** The state of a source that alerts depend on. */
+export interface AlertFacts {
+  readonly source: string;
+  /** Postgres's clock: epoch milliseconds, and the exact timestamp. */
+  readonly now: number;
+  readonly readAt: string;
+  /** Counts of all meters that still differ between the platform's JSON and its export after a second request. */
+  readonly differences: Found;
+  /** Totals of all meters that still differ from the sum of their days or tiers after a second request. */
+  readonly controlTotals: Found;
+  /** Monthly totals of the billing provider that still differ from the stored sum after a second request. */
+  readonly providerTotals: Found;
+  /** Restatements of the last day; `newest` is the number of the last one. */
+  readonly finalChanges: Found;
+  /** Seconds since the last load, or since the source was registered if nothing was ever loaded. */
+  readonly secondsWithoutLoad: number;
+  readonly isRefused: boolean;
+  /** Workspaces that the key lost, by the platform's ids. */
+  readonly lostWorkspaces: Found & { readonly ids: readonly string[] };
+  /** Zeros (daily figures) of lost workspaces that are no longer trusted. */
+  readonly withdrawnZeros: number;
+  readonly unpriced: UnpricedUsage;
+  readonly limits: readonly LimitUse[];
+}
+
+/** Of one source or of all. */
+export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
+  const { rows } = await sql<AlertFacts>`
+    select
+      s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt",
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.reconciliation_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
+      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+       from usage.control_difference d join usage.scope c using (scope_id)
+       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
+      json_build_object('count', r.changes, 'newest', coalesce(r.newest, 0)) as "finalChanges",
+      extract(epoch from now() - coalesce(
+        (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),
+        s.created_at
+      ))::integer as "secondsWithoutLoad",
+      s.refused_at is not null as "isRefused", l.workspaces as "lostWorkspaces", l.zeros as "withdrawnZeros",
+      json_build_object('prices', u.prices, 'days', u.days, 'traces', u.traces, 'firstDay', u."firstDay", 'lastDay', u."lastDay")
+        as unpriced,
+      (select coalesce(json_agg(x), '[]') from (${limitsOf(sql`s.source_id`)}) x) as limits
+    from usage.source s
+    join (${unpricedBySource()}) u using (source_id)
+    cross join lateral (
+      select count(*) as changes, max(r.restatement_id) as newest
+      from usage.restatement r join usage.series x using (series_id) join usage.trace_scope c using (scope_id)
+      where c.source_id = s.source_id and r.restated_at > now() - interval '1 day'
+    ) r
+    cross join lateral (
+      select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(lost_at)) * 1000, 0)::bigint,
+                               'ids', coalesce(json_agg(external_id order by external_id), '[]')) as workspaces,
+             coalesce(sum(zeros), 0)::integer as zeros
+      from usage.lost_workspace where source_id = s.source_id
+    ) l
+    where ${sourceId === undefined ? sql`true` : sql`s.source_id = ${sourceId}`}
+    order by s.slug
+  `.execute(db);
+  return rows;
+}

@@ -1,0 +1,176 @@
+import { sql } from "kysely";
+import type { AlertKind } from "../../domain/bill/alert-route.ts";
+import type { Database } from "../db/database.ts";
+
+/** Which incidents each route was notified of, and how sending to it goes. */
+
+/** An incident that a route was sent. */
+export interface Notification {
+  readonly source: string;
+  readonly route: string;
+  readonly kind: AlertKind;
+  /** Null: the incident belongs to no owner. */
+  readonly owner: string | null;
+  /** How far the incident had grown in the last message that arrived. */
+  readonly count: number;
+  readonly newest: number;
+  /** When it was first sent, epoch milliseconds. */
+  readonly since: number;
+  /** When the last message arrived, an ISO instant. Null: a message was sent, and nobody knows whether it arrived. */
+  readonly notifiedAt: string | null;
+  /** When the route was notified of the end. Null: the incident is open. */
+  readonly endedAt: string | null;
+}
+
+const ISO = sql.lit(`YYYY-MM-DD"T"HH24:MI:SS"Z"`);
+
+/** Of one source or all, of one route or all. */
+export async function listNotifications(
+  db: Database,
+  { sourceId, route }: { sourceId?: number; route?: string } = {},
+): Promise<Notification[]> {
+  const { rows } = await sql<Notification>`
+    select slug as source, route, kind, nullif(owner, '') as owner, count, newest,
+           floor(extract(epoch from since) * 1000)::float8 as since,
+           to_char(notified_at at time zone 'UTC', ${ISO}) as "notifiedAt",
+           to_char(ended_at at time zone 'UTC', ${ISO}) as "endedAt"
+    from usage.notification join usage.source using (source_id)
+    where ${sourceId === undefined ? sql`true` : sql`source_id = ${sourceId}`}
+      and ${route === undefined ? sql`true` : sql`route = ${route}`}
+    order by slug, route, kind, owner
+  `.execute(db);
+  return rows;
+}
+
+/** The right to send to a route of a source. A process that lost it can no longer store anything about the route. */
+export interface Claim {
+  readonly sourceId: number;
+  readonly route: string;
+  readonly claim: string;
+}
+
+/**
+ * Claims a route for `forMs`, after which a process that died holds it no longer. Returns false where another process has claimed it
+ * or has sent what was read after `readAt`, and where the route waits after failures.
+ */
+export async function claimRoute(
+  db: Database,
+  { sourceId, route, claim, readAt, forMs }: Claim & { readAt: string; forMs: number },
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into usage.route_state as s (source_id, route, claim, claimed_until, read_at)
+    values (${sourceId}, ${route}, ${claim}, now() + make_interval(secs => ${forMs / 1000}), ${readAt})
+    on conflict (source_id, route) do update
+    set claim = excluded.claim, claimed_until = excluded.claimed_until, read_at = excluded.read_at
+    where (s.claimed_until is null or s.claimed_until <= now())
+      and (s.read_at is null or s.read_at <= excluded.read_at)
+      and (s.next_try_at is null or s.next_try_at <= now())
+    returning route
+  `.execute(db);
+  return rows.length > 0;
+}
+
+/** The wait after a failure begins with a minute and doubles with each further one. */
+const LONGEST_WAIT_MINUTES = 60;
+
+/**
+ * Ends a claim. With a `problem` the route waits; between half and all of the time, so that receivers that failed together are not
+ * retried together. A message that arrived ends the wait.
+ */
+export async function releaseRoute(
+  db: Database,
+  { sourceId, route, claim, problem, hasArrived }: Claim & { problem: string | null; hasArrived: boolean },
+): Promise<void> {
+  const failed = sql`, problem = ${problem}, failures = failures + 1,
+    next_try_at = now() + interval '1 minute' * least(${LONGEST_WAIT_MINUTES}, 2 ^ least(failures, 30)) * (0.5 + random() / 2)`;
+  const arrived = sql`, problem = null, failures = 0, next_try_at = null`;
+  await sql`
+    update usage.route_state
+    set claim = null, claimed_until = null ${problem !== null ? failed : hasArrived ? arrived : sql``}
+    where source_id = ${sourceId} and route = ${route} and claim = ${claim}
+  `.execute(db);
+}
+
+/** Ends the wait of a route that a message has reached. */
+export async function endWait(db: Database, route: string): Promise<void> {
+  await sql`update usage.route_state set next_try_at = null where route = ${route}`.execute(db);
+}
+
+/** After routes were replaced: those that are gone lose their notifications, the others are tried at once. */
+export async function keepStatesOfRoutes(db: Database): Promise<void> {
+  await sql`
+    delete from usage.route_state where route <> 'default' and route not in (select name from usage.route)
+  `.execute(db);
+  await sql`update usage.route_state set next_try_at = null where next_try_at is not null`.execute(db);
+}
+
+export interface RouteState {
+  readonly source: string;
+  readonly route: string;
+  /** Failures since a message last arrived, and why the last one failed. */
+  readonly failures: number;
+  readonly problem: string | null;
+  /** ISO instant. Null: the route does not wait. */
+  readonly nextTryAt: string | null;
+}
+
+export async function routeStates(db: Database): Promise<RouteState[]> {
+  const { rows } = await sql<RouteState>`
+    select slug as source, route, failures, problem,
+           to_char(case when next_try_at > now() then next_try_at end at time zone 'UTC', ${ISO}) as "nextTryAt"
+    from usage.route_state join usage.source using (source_id) order by slug, route
+  `.execute(db);
+  return rows;
+}
+
+type Key = Pick<Notification, "kind" | "owner">;
+
+function isHeld({ sourceId, route, claim }: Claim) {
+  return sql`exists (select from usage.route_state where source_id = ${sourceId} and route = ${route} and claim = ${claim})`;
+}
+
+/** Stored before the first message of an incident is sent: if this process dies then, the route is still notified of the end. */
+export async function beginNotifications(
+  db: Database,
+  claim: Claim,
+  incidents: readonly Key[],
+): Promise<void> {
+  await sql`
+    insert into usage.notification (source_id, route, kind, owner, count, newest, since)
+    select ${claim.sourceId}, ${claim.route}, kind, coalesce(owner, ''), 0, -1, now()
+    from jsonb_to_recordset(${JSON.stringify(incidents)}::jsonb) x (kind text, owner text)
+    where ${isHeld(claim)}
+    on conflict (source_id, route, kind, owner) do update
+    set count = excluded.count, newest = excluded.newest, since = excluded.since, notified_at = null, ended_at = null
+  `.execute(db);
+}
+
+/** Removes what certainly did not arrive, so that the route is not notified of an end without a beginning. */
+export async function removeNotifications(
+  db: Database,
+  claim: Claim,
+  incidents: readonly Key[],
+): Promise<void> {
+  await sql`
+    delete from usage.notification n
+    using jsonb_to_recordset(${JSON.stringify(incidents)}::jsonb) x (kind text, owner text)
+    where ${isHeld(claim)} and n.source_id = ${claim.sourceId} and n.route = ${claim.route}
+      and n.kind = x.kind and n.owner = coalesce(x.owner, '')
+  `.execute(db);
+}
+
+/** Stores that a message with these incidents has arrived. */
+export async function confirmNotifications(
+  db: Database,
+  claim: Claim,
+  incidents: readonly (Pick<Notification, "kind" | "owner" | "count" | "newest"> & { isFiring: boolean })[],
+): Promise<void> {
+  await sql`
+    update usage.notification n
+    set count = x.count, newest = x.newest, notified_at = now(), ended_at = case when not x."isFiring" then now() end
+    from jsonb_to_recordset(${JSON.stringify(incidents)}::jsonb)
+      x (kind text, owner text, count bigint, newest bigint, "isFiring" boolean)
+    where ${isHeld(claim)} and n.source_id = ${claim.sourceId} and n.route = ${claim.route}
+      and n.kind = x.kind and n.owner = coalesce(x.owner, '')
+  `.execute(db);
+}
