@@ -3692,6 +3692,10 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 
 -- FUNCTION usage.quantity_digits(measure text) RETURNS integer
 
+-- FUNCTION usage.query_as_usage_reader_masked(statement text, most_rows integer, most_bytes integer) RETURNS text
+
+-- FUNCTION usage.query_as_usage_reader(statement text, most_rows integer, most_bytes integer) RETURNS text
+
 -- FUNCTION usage.recompute_due_charges() RETURNS trigger
 
 -- FUNCTION usage.service_of(measure text) RETURNS text

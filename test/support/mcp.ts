@@ -1,51 +1,55 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, onTestFinished } from "vitest";
 
-interface Line {
-  readonly id: string | null;
-  readonly name: string;
-  readonly amount: number | null;
-  readonly amount_loaded?: number;
-  readonly per_day: readonly { readonly amount: number }[];
+interface Said {
+  readonly text: string;
+  readonly isError: boolean;
 }
 
-/** What the tests read of the answers of MCP tools; each has a part of it. */
-export interface Answer {
-  readonly total: Line;
-  readonly lines: readonly Line[];
-  readonly is_proved: boolean;
-  readonly is_complete: boolean;
-  readonly missing: {
-    readonly listed: readonly {
-      readonly workspace_id: string;
-      readonly listed: readonly { readonly from: string; readonly to: string }[];
-    }[];
-  };
-  readonly notes: readonly string[];
-  readonly found: readonly { readonly id: string; readonly name: string }[];
-  readonly differences: readonly { readonly says: string }[];
-  readonly workspace_days: readonly object[];
-  readonly traces_up_to: object;
-}
-
-/** Asks a tool; a refusal is its text. */
-export async function ask(
+/** Calls a tool. */
+export async function call(
   client: Client,
   name: string,
-  args: Record<string, unknown>,
-): Promise<Answer | string> {
-  const { content, structuredContent, isError } = await client.callTool({ name, arguments: args });
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<Said> {
+  const { content, isError = false } = await client.callTool({ name, arguments: args });
   const [first] = content;
-  const text = first?.type === "text" ? first.text : "";
-  if (isError === true) return text;
-  expect(JSON.parse(text)).toEqual(structuredContent);
-  return structuredContent as unknown as Answer;
+  return { text: first?.type === "text" ? first.text : "", isError };
 }
 
-export async function answer(client: Client, name: string, args: Record<string, unknown>): Promise<Answer> {
-  const given = await ask(client, name, args);
-  expect(given).toBeTypeOf("object");
-  return given as Answer;
+/** What a tool answers, which must be no refusal. */
+export async function answer(
+  client: Client,
+  name: string,
+  args: Readonly<Record<string, unknown>> = {},
+  // biome-ignore lint/suspicious/noExplicitAny: each test reads other fields of the JSON.
+): Promise<any> {
+  const { text, isError } = await call(client, name, args);
+  expect(isError, text).toBe(false);
+  return JSON.parse(text);
+}
+
+/** The rows of a query, an object each. */
+export async function rowsOf(client: Client, sql: string): Promise<Record<string, unknown>[]> {
+  const { columns, rows, is_cut } = await answer(client, "query", { sql });
+  expect(is_cut, sql).toBe(false);
+  return rows.map((row: unknown[]) =>
+    Object.fromEntries(columns.map((name: string, at: number) => [name, row[at]])),
+  );
+}
+
+/** Why a tool refuses. */
+export async function refusal(
+  client: Client,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const said = await call(client, name, args).catch((error: Error) => ({
+    text: error.message,
+    isError: true,
+  }));
+  expect(said.isError, `${JSON.stringify(args)}: ${said.text}`).toBe(true);
+  return said.text;
 }
 
 /** A client that is closed when the test ends. */

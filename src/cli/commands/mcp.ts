@@ -35,10 +35,9 @@ async function run(session: Session, { masked = false }: { masked?: boolean }): 
     process.stdin.once("close", end).once("end", end);
     signal.addEventListener("abort", () => end(), { once: true });
   });
-  const served = serveStdio(() => mcpServer({ reader: store.db, masked, log }), {
-    onerror,
-    maxSubscriptions: 0,
-  });
+  const reader = masked ? "usage_reader_masked" : "usage_reader";
+  const from = { config, store, db: store.db, reader } as const;
+  const served = serveStdio(() => mcpServer(from, log), { onerror, maxSubscriptions: 0 });
   // A client starts it without a terminal. Somebody who types the command should not wait for an answer.
   if (process.stdin.isTTY)
     output.note("An AI client starts this command, and asks it over stdin. Ctrl-C ends it.");

@@ -11,11 +11,7 @@ const MOST_LISTED = 20;
  * The workspace that an id or a name means. A name is enough where one workspace has it; upper and lower case differ only where two
  * names would be the same without. Errors: `workspace_unknown`, `workspace_ambiguous`.
  */
-export function workspaceNamed<W extends NamedWorkspace>(
-  known: readonly W[],
-  asked: string,
-  { listedBy = "`usage-etl export --view dim_workspace`" } = {},
-): W {
+export function workspaceNamed<W extends NamedWorkspace>(known: readonly W[], asked: string): W {
   const folded = asked.toLowerCase();
   const byId = known.find(({ id }) => id === asked || id === folded);
   if (byId !== undefined) return byId;
@@ -31,7 +27,7 @@ export function workspaceNamed<W extends NamedWorkspace>(
   }
   if (named[0] !== undefined) return named[0];
   const listed = known.map(({ id, name }) => name ?? id);
-  const next = `${listedBy} lists them.`;
+  const next = "`usage-etl export --view dim_workspace` lists them.";
   throw unknownName({
     code: "workspace_unknown",
     what: "known workspace",

@@ -7,28 +7,27 @@ import { accessOf, isFromElsewhere, isOwnHost, type Role } from "../web/access.t
 import type { WebServices } from "../web/routes.ts";
 
 const PATH = "/mcp";
-/** A question has some short fields. */
-const LARGEST_QUESTION = 64 * 1024;
+/** Enough for the longest statement. */
+const LARGEST_REQUEST = 64 * 1024;
 
 /** Serves the tools at `/mcp` to whoever may look at the pages: the token of their login goes in each request. */
-export async function addMcp(
-  app: FastifyInstance,
-  { config, reader, clock, log }: Pick<WebServices, "config" | "reader" | "clock" | "log">,
-): Promise<void> {
+export async function addMcp(app: FastifyInstance, services: WebServices): Promise<void> {
+  const { config, store, reader: db, clock, log } = services;
   const access = accessOf(config);
   const wrong = new WrongTries(clock);
   const roles = new WeakMap<FastifyRequest, Role>();
   const handlers = new Map<Role, McpHttpHandler>();
-  /** Loaded for the first question: most services are asked none. */
+  /** Loaded for the first request: most services get none. */
   const handlerOf = async (role: Role) => {
     const { createMcpHandler } = await import("@modelcontextprotocol/server");
     const { mcpServer } = await import("./server.ts");
+    const reader = role === "viewer" ? "usage_reader_masked" : "usage_reader";
     const handler =
       handlers.get(role) ??
-      createMcpHandler(() => mcpServer({ reader, log, masked: role === "viewer" }), {
+      createMcpHandler(() => mcpServer({ config, store, db, reader }, log), {
         // Nothing here changes while a client is connected, so there is nothing to listen for.
         maxSubscriptions: 0,
-        maxRequestBodySize: LARGEST_QUESTION,
+        maxRequestBodySize: LARGEST_REQUEST,
       });
     handlers.set(role, handler);
     return handler;
@@ -65,7 +64,7 @@ export async function addMcp(
     mcp.route({
       method: ["GET", "POST", "DELETE"],
       url: PATH,
-      bodyLimit: LARGEST_QUESTION,
+      bodyLimit: LARGEST_REQUEST,
       handler: async (request, reply) => {
         const role = roles.get(request);
         if (role === undefined) throw new Error("a request passed the guard unseen");

@@ -135,6 +135,9 @@ async function ensureReaders(db: Database): Promise<string[]> {
     if (rows.length > 0) continue;
     try {
       await sql`create role ${sql.id(role)} nologin`.execute(db);
+      // Since Postgres 16 a login that is no superuser may not act as a role that it creates.
+      const { rows: usable } = await sql`select where pg_has_role(${role}, 'usage')`.execute(db);
+      if (usable.length === 0) await sql`grant ${sql.id(role)} to current_user`.execute(db);
     } catch (error) {
       const code = (error as { code?: string }).code;
       // 42501 insufficient_privilege; 42710 duplicate_object, or 23505 from a parallel start.

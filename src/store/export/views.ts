@@ -18,7 +18,7 @@ export interface View {
   readonly name: string;
   readonly comment: string;
   readonly isAsOf: boolean;
-  /** Whether this login may read it. Any login may read the catalogue of Postgres, so it learns of all. */
+  /** Whether the login or role may read it. Any login may read the catalogue of Postgres, so it learns of all. */
   readonly isReadable: boolean;
   readonly columns: readonly ViewColumn[];
 }
@@ -28,21 +28,25 @@ export async function listViews(db: Database): Promise<View[]> {
   return (await listReporting(db)).filter(({ isAsOf }) => !isAsOf);
 }
 
-/** Everything in the schemas reporting and reporting_detail that has rows, by name, which is unique. Empty: there are none. */
-export async function listReporting(db: Database): Promise<View[]> {
+/**
+ * Everything in the schemas reporting and reporting_detail that has rows, by name, which is unique. Empty: there are none. `reader`:
+ * the role that may read them or not; by default this login.
+ */
+export async function listReporting(db: Database, reader?: string): Promise<View[]> {
+  const role = reader === undefined ? sql`current_user` : sql`${reader}::name`;
   const { rows } = await sql<View>`
     with reporting as (
-      select oid, nspname, has_schema_privilege(oid, 'usage') as may_enter from pg_namespace
+      select oid, nspname, has_schema_privilege(${role}, oid, 'usage') as may_enter from pg_namespace
       where nspname in ('reporting', 'reporting_detail')
     ), part as (
-      select s.nspname as schema, c.relname as name, false as is_as_of, has_table_privilege(c.oid, 'select') and s.may_enter as is_readable,
+      select s.nspname as schema, c.relname as name, false as is_as_of, has_table_privilege(${role}, c.oid, 'select') and s.may_enter as is_readable,
              obj_description(c.oid, 'pg_class') as comment, a.attnum as position, a.attname as column_name,
              a.atttypid as type, a.atttypmod as modifier, col_description(c.oid, a.attnum) as column_comment
       from reporting s
       join pg_class c on c.relnamespace = s.oid and c.relkind = 'v'
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
       union all
-      select s.nspname, p.proname, true, has_function_privilege(p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
+      select s.nspname, p.proname, true, has_function_privilege(${role}, p.oid, 'execute') and s.may_enter, obj_description(p.oid, 'pg_proc'),
              at, p.proargnames[at], p.proallargtypes[at], -1, null
       from reporting s
       join pg_proc p on p.pronamespace = s.oid and p.proretset and p.pronargs = 1 and p.proargtypes[0] = 'timestamptz'::regtype

@@ -96,3 +96,30 @@ test("migrate prints what a superuser must run if its role may not create roles,
   onTestFinished(() => dashboard.end());
   expect((await dashboard.query(figures.replace("reporting.", ""))).rows).toEqual([{ days: 0 }]);
 });
+
+test("a login that may create roles acts as the readers that it creates", async ({ skip }) => {
+  const { PATH = "" } = process.env;
+  const server = await startLocalPostgres({ dataDir: undefined, say: () => {}, env: { PATH } });
+  if (server === undefined) return skip("no Postgres of our own can be started here");
+  onTestFinished(() => server.close());
+  const superuser = new pg.Client({ connectionString: server.url });
+  await superuser.connect();
+  onTestFinished(() => superuser.end());
+  await superuser.query("CREATE ROLE loader LOGIN PASSWORD 'loader' CREATEROLE");
+  await superuser.query("CREATE DATABASE usage OWNER loader");
+  const url = Object.assign(new URL(server.url), {
+    username: "loader",
+    password: "loader",
+    pathname: "/usage",
+  });
+  const { code, stdout, stderr } = await usageEtl(["migrate", "--json"], { DATABASE_URL: url.href });
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ missingRoles: [] });
+  const loader = new pg.Client({ connectionString: url.href });
+  await loader.connect();
+  onTestFinished(() => loader.end());
+  const call = "SELECT usage.query_as_usage_reader_masked('SELECT current_user AS me', 1, 1000) AS response";
+  expect((await loader.query(call)).rows).toEqual([
+    { response: '{"columns":["me"],"rows":[["usage_reader_masked"]],"is_cut":false}' },
+  ]);
+});

@@ -1,63 +1,26 @@
 import { expect, test } from "vitest";
-import { dayOf } from "../../../src/domain/time/days.ts";
-import { answer, ask, overHttp } from "../../support/mcp.ts";
+import { answer, overHttp, refusal } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { addSource, setupSource } from "../../support/reporting.ts";
 import { setup } from "../../support/source.ts";
-import { setupUsage } from "../../support/usage-bench.ts";
 
-test("usage by user adds up to the view, names what is missing, and shows no address to a read token", async () => {
-  const bench = await setupUsage({ days: 4, gapAgo: 2 });
-  const pages = await setupPages(bench, { environment: TOKENS });
-  const range = { by: "user", from: dayOf(bench.dataStart), to: dayOf(bench.today), rows: 100 };
-  const [operator, viewer] = [
-    await overHttp(pages.url, TOKENS.USAGE_WEB_TOKEN),
-    await overHttp(pages.url, TOKENS.USAGE_WEB_READ_TOKEN),
-  ];
-  for (const [client, view] of [
-    [operator, "reporting.fct_usage_user_daily"],
-    [viewer, "reporting_detail.fct_usage_user_daily_masked"],
-  ] as const) {
-    const used = await answer(client, "usage", range);
-    const users = await bench.sql<{ id: string; name: string; amount: number }>(
-      `SELECT user_id AS id, max(user_email) AS name, sum(traces)::float8 AS amount FROM ${view}
-       WHERE usage_date >= $1::date AND usage_date < $2::date AND user_id <> '(none)' AND traces > 0
-       GROUP BY 1 ORDER BY 3 DESC, user_id COLLATE "C"`,
-      [range.from, range.to],
-    );
-    expect(used.total.amount).toBeNull();
-    expect(used.is_complete).toBe(false);
-    expect(used.missing.listed).toMatchObject([{ listed: [{ from: bench.gap }] }]);
-    const lines = used.lines.filter(({ id }) => id !== null);
-    expect(lines.map(({ id, name, amount_loaded }) => ({ id, name, amount: amount_loaded }))).toEqual(users);
-  }
-  expect(JSON.stringify(await answer(viewer, "usage", range))).not.toContain("@");
-  // A day whose hours are not loaded by user.
-  const oneDay = await answer(viewer, "usage", {
-    ...range,
-    from: dayOf(bench.dataStart),
-    to: bench.gap,
-    rows: 1,
-  });
-  expect(oneDay.is_complete).toBe(true);
-  const misspelt = { ...range, group_by: "project" };
-  expect(await ask(viewer, "usage", misspelt)).toContain("group_by");
-});
-
-test("of several sources one has to be named, and before the first sync there are no figures", async () => {
+test("of several sources one has to be named, and before the first sync there is none", async () => {
   const { store, url } = await setupSource();
   const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
   const client = await overHttp((await setupPages({ databaseUrl: url, store, standin })).url);
-  const range = { from: "2026-03-01", to: "2026-03-08" };
-  expect(await answer(client, "usage", range)).toMatchObject({ source: "default", is_complete: false });
-  const workspaceIds = ["00000000-0000-4000-8000-000000000009"];
-  await addSource(store, { slug: "other", workspaceIds });
-  for (const tool of ["usage", "coverage"])
-    expect(await ask(client, tool, range)).toContain("Name one as source: default, other. [source_unnamed]");
-  const other = await answer(client, "usage", { ...range, source: "other" });
-  expect(other.missing.listed).toMatchObject([{ workspace_id: workspaceIds[0] }]);
+  const bill = { month: "2026-03" };
+  expect(await answer(client, "bill", bill)).toMatchObject({ source: "default", totals: [] });
+  await addSource(store, { slug: "other", workspaceIds: ["00000000-0000-4000-8000-000000000009"] });
+  for (const [tool, args] of [
+    ["bill", bill],
+    ["why_changed", { from: "2026-03-01", to: "2026-04-01" }],
+  ] as const)
+    expect(await refusal(client, tool, args)).toContain("Name one: default, other. [source_unnamed]");
+  expect(await answer(client, "bill", { ...bill, source: "other" })).toMatchObject({ source: "other" });
+  expect(await refusal(client, "bill", { ...bill, source: "othr" })).toContain("Did you mean other?");
   await store.transaction(({ client: owner }) => owner.query("TRUNCATE usage.source CASCADE"));
-  expect(await ask(client, "bill", { month: "2026-03" })).toContain("[source_unloaded]");
+  expect(await refusal(client, "bill", bill)).toContain("There are 0 sources.");
+  expect(await answer(client, "status")).toEqual([]);
 });
 
 test("a client of the protocol's year before is answered too", async () => {

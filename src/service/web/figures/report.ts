@@ -290,7 +290,7 @@ async function unusualOf(db: Database, { source, workspace }: Question): Promise
 }
 
 /** What is loaded of what the cells count, as the views of its buckets show it. */
-export function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {
+function loadedOf(db: Database, of: UsageCells, { per, span }: { per: Question["per"]; span: Days }) {
   const { counted = "traces" } = of;
   if (counted !== "traces") return loadedMeterDays(db, { ...of, counted }, span);
   return per === "hour" ? loadedHours(db, of, span) : loadedDays(db, of, span);

@@ -66,24 +66,17 @@ export function addUsage(web: Web): void {
   });
 }
 
-/** As the page, with the sources and prices that the question is about. `db`: a snapshot. */
+/**
+ * As the page, with the sources and prices that the question is about. `db`: a snapshot. Errors: as of `questionOf`, and `usage_missing`,
+ * `usage_range_long`.
+ */
 async function reportForFile({ db, query, now, who }: Context<UsageQuery, unknown>): Promise<Report> {
-  const question = await questionWithAnswer(db, query, { sources: await usageSources(db), now });
-  return reportOf(db, question, { now, masked: who.role === "viewer" });
-}
-
-/** What is asked for, if it has an answer. Errors: as of `questionOf`, and `usage_missing`, `usage_range_long`. */
-export async function questionWithAnswer(
-  db: Database,
-  query: UsageQuery,
-  { sources, now }: { sources: readonly UsageSource[]; now: number },
-): Promise<Question> {
-  const source = sourceOf(query.source, sources);
+  const source = sourceOf(query.source, await usageSources(db));
   const asked = source && (await askedOf(db, query, { source, now }));
   if (asked === undefined || isUnpriced(asked.question) || !asked.question.isLoaded) throw nothingToWrite();
   const refusal = refusalOf(asked.question);
   if (refusal !== undefined) throw tooLong(refusal);
-  return asked.question;
+  return reportOf(db, asked.question, { now, masked: who.role === "viewer" });
 }
 
 /** The bill that the traces or costs of all workspaces of one month belong to. */

@@ -1,0 +1,183 @@
+import type { Client } from "@modelcontextprotocol/client";
+import { beforeEach, expect, test } from "vitest";
+import type { Store } from "../../../src/store/db/database.ts";
+import { call, overHttp, refusal, rowsOf } from "../../support/mcp.ts";
+import { setupPages, TOKENS } from "../../support/pages.ts";
+import { connectPlain, setupSource, WORKSPACES } from "../../support/reporting.ts";
+import { loadRows, windowOf } from "../../support/store.ts";
+
+/** What the tool `query` lets a stranger do: read views, and nothing else. */
+
+let bench: { store: Store; url: string; sourceId: number };
+let operator: Client;
+let viewer: Client;
+
+beforeEach(async () => {
+  bench = await setupSource();
+  const standin = { url: "http://127.0.0.1:9", apiKey: "platform-key" };
+  const served = { databaseUrl: bench.url, store: bench.store, standin };
+  const { url } = await setupPages(served, { environment: TOKENS });
+  operator = await overHttp(url, TOKENS.USAGE_WEB_TOKEN);
+  viewer = await overHttp(url, TOKENS.USAGE_WEB_READ_TOKEN);
+});
+
+/** Sets the role back and then reads a table, in one SELECT. */
+const RESET_AND_READ = `WITH reset AS MATERIALIZED (SELECT set_config('role', 'none', true) AS role)
+  SELECT query_to_xml('SELECT slug FROM usage.source', true, true, '')::text AS found FROM reset`;
+
+type Refused = readonly (readonly [sql: string, why: RegExp])[];
+
+/** Statements by what they try. */
+const REFUSED: Readonly<Record<string, Refused>> = {
+  "reads a table": [
+    ["SELECT * FROM usage.source", /permission denied for schema usage/],
+    [
+      "SELECT query_to_xml('SELECT * FROM usage.source', true, true, '')",
+      /permission denied for schema usage/,
+    ],
+    ["SELECT usage.query_as_usage_reader('SELECT 1', 1, 1)", /permission denied for schema usage/],
+  ],
+  "leaves the role": [
+    [RESET_AND_READ, /cannot set parameter "role" within security-definer function/],
+    ["SELECT set_config('role', 'none', false)", /cannot set parameter "role"/],
+    ["SELECT set_config('ROLE', 'none', true)", /cannot set parameter "role"/],
+    [
+      "SELECT set_config('session_authorization', 'default', true)",
+      /cannot set parameter "session_authorization"/,
+    ],
+    ["SELECT query_to_xml('SET ROLE NONE', true, true, '')", /not allowed in a non-volatile function/],
+    ["SELECT query_to_xml('RESET ROLE', true, true, '')", /not allowed in a non-volatile function/],
+    ["SET ROLE NONE", /cannot open SET query as cursor/],
+    ["RESET ROLE", /cannot open RESET query as cursor/],
+    ["SELECT 1; RESET ROLE", /cannot open multi-query plan as cursor/],
+    ["COMMIT", /cannot open COMMIT query as cursor/],
+    ["COMMIT; RESET ROLE; SELECT 1", /cannot open multi-query plan as cursor/],
+    ["SELECT 1) AS t; RESET ROLE; SELECT (1", /syntax error/],
+  ],
+  writes: [
+    ["SELECT set_config('transaction_read_only', 'off', false)", /cannot set transaction read-write mode/],
+    ["DELETE FROM usage.source RETURNING *", /permission denied/],
+    ["WITH gone AS (DELETE FROM usage.source RETURNING *) SELECT * FROM gone", /permission denied/],
+    ["SELECT * FROM reporting.dim_workspace FOR UPDATE", /permission denied/],
+    ["SELECT * FROM (VALUES (1)) AS one INTO TEMP kept", /syntax error/],
+    ["CREATE TEMP TABLE kept AS SELECT 1", /as cursor/],
+    [
+      "SELECT query_to_xml('CREATE TEMP TABLE kept (x int)', true, true, '')",
+      /not allowed in a non-volatile/,
+    ],
+    ["SELECT lo_create(0)", /read-only transaction/],
+    ["DO $$ BEGIN END $$", /cannot open DO query as cursor/],
+  ],
+  "reaches files, programs, other servers or processes": [
+    ["SELECT pg_read_file('PG_VERSION')", /permission denied for function pg_read_file/],
+    ["SELECT pg_ls_dir('.')", /permission denied for function pg_ls_dir/],
+    ["SELECT lo_import('/etc/passwd')", /permission denied for function lo_import/],
+    ["COPY (SELECT 1) TO PROGRAM 'true'", /cannot open COPY query as cursor/],
+    ["SELECT * FROM dblink('dbname=postgres', 'SELECT 1') AS t (one int)", /password .*required/i],
+    [
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+      /permission denied to terminate process/,
+    ],
+  ],
+  "is no SELECT": [
+    ["EXPLAIN ANALYZE SELECT 1", /EXPLAIN is not allowed in a non-volatile function/],
+    ["SHOW server_version", /SHOW is not allowed in a non-volatile function/],
+    ["LISTEN news", /cannot open LISTEN query as cursor/],
+    ["SELECT $1", /there is no parameter \$1/],
+    ["no SQL at all", /syntax error/],
+  ],
+};
+
+test.each(Object.entries(REFUSED))("a statement that %s is refused", async (_, statements) => {
+  const owner = await connectPlain(bench.url);
+  await owner.query("CREATE EXTENSION dblink SCHEMA reporting");
+  await owner.query(
+    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA reporting TO usage_reader, usage_reader_masked",
+  );
+  for (const [sql, why] of statements) {
+    for (const client of [operator, viewer]) {
+      const said = await refusal(client, "query", { sql });
+      expect(said, sql).toMatch(why);
+      expect(said, sql).toContain("[query_refused]");
+    }
+  }
+  expect((await owner.query("SELECT slug FROM usage.source")).rows).toEqual([{ slug: "default" }]);
+});
+
+test("the statement that sets the role back would read a table if only SET LOCAL ROLE kept it from that", async () => {
+  const owner = await connectPlain(bench.url);
+  await owner.query("BEGIN READ ONLY; SET LOCAL ROLE usage_reader");
+  const { rows } = await owner.query<{ found: string }>(RESET_AND_READ);
+  expect(rows[0]?.found).toContain("default");
+});
+
+test("each token reads as its role", async () => {
+  expect(await rowsOf(operator, "SELECT current_user")).toEqual([{ current_user: "usage_reader" }]);
+  expect(await rowsOf(viewer, "SELECT current_user")).toEqual([{ current_user: "usage_reader_masked" }]);
+  expect(await rowsOf(operator, "SELECT count(*) AS users FROM dim_user")).toEqual([{ users: 0 }]);
+  const sql = "SELECT * FROM reporting_detail.dim_user";
+  expect(await refusal(viewer, "query", { sql })).toContain("permission denied for view dim_user");
+});
+
+test("a function that belongs to another role runs nothing, and a missing one is named with what to run", async () => {
+  const owner = await connectPlain(bench.url);
+  await owner.query("ALTER FUNCTION usage.query_as_usage_reader OWNER TO CURRENT_USER");
+  expect(await refusal(operator, "query", { sql: "SELECT 1" })).toContain("does not belong to its role");
+  await owner.query("DROP FUNCTION usage.query_as_usage_reader");
+  const said = await refusal(operator, "query", { sql: "SELECT 1" });
+  expect(said).toMatch(/GRANT usage_reader, usage_reader_masked TO .* \[reader_role_missing\]$/);
+});
+
+test("rows have every digit, columns may have one name, and instants are UTC", async () => {
+  const sql = `SELECT 9007199254740993 AS n, 0.10000000000000000001 AS n, NULL::text AS nothing, '2026-03-01T12:00+02'::timestamptz AS at`;
+  expect((await call(operator, "query", { sql })).text).toBe(
+    `{"columns":["n", "n", "nothing", "at"],"rows":[[9007199254740993, 0.10000000000000000001, null, "2026-03-01T10:00:00+00:00"]],"is_cut":false}`,
+  );
+  expect((await call(operator, "query", { sql: "SELECT 1 AS one WHERE false -- none" })).text).toBe(
+    `{"columns":[],"rows":[],"is_cut":false}`,
+  );
+});
+
+test("figures are those of the view", async () => {
+  const window = windowOf("day", "2026-03-01", "2026-03-03");
+  for (const [at, workspaceId] of WORKSPACES.entries()) {
+    const rows = [
+      ["2026-03-01", workspaceId, 40 + at],
+      ["2026-03-02", workspaceId, 7],
+    ] as const;
+    await loadRows(bench.store, {
+      sourceId: bench.sourceId,
+      groupBy: "workspace",
+      workspaceId,
+      window,
+      rows,
+    });
+  }
+  const sql = `SELECT workspace_id, sum(traces) AS traces, bool_and(is_final) AS is_final
+    FROM fct_usage_workspace_daily WHERE usage_date < '2026-03-03' GROUP BY 1 ORDER BY 1`;
+  expect(await rowsOf(viewer, sql)).toEqual([
+    { workspace_id: WORKSPACES[0], traces: 47, is_final: true },
+    { workspace_id: WORKSPACES[1], traces: 48, is_final: true },
+  ]);
+});
+
+test("a result is cut after 500 rows or 50 kB", async () => {
+  const read = async (sql: string) => {
+    const { rows, is_cut } = JSON.parse((await call(operator, "query", { sql })).text);
+    return [rows.length, is_cut];
+  };
+  expect(await read("SELECT generate_series(1, 500)")).toEqual([500, false]);
+  expect(await read("SELECT generate_series(1, 501)")).toEqual([500, true]);
+  expect(await read("SELECT repeat('x', 24000) FROM generate_series(1, 2)")).toEqual([2, false]);
+  expect(await read("SELECT repeat('x', 24000) FROM generate_series(1, 3)")).toEqual([2, true]);
+  expect(await read("SELECT repeat('x', 50000)")).toEqual([0, true]);
+});
+
+test("a statement ends at its deadline, whatever it sets, and leaves no lock behind", async () => {
+  const sql = "SELECT set_config('statement_timeout', '0', false), pg_advisory_lock(4711), pg_sleep(60)";
+  expect(await refusal(operator, "query", { sql })).toContain("[postgres_slow]");
+  await rowsOf(operator, "SELECT pg_advisory_lock(4712)::text");
+  const owner = await connectPlain(bench.url);
+  const locks = "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND objid IN (4711, 4712)";
+  expect((await owner.query(locks)).rows).toEqual([]);
+}, 20_000);
