@@ -39,7 +39,7 @@ const NO_CODES = ["custom", "code"];
 
 /** Every error code of the program with its message, in which … stands for a value; undefined where the sources hold no whole message. */
 export function errorCodes(): Map<string, string | undefined> {
-  const sources = ["src/**/*.{ts,cjs}", "jobs/*.ts"]
+  const sources = ["src/**/*.{ts,js}", "jobs/*.ts"]
     .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
     .sort()
     .map((file) => readFileSync(join(ROOT, file), "utf8"));
