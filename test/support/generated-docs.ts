@@ -68,20 +68,20 @@ function defaultOf(schema: { readonly def: object }): string {
 /** Options that every command has. */
 const EVERYWHERE = ["--json", "--verbose", "--help", "--version"];
 
+/** Commands that only have subcommands are left out. */
 async function commands(): Promise<string> {
   const all = (await helpOfAll()).filter(({ path }) => path.length > 0);
   const isGroup = (name: string) => all.some(({ path }) => path.join(" ").startsWith(`${name} `));
-  const rows = all.map(({ path, said }) => {
+  const rows = all.flatMap(({ path, said }) => {
     const name = path.join(" ");
-    const [usage = "", about = ""] = said.split("\n\n");
-    const given = usage.replace(/^Usage: usage-etl /, "").replaceAll(/\s+/g, " ");
-    const shown = isGroup(name) ? name : given.replace(/ \[options\]/, "").trim();
     const options = optionsOf(said).filter((option) => !EVERYWHERE.includes(option));
-    return [
-      `\`${shown}\``,
-      about.replaceAll(/\s+/g, " "),
-      options.map((option) => `\`${option}\``).join(" "),
-    ];
+    if (isGroup(name) && options.length === 0) return [];
+    const [usage = "", about = ""] = said.split("\n\n");
+    const withArguments = usage
+      .replace(/^Usage: usage-etl /, "")
+      .replaceAll(/ \[options\]| \[command\]/g, "");
+    const listed = options.map((option) => `\`${option}\``).join(" ");
+    return [[`\`${withArguments.replaceAll(/\s+/g, " ").trim()}\``, about.replaceAll(/\s+/g, " "), listed]];
   });
   return table(["command", "does", "options"], rows);
 }
@@ -90,21 +90,21 @@ async function commands(): Promise<string> {
 function errors(byHand: string): string {
   const explained = new Set([...byHand.matchAll(/`([a-z_]+)`/g)].map(([, word = ""]) => word));
   const others = [...errorCodes()].filter(([code]) => !explained.has(code));
-  const rows = others.flatMap(([code, message]) =>
-    message === undefined ? [] : [[`\`${code}\``, message.replaceAll("`", "")]],
-  );
-  const silent = others.filter(([, message]) => message === undefined).map(([code]) => `\`${code}\``);
-  return `${table(["code", "message"], rows)}\nThe message of these depends on the case: ${silent.join(", ")}.\n`;
+  // A message that is nearly all values says nothing without them.
+  const isClear = (message = "") => message.replaceAll(/[^a-z]/gi, "").length > 12;
+  const clear = others.filter(([, message]) => isClear(message));
+  const lines = clear.map(([code, message = ""]) => `- \`${code}\`: ${message.replaceAll("`", "")}\n`);
+  const unclear = others.filter(([, message]) => !isClear(message)).map(([code]) => `\`${code}\``);
+  return `${lines.join("")}\nThe message of these depends on the case: ${unclear.join(", ")}.\n`;
 }
 
 async function metrics(): Promise<string> {
   const none = async () => [];
   const text = await createMetrics(undefined as never, none, none).text();
   const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [name, kind]));
-  const rows = [...text.matchAll(/^# HELP (usage_etl_(?!process_|nodejs_)\S+) (.+)$/gm)].map(
-    ([, name = "", help = ""]) => [`\`${name}\``, kinds.get(name) ?? "", help],
-  );
-  return table(["metric", "kind", "is"], rows);
+  return [...text.matchAll(/^# HELP (usage_etl_(?!process_|nodejs_)\S+) (.+)$/gm)]
+    .map(([, name = "", help = ""]) => `- \`${name}\` (${kinds.get(name)}): ${help}\n`)
+    .join("");
 }
 
 interface View {
@@ -131,16 +131,39 @@ function views(): View[] {
   return [...byName].map(([name, entry]) => ({ name, ...entry }));
 }
 
-/** The first two sentences: what the view answers, and its grain. */
+/**
+ * The first two sentences of each view: its question and its grain. Views that differ only in the dimension share a line.
+ */
 function listOfViews(): string {
-  const rows = views()
+  const all = views()
     .filter(({ name }) => !name.endsWith("_masked"))
     .map(({ name, comment }) => {
       const [, grain = comment] = /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment) ?? [];
-      const [, answers = ""] = /^(?!Grain)(.*?)\. /.exec(comment) ?? [];
-      return [`\`${name}\``, answers, grain];
+      const [, question = ""] = /^(?!Grain)(.*?)\. /.exec(comment) ?? [];
+      return { name, question, grain };
     });
-  return table(["view", "answers", "one row is"], rows);
+  const dimension = /\b(?:project|user|API key|deployment|sandbox)(?=s?\b)/g;
+  const alike = Map.groupBy(all, ({ name, question, grain }) =>
+    `${name.split(".")[0]} ${question} ${grain}`.replaceAll(dimension, "…"),
+  );
+  const rowOf = (shared: typeof all) => {
+    const names = shared.map(({ name }) => `\`${name.split(".")[1]}\``).join(", ");
+    const found = shared.map(({ question, grain }) => `${question} ${grain}`.match(dimension)?.[0] ?? "");
+    const [{ question = "", grain = "" } = {}] = shared;
+    const joined = (text: string) => (shared.length === 1 ? text : text.replaceAll(dimension, listOf(found)));
+    return [names, joined(question), joined(grain)];
+  };
+  const sections = ["reporting", "reporting_detail"].map((schema) => {
+    const rows = [...alike]
+      .filter(([key]) => key.startsWith(`${schema} `))
+      .map(([, shared]) => rowOf(shared));
+    return `### ${schema}\n\n${table(["view", "answers", "one row is"], rows)}`;
+  });
+  return sections.join("\n");
+}
+
+function listOf(words: readonly string[]): string {
+  return [words.slice(0, -1).join(", "), ...words.slice(-1)].join(" or ");
 }
 
 /** A column has one comment in most views, so each comment is listed once. */
