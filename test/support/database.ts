@@ -73,7 +73,7 @@ async function untilUnused(admin: pg.Pool | pg.PoolClient, database: string, by:
       const last = rows.map(({ application_name, query }) => `${application_name || "(no name)"}: ${query}`);
       throw new Error(`${rows.length} connections left open by ${by}; they last ran\n${last.join("\n")}`);
     },
-    { deadlineMs: 2_000 },
+    { deadlineMs: 20_000 },
   );
 }
 

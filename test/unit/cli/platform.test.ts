@@ -71,7 +71,7 @@ describe("exit codes", () => {
 });
 
 describe("past a deadline", () => {
-  const within = ["--within", "PT0.2S"];
+  const within = ["--within", "PT2S"];
 
   test("deployment create --wait --json prints the id and the last status", async () => {
     const server = await agentServer((response, { method }) =>

@@ -1,6 +1,7 @@
 import { constants, gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { type FaultStep, faultNames } from "../../../src/local/standin/faults.ts";
+import { poll } from "../../support/poll.ts";
 import { rawGet, setup } from "./setup.ts";
 
 const ASK = { start: "2026-06-01", end: "2026-07-01", by: "project" };
@@ -90,12 +91,16 @@ describe("other faults on the wire", () => {
     async (after) => {
       const { standin, get, target } = await setup();
       standin.faults.script({ fault: { kind: "hang", after } });
-      const aborted = AbortSignal.timeout(100);
+      const stop = new AbortController();
       const answer = fetch(standin.url + target(ASK), {
         headers: { "x-api-key": standin.apiKey },
-        signal: aborted,
+        signal: stop.signal,
       });
-      await expect(answer.then((response) => response.text())).rejects.toThrow("aborted due to timeout");
+      const text = answer.then((response) => response.text());
+      await Promise.all([
+        expect(text).rejects.toThrow("stop"),
+        poll(() => standin.faults.inspect().fired === 1).then(() => stop.abort(new Error("stop"))),
+      ]);
       expect((await get(target(ASK))).status).toBe(200);
     },
   );

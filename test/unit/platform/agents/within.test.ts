@@ -45,7 +45,7 @@ test("the deadline of a stream names the task that has begun", async () => {
     drip(response, { ...COMMENTS, begin: eventOf(id, begun) }),
   );
   // Long enough for its first event, also where the machine is busy.
-  const error = await rejection(listen(deploymentOf(server.url), 1000));
+  const error = await rejection(listen(deploymentOf(server.url), 3000));
   expect(error).toMatchObject({ next: expect.stringContaining("platform a2a task t1 --context c1") });
 });
 

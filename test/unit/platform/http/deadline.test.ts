@@ -57,7 +57,7 @@ async function until<T>(work: Promise<T>, step: () => unknown = () => {}): Promi
   });
   watched.catch(() => {});
   while (!isOver) {
-    if (performance.now() - startedAt > 20_000) throw new Error("it still waits");
+    if (performance.now() - startedAt > 120_000) throw new Error("it still waits");
     await step();
     await turn();
   }
