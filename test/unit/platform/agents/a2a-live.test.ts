@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../../src/errors.ts";
 import { createA2aClient } from "../../../../src/platform/agents/a2a.ts";
 import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
+import { poll } from "../../../support/poll.ts";
 import { KEY, rawServer, rejection } from "../http/raw-server.ts";
 import { answered, deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
