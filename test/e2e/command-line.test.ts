@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -38,30 +37,6 @@ test("--version prints the release", async () => {
   expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
-test("completion prints a script that completes commands, options and their values", async () => {
-  const { code, stdout: script } = await run(["completion", "bash"]);
-  expect(code).toBe(0);
-  // What bash-completion and readline do.
-  const typed = (...words: string[]) => `words=(usage-etl ${words.join(" ")}) cur=${words.at(-1)} COMPREPLY=()
-    __usage_etl_complete; echo "\${COMPREPLY[*]}"`;
-  const asked = `${script}
-    _get_comp_words_by_ref() { :; }; compopt() { :; }
-    usage-etl() { "${process.execPath}" "${join(ROOT, "src/cli.js")}" "$@"; }
-    test_it() { local words cur
-    ${typed("back")}
-    ${typed("backfill", "--rep")}
-    ${typed("backfill", "--reprocess", "''")}
-    ${typed("backfill", "sh")}
-    }`
-    // The function's own declaration would hide what is typed.
-    .replace("local cur prev words cword", "local prev cword");
-  const said = execFileSync("bash", ["-c", `${asked}\ntest_it`], { encoding: "utf8" });
-  expect(said.split("\n")).toEqual(["backfill", "--reprocess", "missing all", "show", ""]);
-  for (const shell of ["zsh", "fish"]) {
-    expect((await run(["completion", shell])).stdout).toContain("usage-etl complete --");
-  }
-});
-
 test("what cannot be listened on, and a serve without Redis, end with what to set", async () => {
   const port = await listenInTest(createServer());
   const ends = await Promise.all([
@@ -76,16 +51,4 @@ test("what cannot be listened on, and a serve without Redis, end with what to se
       /^REDIS_URL is not set\.\n {2}Set it .*redis:\/\/.*sync --inline` by cron.*\[redis_missing\]\n$/,
     ),
   ]);
-});
-
-describe("colour", () => {
-  test("is written to terminals only, with or without NO_COLOR", async () => {
-    const args = ["plan", "--from", "2026-03-01", "--to", "2026-03-04"];
-    const ends = await Promise.all([
-      run(args, { NO_COLOR: "1" }),
-      run(args),
-      run(args, { TERM: "xterm-256color" }),
-    ]);
-    expect(new Set(ends.map(({ stdout }) => stdout)).size).toBe(1);
-  });
 });

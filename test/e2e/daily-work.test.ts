@@ -1,56 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { start } from "../support/cli.ts";
 import { poll } from "../support/poll.ts";
-import { bench, document, endOf, envOf, KEY, outputs, run } from "../support/program.ts";
-import { eachRecord, startProxy } from "../support/proxy.ts";
+import { bench, envOf, KEY, outputs, run } from "../support/program.ts";
 import { wrongFigures } from "../support/tables.ts";
 
 describe("the commands of a day", () => {
-  test("backfill refuses ranges without usage and unknown workspaces", async () => {
-    const made = await bench({ workspaces: [0] });
-    const env = envOf(made);
-    const ends = await Promise.all(
-      [
-        ["--from", "2025-01-01", "--to", "2025-02-01"],
-        ["--from", "2090-01-01", "--to", "2090-02-01"],
-        ["--from", "2026-01-05", "--to", "2090-02-01", "--workspace", "11111111-1111-1111-1111-111111111111"],
-      ].map((args) => run(["backfill", ...args, "--inline"], env)),
-    );
-    expect(ends.map(endOf)).toEqual([
-      [2, "range_without_data"],
-      [2, "range_without_data"],
-      [2, "workspace_unknown"],
-    ]);
-  });
-
-  test("a failed fetch task makes sync and status end with 3; the others are loaded", async () => {
-    const made = await bench({ workspaces: [0] });
-    const proxy = await startProxy(
-      made.standin.url,
-      eachRecord((record, url) =>
-        url.searchParams.get("group_by") === "user" &&
-        Date.parse(record.time_bucket) === made.dataStart &&
-        record.traces > 0
-          ? { ...record, traces: -record.traces }
-          : record,
-      ),
-    );
-    const env = { ...envOf(made), USAGE_BASE_URL: proxy.url };
-    const synced = await run(["sync", "--inline", "--json"], env);
-    expect(synced.code).toBe(3);
-    expect(document(synced)).toMatchObject([{ failures: [{ code: "answer_invalid" }] }]);
-    // The log on stderr is JSON lines.
-    for (const line of synced.stderr.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("level");
-    const status = await run(["status"], env);
-    expect([status.code, status.stdout]).toEqual([3, expect.stringContaining("answer_invalid")]);
-    expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
-    const text = await run(
-      ["backfill", "--from", "2026-01-05", "--to", "2090-01-01", "--reprocess", "all", "--inline"],
-      env,
-    );
-    expect([text.code, text.stdout]).toEqual([3, expect.stringMatching(/failed: user day .*traces = -\d+/)]);
-  });
-
   test("a refused key makes sync and then status end with 5; the debug log does not show it", async () => {
     const made = await bench({ workspaces: [0] });
     const env = { ...envOf(made), USAGE_LOG_LEVEL: "debug" };
