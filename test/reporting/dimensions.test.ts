@@ -1,51 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GROUPINGS, type GroupBy, shownId } from "../../src/domain/usage/record.ts";
-import { DIMENSIONS, expandDimensions } from "../../src/store/db/dimensions.ts";
+import { type GroupBy, shownId } from "../../src/domain/usage/record.ts";
 import { listViews } from "../../src/store/export/views.ts";
 import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { type AnswerRow, loadRows, windowOf } from "../support/store.ts";
 import { inSchema } from "../support/views.ts";
-
-test("a block of SQL is repeated for each dimension, with or without workspace", () => {
-  const lines = (which: string) =>
-    expandDimensions(`a\n-- each dimension${which}\n{position} {columns};\n-- end\nz\n`);
-  expect(lines("").split("\n").slice(0, 3)).toEqual([
-    "a",
-    "1 d.dimension_id AS workspace_id, d.dimension_name AS workspace_name;",
-    "2 d.dimension_id AS project_id, d.dimension_name AS project_name;",
-  ]);
-  expect(lines(" but workspace").split("\n")).toEqual([
-    "a",
-    "2 d.dimension_id AS project_id, d.dimension_name AS project_name;",
-    "3 d.dimension_id AS user_id, d.dimension_name AS user_email;",
-    "4 d.dimension_id AS api_key_short_key;",
-    "z",
-    "",
-  ]);
-  expect(() => expandDimensions("-- each dimension\n{colums}\n-- end\n")).toThrow(
-    "unknown placeholder {colums}",
-  );
-});
-
-test("every dimension has its place in listings and its views", async () => {
-  const { store, url } = await setupSource();
-  const client = await connectPlain(url);
-  const { rows } = await client.query(
-    "SELECT g FROM unnest($1::text[]) g ORDER BY usage.dimension_position(g)",
-    [GROUPINGS.toReversed()],
-  );
-  expect(rows.map(({ g }) => g)).toEqual(GROUPINGS);
-  const views = new Map((await listViews(store.db)).map((view) => [view.name, view]));
-  for (const groupBy of GROUPINGS) {
-    for (const name of ["daily", "hourly", "monthly"].map((stride) => `fct_usage_${groupBy}_${stride}`)) {
-      const columns = views.get(name)?.columns.map((column) => column.name);
-      expect(columns, name).toContain(DIMENSIONS[groupBy].id);
-    }
-    expect(views.has(`dim_${groupBy}`)).toBe(true);
-  }
-});
 
 test("the views and the command line show an id alike, and no two ids", async () => {
   const ids = [

@@ -1,13 +1,9 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { parse } from "yaml";
-import { readConfig } from "../../src/config/config.ts";
 import { enterPrices } from "../support/charges.ts";
 import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
-import { temporaryFolder } from "../support/temporary.ts";
 
 /** The files of docs/examples do what they say. Commands of the workflow: test/unit/cli/hints.test.ts; DuckDB: test/tools. */
 
@@ -81,27 +77,4 @@ test("metabase-question.sql counts each trace once, with filters and without", a
     .replace("{{to}}", "DATE '2026-10-20'")
     .replace("{{workspace}}", "'Research'");
   expect(await sumOf(filled)).toBe(67);
-});
-
-test("close-month.yml is a workflow that hides its secrets", async () => {
-  const workflow = parse(await example("close-month.yml"));
-  const { env, steps } = workflow.jobs.close;
-  for (const [name, value] of Object.entries(env))
-    expect([name, /^\$\{\{ secrets\.\w+ \}\}$/.test(String(value))]).toEqual([
-      name,
-      /URL$|KEY$/.test(name) && name !== "USAGE_BASE_URL",
-    ]);
-  expect(steps.filter(({ run }: { run?: string }) => run?.startsWith("usage-etl"))).toHaveLength(4);
-});
-
-test("two-organizations.json is read as two sources", async () => {
-  const folder = temporaryFolder();
-  for (const name of ["production-key", "europe-key"]) await writeFile(join(folder, name), "lsv2_sk_x");
-  const file = join(folder, "sources.json");
-  await writeFile(file, (await example("two-organizations.json")).replaceAll("/run/secrets", folder));
-  const { sources } = readConfig({ USAGE_SOURCES_FILE: file });
-  expect(sources.map(({ slug, providerName }) => [slug, providerName])).toEqual([
-    ["production", undefined],
-    ["europe", "LangSmith EU"],
-  ]);
 });

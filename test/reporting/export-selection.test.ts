@@ -85,40 +85,6 @@ describe("a login that may only read", () => {
     const label = role === "reader" ? EMAIL : `user ${USER}`;
     expect([said.code, said.stdout], said.stderr).toEqual([0, `${columns}\n${ALPHA},${USER},${label},7\n`]);
   });
-
-  test("learns from other commands that they need another login, not a migration", async () => {
-    for (const name of ["status", "migrate"]) {
-      const { code, stderr, stdout } = await command("masked", name);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).toMatch(
-        /^The login usage_reader_masked may not read the tables of usage-etl\.\n.*`export` only\. \[login_of_reader\]\n$/,
-      );
-    }
-  });
-
-  test("is told which view it may read instead, or what to ask for", async () => {
-    expect(await refusal("masked", { view: "reporting_detail.dim_user" })).toBe(
-      "view_denied: The login usage_reader_masked may not read dim_user. Export dim_user_masked: the same columns and rows without e-mail addresses.",
-    );
-    expect(await refusal("masked", { view: "usage_user_daily_as_of" })).toContain(
-      "may not read usage_user_daily_as_of. Export usage_user_daily_as_of_masked:",
-    );
-    expect(await refusal("nobody", { view: "dim_user" })).toBe(
-      "view_denied: The login pg_monitor may not read the views. Ask the administrator of the database to run: GRANT usage_reader TO pg_monitor;",
-    );
-    const unknown = await refusal("masked", { view: "dim_usr_masked" });
-    expect(unknown).toMatch(/^view_unknown: "dim_usr_masked" is not a view\. Did you mean dim_user_masked\?/);
-    expect(unknown).not.toMatch(/dim_user[, .]/);
-  });
-});
-
-test("a database without the views is named as such", async () => {
-  const { url, drop } = await createTestDatabase();
-  const said = await usageEtl(["export", "--view", "dim_date"], { DATABASE_URL: url });
-  await drop();
-  expect([said.code, said.stdout]).toEqual([2, ""]);
-  expect(said.stderr).toContain("This database has no views of usage-etl");
-  expect(said.stderr).toContain("[views_missing]");
 });
 
 describe("--where", () => {
@@ -177,16 +143,6 @@ describe("--where", () => {
   ] as const)("%j is refused: %s", async (pair, message) => {
     expect(await refusal("reader", { view, where: [pair] })).toContain(message);
   });
-
-  test("without a value is refused, and a value that no row has is named as the reason", async () => {
-    const of = (given: string) => command("reader", "export", "--view", view, "--where", given);
-    const empty = await of("group_by=");
-    expect([empty.code, empty.stdout]).toEqual([2, ""]);
-    expect(empty.stderr).toContain("It has no value after the =");
-    const none = await of("traces=12345");
-    expect([none.code, none.stdout.split("\n").length]).toEqual([0, 2]);
-    expect(none.stderr).toMatch(/^0 rows of usage_record in .*\nNo row has these values\.\n$/);
-  });
 });
 
 describe("--workspace", () => {
@@ -200,21 +156,6 @@ describe("--workspace", () => {
     expect(await of(view, "workspace_id,traces", OTHER.toUpperCase(), "alpha's = 1")).toEqual([
       ...[`${ALPHA},7`, `${OTHER},3`],
     ]);
-  });
-
-  test("refuses an unknown workspace with near names, and a name of two", async () => {
-    const view = "usage_record";
-    expect(await refusal("reader", { view, workspace: ["alphas = 1"] })).toBe(
-      `workspace_unknown: "alphas = 1" is not a known workspace. Did you mean alpha's = 1? Choose one of: alpha's = 1, twin, twin.`,
-    );
-    expect(await refusal("reader", { view, workspace: ["twin"] })).toBe(
-      `workspace_ambiguous: 2 workspaces are named "twin". Name one by its id: ${OTHER}, ${THIRD}.`,
-    );
-    expect(await refusal("reader", { view: "dim_date", workspace: [ALPHA] })).toContain(
-      "view_without_workspace: dim_date has no workspaces for --workspace.",
-    );
-    // FOCUS calls workspaces sub-accounts.
-    expect(await of("focus_1_4_cost_and_usage", "SubAccountId", ALPHA)).toEqual([]);
   });
 });
 

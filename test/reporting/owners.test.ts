@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseOwners } from "../../src/cli/commands/files/owner-file.ts";
 import { addDays, dayOf as nowDay } from "../../src/domain/time/days.ts";
@@ -16,7 +16,6 @@ import { temporaryFile } from "../support/temporary.ts";
 const [WORKSPACE, OTHER] = WORKSPACES;
 const TAGGED = "10000000-0000-4000-8000-000000000001";
 const PLAIN = "10000000-0000-4000-8000-000000000002";
-const RANGE = ["--from", "2026-03-01", "--to", "2026-05-01"];
 const FILE = `# Who pays.
 rules:
   - { project: ${PLAIN}, shares: [{ owner: search, cost_center: CC-1, share: 0.25 }, { owner: ads, share: 0.75 }] }
@@ -245,31 +244,6 @@ test("of two files that are applied at once, one follows the other", async () =>
   expect(orders).toHaveLength(2);
 });
 
-test("budgets of what nobody knows are named by their lines", async () => {
-  const file = fileOf(`rules:
-  - { project: ${PLAIN}, owner: search }
-  - { owner_from_tag: Application }
-budgets:
-  - { owner: search, traces: 5 }
-  - { owner: check out, traces: 5 }
-  - { owner: (unallocated), traces: 5 }
-  - { owner: saerch, traces: 5 }
-  - { workspace: ${OTHER}, traces: 5 }
-  - { workspace: ${PLAIN}, traces: 5 }
-  - { project: ${PLAIN}, traces: 5, source: default }
-  - { traces: 5, source: elsewhere }
-  - { traces: 5 }
-`);
-  expect(await printed(["owners", "plan", file])).toContain(
-    "These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: lines 8, 10, 12.\n",
-  );
-  expect(JSON.parse(await printed(["owners", "apply", file, "--json"]))).toMatchObject({
-    ...{ idle: [], idleBudgets: [8, 10, 12] },
-  });
-  const { stdout } = await usageEtl(["doctor", "--json"]);
-  expect(stdout).toContain("; 3 budgets count nothing now (lines 8, 10, 12)");
-});
-
 test("a budget of a billing period is shown with its days, from a CSV file too", async () => {
   await client.query(
     "INSERT INTO usage.billing_period (source_id, ends_at, read_at) SELECT source_id, '2026-04-15Z', now() FROM usage.source",
@@ -296,25 +270,6 @@ test("a budget of a billing period is shown with its days, from a CSV file too",
   expect((await shown("2026-04"))[2]).toMatch(
     / \| - \| USD \| 40\.00 \| - \| - \| - \| - \| no such period is known$/,
   );
-});
-
-test("a name in the place of an id is answered with the id", async () => {
-  const lines = [
-    "rules:",
-    "  - { project: Checkout-Agent, owner: search }",
-    "  - { project: nobody knows it, owner: search }",
-    `  - { project: ${PLAIN}, owner: ads }`,
-    "budgets:",
-    "  - { project: checkout-agent, traces: 10 }",
-  ];
-  const file = fileOf(`${lines.join("\n")}\n`);
-  const said = (await printed(["owners", "plan", file]))
-    .split("\n")
-    .filter((line) => line.startsWith("Line "));
-  expect(said).toEqual([
-    `Line 2: "Checkout-Agent" is the name of a project. Write its id: ${TAGGED}.`,
-    `Line 6: "checkout-agent" is the name of a project. Write its id: ${TAGGED}.`,
-  ]);
 });
 
 test("a wrong file is refused by line and column, and the rules in force stay", async () => {
@@ -358,110 +313,4 @@ test("an exported file is the one that was applied, byte for byte", async () => 
   onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
   process.stdout.isTTY = true;
   expect(await printed(["owners", "export"])).toContain('– 営業 \\u202e"quoted"\\u000d\n');
-});
-
-test("what has no owner is listed, the most expensive first, with rules that take it off the list", async () => {
-  const suggest = () => printed(["owners", "suggest", ...RANGE]);
-  const byTag = '{ tag: { Application: "check out" }, owner: TEAM }';
-  expect(cells(await suggest())).toEqual([
-    "Without an owner in March 2026 to April 2026, the most expensive first:",
-    "traces | cost | workspace | what | name | tags",
-    `80 | 40.00 USD | ${WORKSPACE} | project | two\\u000alines`,
-    `60 | 30.00 USD | ${WORKSPACE} | project | checkout-agent | Application=check out`,
-    `10 | 5.00 USD | ${WORKSPACE} | the rest | (none)`,
-    `8 | 4.00 USD | ${OTHER} | the rest | (none)`,
-    "",
-    "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
-    "decides, so those of whole workspaces come last.",
-    `- { project: ${PLAIN}, owner: TEAM } # two\\u000alines`,
-    `- ${byTag}`,
-    `- { workspace: ${WORKSPACE}, owner: TEAM }`,
-    `- { workspace: ${OTHER}, owner: TEAM }`,
-    "",
-  ]);
-  expect(JSON.parse(await printed(["owners", "suggest", ...RANGE, "--json"]))).toMatchObject({
-    unallocated: [
-      { id: PLAIN, traces: "80", costs: { USD: "40" } },
-      { id: TAGGED, tags: [{ key: "Application", value: "check out" }], rule: byTag },
-      { dimension: null, workspaceId: WORKSPACE, traces: "10" },
-      { dimension: null, workspaceId: OTHER, traces: "8" },
-    ],
-  });
-
-  await printed(["owners", "apply", fileOf(`rules:\n  - ${byTag.replace("TEAM", "payments")}\n`)]);
-  const left = await suggest();
-  expect(left).not.toContain("checkout-agent");
-  expect(left).toContain("two\\u000alines");
-
-  // All rules that are printed, as they are, and each decides something.
-  const rules = (await suggest()).split("\n").filter((line) => line.startsWith("  - "));
-  const rest = fileOf(`rules:\n  - ${byTag}\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"));
-  expect(JSON.parse(await printed(["owners", "apply", rest, "--json"]))).toMatchObject({
-    rules: 4,
-    idle: [],
-  });
-  expect(await suggest()).toBe(
-    "Nothing that is loaded in March 2026 to April 2026 has usage and no owner.\n",
-  );
-});
-
-test("a long list of what has no owner says how much it leaves out, and --json has all of it", async () => {
-  await loadRows(bench.store, {
-    ...{ sourceId: bench.sourceId, workspaceId: WORKSPACE, groupBy: "project" },
-    window: windowOf("day", "2026-04-05", "2026-04-06"),
-    rows: [PLAIN, ...Array.from({ length: 30 }, (_, at) => `p${at}`)].map(
-      (id) => ["2026-04-05", id, 1] as const,
-    ),
-  });
-  const text = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01"]);
-  expect(text.match(/USD/g)).toHaveLength(20);
-  expect(text).toContain("\nand 12 more: --json lists all.\n");
-  const ofWorkspaces = text.split("\n").filter((line) => line.startsWith("  - { workspace: "));
-  // What is left out has a rule as well, so that all of them together leave nothing.
-  expect(ofWorkspaces.length).toBeGreaterThan(0);
-  const rules = text.split("\n").filter((line) => line.startsWith("  - "));
-  const plan = fileOf(`rules:\n${rules.join("\n")}\n`.replaceAll("TEAM", "platform"), "all.yaml");
-  const { changes } = JSON.parse(await printed(["owners", "plan", plan, "--json"]));
-  const april = changes.filter(
-    (one: { month: string; owner: string }) => one.month === "2026-04" && one.owner === "(unallocated)",
-  );
-  expect(april.map(({ after }: { after: string }) => Number(after))).toEqual(april.map(() => 0));
-  expect(april.length).toBeGreaterThan(0);
-  const json = await printed(["owners", "suggest", "--from", "2026-04-01", "--to", "2026-05-01", "--json"]);
-  expect(JSON.parse(json).unallocated).toHaveLength(32);
-  // By default it is about this month and the one before.
-  expect(await printed(["owners", "suggest"])).toMatch(
-    /^Nothing that is loaded in .+ has usage and no owner\.\n$/,
-  );
-});
-
-test("doctor warns while the owner file is not the one that was applied", async () => {
-  const file = fileOf(FILE);
-  const checks = async (env = {}) => {
-    // No platform is configured, which the check does not need.
-    const { stdout } = await usageEtl(["doctor", "--json"], { USAGE_OWNERS_FILE: file, ...env });
-    const all = JSON.parse(stdout) as { check: string; status: string; code: string; finding: string }[];
-    return all
-      .filter(({ check }) => check === "owners")
-      .map(({ status, code, finding }) => [status, code, finding]);
-  };
-  expect(await checks({ USAGE_OWNERS_FILE: "" })).toEqual([]);
-  expect(await checks()).toEqual([["warn", "owners_differ", `${file} was never applied.`]]);
-  await printed(["owners", "apply", file]);
-  const passed = [
-    "pass",
-    null,
-    expect.stringMatching(
-      /^2 rules of an owner file, applied on \d{4}-\d\d-\d\d; 1 decides nothing now \(line 4\)$/,
-    ),
-  ];
-  expect(await checks()).toEqual([passed]);
-  expect(await checks({ USAGE_OWNERS_FILE: "" })).toEqual([passed]);
-  await writeFile(file, `${FILE}# Not applied yet.\n`);
-  const differs = ["warn", "owners_differ", `${file} is not the owner file that was applied.`];
-  expect(await checks()).toEqual([passed, differs]);
-  expect((await checks({ USAGE_OWNERS_FILE: `${file}.gone` }))[1]?.slice(0, 2)).toEqual([
-    "warn",
-    "file_unreadable",
-  ]);
 });

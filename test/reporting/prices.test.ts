@@ -174,19 +174,6 @@ describe("an import is refused and stores nothing", () => {
     expect(await listPrices(store.db)).toEqual([]);
   });
 
-  test("when it overlaps a stored price: the message names both and the next step", async () => {
-    const { store } = await setupSource();
-    await read(store, `${HEADER}traces,0.0005,USD,2026-01-01,,,\n`);
-    expect(
-      await problemsOf(read(store, `${HEADER}other,1,USD,2026-01-01,,,\ntraces,0.0006,USD,2026-07-01,,,\n`)),
-    ).toEqual([
-      expect.stringMatching(
-        /^line 3, .* overlaps a stored price \(traces of every source, 2026-01-01 to further notice: 0.0005 USD\)\. End one where the other starts, or use --replace/,
-      ),
-    ]);
-    expect(await lines(store)).toHaveLength(1);
-  });
-
   test("when a workspace of two sources comes without its source", async () => {
     const { store } = await setupSource();
     await addSource(store, { slug: "another", workspaceIds: [WORKSPACE] });
@@ -195,27 +182,6 @@ describe("an import is refused and stores nothing", () => {
     ]);
     await read(store, `${HEADER}traces,1,USD,2026-01-01,,another,${WORKSPACE}\n`);
     expect(await listPrices(store.db)).toMatchObject([{ source: "another", workspace: WORKSPACE }]);
-  });
-
-  test.each([
-    [
-      "sku,unit_prise,currency,valid_from\n",
-      ['there is no column "unit_prise"; did you mean unit_price?', 'no column "unit_price"'],
-    ],
-    [
-      "sku;unit_price;currency;valid_from\n",
-      ["columns are sku, unit_price", '"sku"', '"unit_price"', '"currency"', '"valid_from"'],
-    ],
-    ["sku,sku,unit_price,currency,valid_from\n", ['there are two columns "sku"']],
-    ["sku,Unit Price,unit_price,currency,valid_from\n", ['there are two columns "unit_price"']],
-    ["", ["the file is empty"]],
-    ["\n \n", ["the file is empty"]],
-  ])("for the header %j", async (text, problems) => {
-    expect(await problemsOf(readPriceFile(fileOf(text)))).toEqual(
-      problems.map((problem) =>
-        expect.stringMatching(new RegExp(`^line 1: .*${problem.replace("?", "\\?")}`)),
-      ),
-    );
   });
 
   test.each([
@@ -237,32 +203,6 @@ describe("an import is refused and stores nothing", () => {
     expect(await problemsOf(readPriceFile(fileOf(text, "prices.json")))).toEqual([
       expect.stringContaining(problem),
     ]);
-  });
-
-  test("names every problem of a line, also beside an end before the start", async () => {
-    const row = "traces,-1,usd,2026-02-29,,,\ntraces,-1,USD,2026-02-02,2026-02-01,,\n";
-    expect(await problemsOf(readPriceFile(fileOf(`${HEADER}${row}`)))).toEqual([
-      'line 2, column "unit_price": "-1" is negative',
-      'line 2, column "currency": "usd" is not a currency of ISO 4217; did you mean USD?',
-      'line 2, column "valid_from": "2026-02-29" is not a day such as 2026-03-01',
-      'line 3, column "unit_price": "-1" is negative',
-      'line 3, column "valid_to": "2026-02-01" is not after valid_from (the end is not included)',
-    ]);
-  });
-
-  test("when the file is missing or not UTF-8", async () => {
-    await expect(readPriceFile("/nowhere/prices.csv")).rejects.toMatchObject({
-      code: "file_unreadable",
-    });
-    const latin1 = fileOf(Buffer.from(`${HEADER}Zürich`, "latin1"));
-    await expect(readPriceFile(latin1)).rejects.toThrow("it is not UTF-8");
-  });
-
-  test("with one message of ten lines for a file whose columns are shifted", async () => {
-    const rows = Array.from({ length: 30 }, () => "1,USD,traces,2026-01-01,,,\n").join("");
-    const problems = await problemsOf(readPriceFile(fileOf(`${HEADER}${rows}`)));
-    expect(problems).toHaveLength(11);
-    expect(problems.at(-1)).toBe("and 50 more");
   });
 });
 

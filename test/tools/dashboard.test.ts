@@ -12,7 +12,7 @@ import { createBackfill } from "../../src/store/work/backfills.ts";
 import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, setupMigrated, windowOf } from "../support/store.ts";
-import { type Datasource, dashboard, expand, queries, read, targets } from "./dashboard/dashboard.ts";
+import { expand, queries, read, targets } from "./dashboard/dashboard.ts";
 
 const { groups } = parse(read("monitoring/rules.yml")) as {
   groups: { rules: { alert: string; expr: string; labels: object; annotations: Record<string, string> }[] }[];
@@ -176,58 +176,6 @@ describe("the SQL of the dashboard", () => {
     // It shows this month, of which nothing is loaded here: see the test of the month under way.
     expect(empty).toEqual(["Estimated cost of this month"]);
   });
-
-  test("must not use an unknown macro or variable", () => {
-    expect(() => expand("SELECT $__unknown(x)", SHOWN)).toThrow("$__unknown");
-    // Without :sqlstring, Grafana puts a value in as it is.
-    expect(() => expand("SELECT $source", SHOWN)).toThrow("$source");
-  });
-
-  test("shows usage by every dimension, costs, and whether both can be trusted", () => {
-    const views = new Set(
-      queries.flatMap(({ rawSql }) => rawSql.match(/(?<=reporting(_detail)?\.)\w+/g) ?? []),
-    );
-    expect([...views].sort()).toEqual([
-      ...["backfill_status", "data_freshness", "dim_workspace"],
-      ...["fct_cost_workspace_daily", "fct_deployment_usage_deployment_daily"],
-      ...["fct_month_close", "fct_month_close_by_dimension"],
-      ...["fct_usage_api_key_daily", "fct_usage_project_daily", "fct_usage_user_daily"],
-      ...["fct_usage_workspace_by_tier_daily", "fct_usage_workspace_daily", "fct_usage_workspace_hourly"],
-      ...["metering_probe", "usage_coverage_by_kind_daily", "usage_coverage_daily", "usage_late_change"],
-      ...[
-        "usage_reconciliation",
-        "usage_restatement",
-        "usage_unattributed_daily",
-        "usage_unpriced_daily",
-        "usage_upgrade_project_monthly",
-      ],
-    ]);
-  });
-
-  test("reads only views", () => {
-    for (const { title, rawSql } of queries) {
-      const text = rawSql.replaceAll(/extract\(\w+ FROM/g, "");
-      const tables = [...text.matchAll(/\b(?:FROM|JOIN) ([a-z_.]+)/g)].map((found) => found[1]);
-      const named = [...text.matchAll(/(\w+) AS (?:MATERIALIZED )?\(\n/g)].map((found) => found[1]);
-      const others = tables.filter((table) => !named.includes(table));
-      expect(others.length, title).toBeGreaterThan(0);
-      expect(others.filter((table) => !table?.startsWith("reporting"))).toEqual([]);
-    }
-  });
-});
-
-test("every panel has a provisioned data source", () => {
-  const { datasources } = parse(read("monitoring/grafana/datasources/datasources.yml")) as {
-    datasources: Datasource[];
-  };
-  const provisioned = datasources.map(({ type, uid }) => ({ type, uid }));
-  const used = [
-    ...dashboard.panels.flatMap(({ datasource }) => datasource ?? []),
-    ...targets.map(({ datasource }) => datasource),
-    ...dashboard.templating.list.map(({ datasource }) => datasource),
-    ...dashboard.annotations.list.map(({ datasource }) => datasource),
-  ];
-  for (const datasource of used) expect(provisioned).toContainEqual(datasource);
 });
 
 test("the month under way is compared with the same days of the month before, and says what is provisional", async () => {
@@ -294,35 +242,6 @@ test("the month under way is compared with the same days of the month before, an
   );
 });
 
-test("panels lie beside each other, with units and thresholds that say what is bad", () => {
-  const { panels } = dashboard;
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-    Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`),
-  );
-  expect(new Set(cells).size).toBe(cells.length);
-  const width = Math.max(...panels.map(({ gridPos: { x, w } }) => x + w));
-  expect(width).toBe(24);
-  for (const { type, title, description, fieldConfig } of panels) {
-    if (type === "row") continue;
-    expect(description, title).toMatch(/\.$/);
-    const { unit, thresholds } = fieldConfig.defaults;
-    // A table has units by column, a status has a number of cells.
-    if (!["table", "heatmap"].includes(type) && title !== "Coverage by day")
-      expect(unit, title).toBeDefined();
-    const values = thresholds?.steps.map(({ value }) => value) ?? [null];
-    expect(values[0], title).toBeNull();
-    expect(values.slice(1), title).toEqual([...values.slice(1)].sort((a, b) => Number(a) - Number(b)));
-  }
-  const stepsOf = (title: string) =>
-    panels.find((panel) => panel.title === title)?.fieldConfig.defaults.thresholds?.steps;
-  // No process answers: red, not a green 0.
-  expect(stepsOf("Processes")).toEqual([
-    { color: "red", value: null },
-    { color: "green", value: 1 },
-  ]);
-});
-
 describe("metrics", () => {
   /** Labels of each metric that a process which has worked exposes; a histogram under its series' names. */
   async function exposed(): Promise<Map<string, Set<string>>> {
@@ -383,15 +302,4 @@ describe("metrics", () => {
       for (const label of named) expect([...known], `${title}: ${expr}`).toContain(label);
     }
   });
-});
-
-test("every alert says what is wrong, and docs/monitoring.md says what to do", () => {
-  const runbook = read("../monitoring.md");
-  expect(runbook).toContain("## Alerts");
-  for (const { alert, labels, annotations } of rules) {
-    expect(labels).toHaveProperty("severity");
-    expect(annotations.summary).not.toBe("");
-    expect(annotations.runbook).toBe("docs/monitoring.md#alerts");
-    expect(runbook).toMatch(new RegExp(`^\\| \`${alert}\` \\|`, "m"));
-  }
 });

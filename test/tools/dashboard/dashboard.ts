@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 const DEPLOY = new URL("../../../docs/deploy/", import.meta.url);
 export const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
 
-export interface Datasource {
+interface Datasource {
   readonly type: string;
   readonly uid: string;
 }
