@@ -5,7 +5,6 @@ import type { EmailPolicy } from "../src/config/config.ts";
 import type { Logger } from "../src/log.ts";
 import type { AlertSettings } from "../src/pipeline/alerts/send-alerts.ts";
 import type { FilesSettings } from "../src/pipeline/export/write-files.ts";
-import type { ProbeRequest } from "../src/pipeline/proof/probe.ts";
 import type { SourceHandle } from "../src/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/pipeline/sync/enqueue.ts";
 import type { StoreGate } from "./holds.ts";
@@ -19,8 +18,6 @@ export interface JobContext {
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
   readonly alerts: AlertSettings;
-  /** What the meter probe talks to; undefined if none is configured. */
-  readonly probe: ProbeRequest | undefined;
   /** Where files for a warehouse are written; undefined if nowhere. */
   readonly files: FilesSettings | undefined;
   readonly gate: StoreGate;

@@ -1,6 +1,6 @@
 import { getNextMillis, type JobsOptions, type Queue } from "bullmq";
 import { systemClock } from "../src/clock.ts";
-import type { Config, SourceConfig } from "../src/config/config.ts";
+import type { Config } from "../src/config/config.ts";
 import { faultOf } from "../src/faults.ts";
 import type { Logger } from "../src/log.ts";
 import type { RedisConnection } from "../src/redis-connect.ts";
@@ -10,7 +10,6 @@ import { enqueueJob, requeueJob } from "./enqueue.ts";
 import { extractJob } from "./extract.ts";
 import type { Hold } from "./holds.ts";
 import type { JobDefinition } from "./job.ts";
-import { probeJob } from "./probe.ts";
 import { pruneJob } from "./prune.ts";
 import { readBillJob } from "./read-bill.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
@@ -27,7 +26,6 @@ const jobs = [
   readBillJob,
   pruneJob,
   alertJob,
-  probeJob,
   writeFilesJob,
 ];
 
@@ -70,22 +68,17 @@ function at(
 
 type ScheduleSettings = Pick<
   Config,
-  "syncEveryMs" | "reconcileForMs" | "keepHistoryMs" | "hourlyKeepMs" | "probeEveryMs" | "files"
+  "syncEveryMs" | "reconcileForMs" | "keepHistoryMs" | "hourlyKeepMs" | "files"
 >;
 
 const HOUR_MS = 3_600_000;
 
-/** All schedules of a source: when its jobs run, and how far back they look. */
-export function schedulesOf(
-  config: ScheduleSettings,
-  { deploymentUrl, probeProject }: Pick<SourceConfig, "deploymentUrl" | "probeProject">,
-): Schedule[] {
-  const { probeEveryMs, hourlyKeepMs } = config;
+/** All schedules of every source: when its jobs run, and how far back they look. */
+export function schedulesOf(config: ScheduleSettings): Schedule[] {
+  const { hourlyKeepMs } = config;
   const days = (ms: number) => Math.max(1, Math.ceil(ms / (24 * HOUR_MS)));
   const keepHours = hourlyKeepMs === undefined ? {} : { keepHours: Math.ceil(hourlyKeepMs / HOUR_MS) };
-  const canProbe = deploymentUrl !== undefined && probeProject !== undefined;
   return [
-    ...(probeEveryMs !== undefined && canProbe ? [every(probeEveryMs, probeJob)] : []),
     every(config.syncEveryMs, syncJob),
     every(REQUEUE_EVERY_MS, requeueJob),
     // A longer reach includes the shorter ones and runs less often: it costs more requests, and old errors are rare.

@@ -348,7 +348,7 @@ CREATE TABLE usage.fetch (
   CONSTRAINT fetch_pkey PRIMARY KEY (fetch_number),
   CONSTRAINT fetch_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT fetch_outcome_known CHECK ((outcome = ANY (ARRAY['running'::text, 'loaded'::text, 'discarded'::text, 'unconfirmed'::text, 'unverified'::text, 'refused'::text, 'failed'::text, 'compared'::text]))),
-  CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text, 'probe'::text])))
+  CONSTRAINT fetch_purpose_known CHECK ((purpose = ANY (ARRAY['load'::text, 'reconcile'::text])))
 );
 
 CREATE TABLE usage.fetch_task (
@@ -591,52 +591,6 @@ CREATE TABLE usage.price_tier (
   CONSTRAINT price_tier_unit_price_range CHECK ((unit_price >= (0)::numeric))
 );
 
-CREATE TABLE usage.probe (
-  probe_id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
-  source_id smallint NOT NULL,
-  project text NOT NULL,
-  project_id text,
-  workspace_id text,
-  expected_user text NOT NULL,
-  expected_key text NOT NULL,
-  state text NOT NULL DEFAULT 'sending'::text,
-  period_start timestamp with time zone NOT NULL,
-  baseline jsonb,
-  expected_traces integer NOT NULL DEFAULT 0,
-  settle_for_ms integer,
-  late_after_ms integer,
-  started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
-  sent_at timestamp with time zone,
-  wait_until timestamp with time zone,
-  first_billed_at timestamp with time zone,
-  unbilled_at timestamp with time zone,
-  billed_at timestamp with time zone,
-  finished_at timestamp with time zone,
-  code text,
-  message text,
-  CONSTRAINT probe_pkey PRIMARY KEY (probe_id),
-  CONSTRAINT probe_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT probe_finished_when CHECK (((state = ANY (ARRAY['matched'::text, 'late'::text, 'differs'::text, 'inconclusive'::text])) = (finished_at IS NOT NULL))),
-  CONSTRAINT probe_matched_is_billed CHECK (((state <> ALL (ARRAY['matched'::text, 'late'::text])) OR (billed_at IS NOT NULL))),
-  CONSTRAINT probe_state_known CHECK ((state = ANY (ARRAY['sending'::text, 'waiting'::text, 'matched'::text, 'late'::text, 'differs'::text, 'inconclusive'::text]))),
-  CONSTRAINT probe_waits_for_what_was_sent CHECK (((state <> 'waiting'::text) OR ((sent_at IS NOT NULL) AND (wait_until IS NOT NULL) AND (baseline IS NOT NULL))))
-);
-
-CREATE TABLE usage.probe_figure (
-  probe_id integer NOT NULL,
-  group_by text NOT NULL,
-  expected_id text,
-  rises jsonb,
-  billed_traces bigint NOT NULL,
-  others_added bigint NOT NULL,
-  others_removed bigint NOT NULL,
-  difference bigint NOT NULL,
-  CONSTRAINT probe_figure_pkey PRIMARY KEY (probe_id, group_by),
-  CONSTRAINT probe_figure_probe_id_fkey FOREIGN KEY (probe_id) REFERENCES usage.probe(probe_id),
-  CONSTRAINT probe_figure_group_by_known CHECK ((usage.dimension_position(group_by) IS NOT NULL)),
-  CONSTRAINT probe_figure_others_not_negative CHECK (((others_added >= 0) AND (others_removed >= 0)))
-);
-
 CREATE TABLE usage.provider_total (
   source_id smallint NOT NULL,
   month_start date NOT NULL,
@@ -772,7 +726,7 @@ CREATE TABLE usage.run (
   CONSTRAINT run_backfill_id_fkey FOREIGN KEY (backfill_id) REFERENCES usage.backfill(backfill_id),
   CONSTRAINT run_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
   CONSTRAINT run_finished_when CHECK (((outcome IS NULL) = (finished_at IS NULL))),
-  CONSTRAINT run_kind_known CHECK ((kind = ANY (ARRAY['sync'::text, 'backfill'::text, 'reconcile'::text, 'totals'::text, 'probe'::text, 'files'::text]))),
+  CONSTRAINT run_kind_known CHECK ((kind = ANY (ARRAY['sync'::text, 'backfill'::text, 'reconcile'::text, 'totals'::text, 'files'::text]))),
   CONSTRAINT run_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'partly_failed'::text, 'differs'::text, 'failed'::text, 'skipped'::text])))
 );
 
@@ -952,8 +906,6 @@ CREATE UNIQUE INDEX fetch_task_routine_once ON usage.fetch_task USING btree (sou
 CREATE INDEX operator_action_newest ON usage.operator_action USING btree (at DESC, action_id DESC);
 
 CREATE INDEX operator_action_of_source ON usage.operator_action USING btree (source_id, at DESC, action_id DESC) WHERE (source_id IS NOT NULL);
-
-CREATE UNIQUE INDEX probe_one_at_a_time ON usage.probe USING btree (source_id) WHERE (state = ANY (ARRAY['sending'::text, 'waiting'::text]));
 
 CREATE INDEX reconciliation_difference_newest ON usage.reconciliation_difference USING btree (found_at DESC, scope_id, bucket_start, external_id);
 
@@ -2420,32 +2372,6 @@ CREATE TRIGGER restatement_ends_proof AFTER INSERT ON usage.restatement REFERENC
 --   "x_BillingMonth" date,
 --   "x_IsFinal" boolean,
 --   "x_CoverageStatus" text
--- )
-
--- VIEW reporting_detail.metering_probe (
---   source_id text,
---   probe_id integer,
---   group_by text,
---   state text,
---   workspace_id text,
---   project_id text,
---   expected_traces bigint,
---   billed_traces bigint,
---   others_added bigint,
---   others_removed bigint,
---   difference bigint,
---   started_at timestamp with time zone,
---   sent_at timestamp with time zone,
---   billed_at timestamp with time zone,
---   finished_at timestamp with time zone,
---   delay_ms bigint,
---   code text,
---   message text,
---   expected_id text,
---   risen_ids text,
---   first_billed_at timestamp with time zone,
---   first_delay_ms bigint,
---   late_after_ms bigint
 -- )
 
 -- VIEW reporting_detail.owner_assignment (
@@ -4931,30 +4857,6 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_Usage
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_BillingMonth" IS 'First day of the billing period, a UTC calendar month.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_IsFinal" IS 'Whether the traces of the day are final. False: provisional, the estimate may still change.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."x_CoverageStatus" IS 'Status of the day''s traces, the first that applies: failed, unverified, provisional, ok.';
-COMMENT ON VIEW reporting_detail.metering_probe IS 'Whether test traffic was counted as it was sent. Grain: meter probe x dimension (key: source_id, probe_id, group_by). Shows the known traffic that was sent, and by how much the figure of the dimension rose. A probe without figures is one row with null group_by. Never add up over dimensions.';
-COMMENT ON COLUMN reporting_detail.metering_probe.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
-COMMENT ON COLUMN reporting_detail.metering_probe.probe_id IS 'Number of the probe.';
-COMMENT ON COLUMN reporting_detail.metering_probe.group_by IS 'Dimension of the count: workspace, project, user, api_key.';
-COMMENT ON COLUMN reporting_detail.metering_probe.state IS 'sending, waiting, matched, late (billed right, but later than the limit), differs or inconclusive.';
-COMMENT ON COLUMN reporting_detail.metering_probe.workspace_id IS 'The platform''s id of the workspace.';
-COMMENT ON COLUMN reporting_detail.metering_probe.project_id IS E'The platform''s id of the project; (none) where the platform gave none, and \\(none) for an id of that spelling; null where the period is not loaded.';
-COMMENT ON COLUMN reporting_detail.metering_probe.expected_traces IS 'Traces that the probe sent.';
-COMMENT ON COLUMN reporting_detail.metering_probe.billed_traces IS 'By how much the figure of this dimension rose. In all dimensions but project it includes the traffic of others.';
-COMMENT ON COLUMN reporting_detail.metering_probe.others_added IS 'By how much the figures of all other projects rose meanwhile: up to so much of the rise may be theirs. 0: the comparison is exact. Else whom the traces were billed to is not decided.';
-COMMENT ON COLUMN reporting_detail.metering_probe.others_removed IS 'By how much the figures of other projects fell meanwhile.';
-COMMENT ON COLUMN reporting_detail.metering_probe.difference IS 'Traces billed in excess (negative: too few), in all or to the expected id, whatever others did; 0: as expected.';
-COMMENT ON COLUMN reporting_detail.metering_probe.started_at IS 'When the probe began.';
-COMMENT ON COLUMN reporting_detail.metering_probe.sent_at IS 'When the last trace had been sent.';
-COMMENT ON COLUMN reporting_detail.metering_probe.billed_at IS 'When an answer first held all of the traces, and they stayed since; null: none did.';
-COMMENT ON COLUMN reporting_detail.metering_probe.finished_at IS 'When the probe had its verdict; null before.';
-COMMENT ON COLUMN reporting_detail.metering_probe.delay_ms IS 'Milliseconds from the last trace sent to billed_at. Billing took at most so long.';
-COMMENT ON COLUMN reporting_detail.metering_probe.code IS 'Why the probe ended without a verdict, or what differs; null otherwise.';
-COMMENT ON COLUMN reporting_detail.metering_probe.message IS 'The code in words.';
-COMMENT ON COLUMN reporting_detail.metering_probe.expected_id IS 'The id that the traces must be billed to; null where it is not known.';
-COMMENT ON COLUMN reporting_detail.metering_probe.risen_ids IS 'Ids whose figure changed, with the change; at most ten. Others'' traffic is among them.';
-COMMENT ON COLUMN reporting_detail.metering_probe.first_billed_at IS 'When an answer first held some of the traces; null: none did.';
-COMMENT ON COLUMN reporting_detail.metering_probe.first_delay_ms IS 'Milliseconds from the last trace sent to first_billed_at.';
-COMMENT ON COLUMN reporting_detail.metering_probe.late_after_ms IS 'Limit of delay_ms, in milliseconds; null: there is none.';
 COMMENT ON VIEW reporting_detail.owner_assignment IS 'Who owns which project, user, API key or workspace, and on which days. Grain: id x its days x owner who pays a share of them (key: source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center). From the owner file that was applied last; line is where the rule stands there. The id (none), with null group_by, is the rest of a workspace: what no id has. An id or a day without a row has no owner.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.source_id IS 'Slug of the source, the platform organization that usage is read from: default with a single source.';
 COMMENT ON COLUMN reporting_detail.owner_assignment.workspace_id IS 'The platform''s id of the workspace.';

@@ -88,7 +88,7 @@ const ABOUT: Readonly<Record<string, Readonly<Partial<Record<CommandName, string
     status: "show how far each source is loaded, and its problems",
     coverage: "show which days are loaded and final, by dimension and stride",
     alerts: "show routes and open incidents, and send a test message",
-    runs: "show recent syncs, backfills, comparisons, probes and files",
+    runs: "show recent syncs, backfills, comparisons and files",
     doctor: "check Postgres, Redis, the platform, the key, schedules, workers, clock and disk",
     config: "show the settings in use; secrets are hidden",
   },

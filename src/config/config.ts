@@ -36,7 +36,7 @@ export function readConfig(environment: Environment): Config {
   const sources = readSources(values, problems);
   const redis = redisFrom(values, problems);
   const routeSecrets = readRouteSecrets(environment, problems);
-  problems.push(...contradictions(values, environment, sources));
+  problems.push(...contradictions(values, environment));
   refuse(problems);
   const hasEnvFile = envFileOf(environment) !== undefined;
   return Object.freeze(fromValues(values, { sources, redis, routeSecrets, hasEnvFile }));
@@ -89,15 +89,6 @@ function fromValues(
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
       workspaceId: values.USAGE_WORKSPACE_ID,
       bearerToken: values.USAGE_BEARER_TOKEN,
-    },
-    probeAssistant: values.USAGE_PROBE_ASSISTANT,
-    /** Undefined: the service does not probe. */
-    probeEveryMs: values.USAGE_PROBE_EVERY,
-    /** How long a probe waits for billing and for its figures to stay, and when billing is late. */
-    probeTimes: {
-      withinMs: values.USAGE_PROBE_WITHIN,
-      settleForMs: values.USAGE_PROBE_SETTLE_FOR,
-      lateAfterMs: values.USAGE_PROBE_LATE_AFTER,
     },
     /** What syncs load, as far as the server counts it. */
     meters: metersOf(values),
@@ -154,11 +145,7 @@ function metersOf({ USAGE_KINDS: kinds, USAGE_TIERS: tiers }: Values) {
   );
 }
 
-function contradictions(
-  values: Values,
-  environment: Environment,
-  sources: readonly SourceConfig[],
-): string[] {
+function contradictions(values: Values, environment: Environment): string[] {
   const problems: string[] = [];
   // Hours that are deleted while they are still loaded would be fetched again each night.
   const { USAGE_HOURLY_FOR: loadedMs, USAGE_HOURLY_KEEP: keepMs } = values;
@@ -173,14 +160,6 @@ function contradictions(
     problems.push(
       "USAGE_WORKSPACE_ID is for USAGE_CONTROL_PLANE_URL, which is not set; the workspaces to load are USAGE_WORKSPACE_IDS",
     );
-  }
-  const canProbe = sources.some((one) => one.deploymentUrl !== undefined && one.probeProject !== undefined);
-  if (values.USAGE_PROBE_EVERY !== undefined && !canProbe) {
-    problems.push("USAGE_PROBE_EVERY needs a source with USAGE_DEPLOYMENT_URL and USAGE_PROBE_PROJECT");
-  }
-  const { USAGE_PROBE_LATE_AFTER: lateMs, USAGE_PROBE_WITHIN: withinMs } = values;
-  if (lateMs !== undefined && lateMs > withinMs) {
-    problems.push("USAGE_PROBE_LATE_AFTER is more than USAGE_PROBE_WITHIN, so no probe would be late");
   }
   const { USAGE_WEB_TOKEN: token, USAGE_WEB_READ_TOKEN: readToken } = values;
   if (token !== undefined && token.reveal() === readToken?.reveal()) {
@@ -315,9 +294,6 @@ function readSources(values: Values, problems: string[]): SourceConfig[] {
       deploymentUrl: values.USAGE_DEPLOYMENT_URL,
       workspaceId: values.USAGE_WORKSPACE_ID,
       bearerToken: values.USAGE_BEARER_TOKEN,
-      probeProject: values.USAGE_PROBE_PROJECT,
-      probeUser: values.USAGE_PROBE_USER,
-      probeShortKey: values.USAGE_PROBE_SHORT_KEY,
       providerName: values.USAGE_PROVIDER_NAME,
       invoiceIssuerName: values.USAGE_INVOICE_ISSUER_NAME,
     },

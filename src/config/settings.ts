@@ -173,43 +173,6 @@ export const SETTINGS = {
     httpUrl.optional(),
     "URL of one deployment, for `platform run`, `platform a2a` and `probe`.",
   ),
-  USAGE_PROBE_PROJECT: setting(
-    z.string().optional(),
-    "Name or id of the project that the deployment traces into. Nobody else may use it.",
-  ),
-  USAGE_PROBE_USER: setting(
-    z.string().min(1).optional(),
-    "Id of the user that the deployment's traces are billed to. Unset: (none).",
-  ),
-  USAGE_PROBE_SHORT_KEY: setting(
-    z.string().min(1).optional(),
-    "Short key that the deployment's traces are billed to, or (none). Unset: it ends like USAGE_API_KEY.",
-  ),
-  USAGE_PROBE_ASSISTANT: setting(
-    z.string().default("agent"),
-    "Assistant of the deployment that the probe sends messages to.",
-  ),
-  USAGE_PROBE_EVERY: setting(
-    duration
-      .optional()
-      .refine(
-        (ms) => ms === undefined || (ms >= 60_000 && ms <= 366 * DAY_MS),
-        "must be a minute to 366 days",
-      ),
-    "How often the service runs a probe, which costs traces. Unset: never.",
-  ),
-  USAGE_PROBE_WITHIN: setting(
-    duration.prefault("PT1H").refine((ms) => ms >= 1000 && ms <= 20 * DAY_MS, "must be a second to 20 days"),
-    "How long the probe waits until its traces are billed.",
-  ),
-  USAGE_PROBE_SETTLE_FOR: setting(
-    duration.prefault("PT1M").refine((ms) => ms >= 1000 && ms <= DAY_MS, "must be a second to a day"),
-    "How long all figures of a probe must stay right before it is called matched.",
-  ),
-  USAGE_PROBE_LATE_AFTER: setting(
-    duration.optional().refine((ms) => ms === undefined || ms <= 20 * DAY_MS, "must be 20 days or less"),
-    "Billing of a probe that takes longer is late. Unset: there is no limit.",
-  ),
   USAGE_API_KEY: secret(z.string(), "API key of the platform with organization:read."),
   USAGE_WORKSPACE_IDS: setting(
     commaList.pipe(z.array(workspaceId)),
@@ -381,11 +344,6 @@ export const sourceSchema = z.strictObject({
   bearerToken: bearerToken.optional(),
   bearerTokenFile: z.string().min(1).optional(),
   deploymentUrl: httpUrl.optional(),
-  /** Name or id of the project that the deployment traces into. */
-  probeProject: z.string().min(1).optional(),
-  /** Whom its traces are billed to: a user's id, a short key, or (none). */
-  probeUser: z.string().min(1).optional(),
-  probeShortKey: z.string().min(1).optional(),
   /** Names in the FOCUS views. */
   providerName: displayName.optional(),
   invoiceIssuerName: displayName.optional(),

@@ -3,7 +3,6 @@ import { faultOf } from "../faults.ts";
 import type { Run } from "../store/activity/run-history.ts";
 import { beginRun, endRun, keepSeen, type RunEnd, type RunKind } from "../store/work/runs.ts";
 import type { TotalsResult } from "./proof/check-totals.ts";
-import type { ProbeResult } from "./proof/probe.ts";
 import type { EnteredSource, OpenSource } from "./source/source.ts";
 import type { SourceHandle } from "./source/source-handle.ts";
 
@@ -85,15 +84,6 @@ export function endOfTotals(
   if (end.outcome !== "done" || daysNotFinal === 0) return end;
   const message = `${daysNotFinal} daily figures were not checked: they are not loaded and final.`;
   return { outcome: "partly_failed", code: "days_not_final", message };
-}
-
-export function endOfProbe({
-  state,
-  code,
-  message,
-}: Pick<ProbeResult, "state" | "code" | "message">): RunEnd {
-  if (state === "matched") return { outcome: "done" };
-  return { outcome: state === "inconclusive" ? "failed" : "differs", code, message };
 }
 
 /** `done, 15 failed` rather than `done`. */

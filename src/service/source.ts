@@ -15,7 +15,7 @@ import { conditionSettingsOf } from "../pipeline/alerts/conditions.ts";
 import type { FilesSettings } from "../pipeline/export/write-files.ts";
 import { sharesOf } from "../pipeline/source/limit-shares.ts";
 import { createSourceHandle, withinQueue } from "../pipeline/source/source-handle.ts";
-import { billingClientOf, deploymentClientsOf } from "../platform/clients.ts";
+import { billingClientOf } from "../platform/clients.ts";
 import { releaseOf } from "../root.ts";
 import type { Store } from "../store/db/database.ts";
 import { tryWrite } from "../store/load/fetch-ledger.ts";
@@ -36,7 +36,7 @@ export async function startSource(
   defer(limited.close);
   if (does.schedules) {
     const connection = queues.producer;
-    defer(await keepSchedules(control, schedulesOf(config, source), { connection, log, clockOff }));
+    defer(await keepSchedules(control, schedulesOf(config), { connection, log, clockOff }));
   }
   shared.onSecretChange(source.apiKey, () => {
     // The schedule does the same at its next sync.
@@ -127,7 +127,6 @@ function startWork(
   { config, queues, metrics, state, clockOff, log, warn, signal }: Shared,
 ): () => Promise<void> {
   const { slug } = source;
-  const probe = openProbe(config, source);
   const progress = createFetchProgress(systemClock);
   const stopWatching = watchQueue(queues.of(slug).fetch, progress, () => gate.isHeld() || clockOff.isHeld());
   state.fetching.set(slug, progress);
@@ -142,7 +141,6 @@ function startWork(
       secrets: config.routeSecrets,
       webUrl: config.webUrl,
     },
-    probe: probe?.request,
     files: filesSettings(config, slug),
     gate,
     holdBack,
@@ -172,7 +170,7 @@ function startWork(
   });
   return () => {
     stopWatching();
-    return closeWorkers().finally(() => probe?.close());
+    return closeWorkers();
   };
 }
 
@@ -181,15 +179,6 @@ function filesSettings(config: Config, source: string): FilesSettings | undefine
   const { address, ...files } = config.files;
   if (address === undefined) return undefined;
   return { ...files, address, source, release: releaseOf() };
-}
-
-/** The deployment that the source's meter probe talks to; undefined if none is configured. */
-function openProbe(config: Config, source: SourceConfig) {
-  const { deploymentUrl, probeProject: project } = source;
-  if (deploymentUrl === undefined || project === undefined) return undefined;
-  const deployment = deploymentClientsOf(source);
-  const { probeAssistant: assistantId, probeTimes } = config;
-  return { request: { deployment, project, assistantId, ...probeTimes }, close: () => deployment.close() };
 }
 
 /**

@@ -72,8 +72,7 @@ try {
     `${(total / seconds).toFixed(2)} a second, ${Math.round((total / seconds) * 3600).toLocaleString("en-US")} an hour`;
   hand("Redis commands of an idle service with a source", "a second", [sum(1) / seconds]);
   const config = readConfig({});
-  const off = { deploymentUrl: undefined, probeProject: undefined };
-  const schedules = schedulesOf(config, off).length;
+  const schedules = schedulesOf(config).length;
   const computed = idleCommandsPerHour([{ schedules }], config.syncEveryMs).toLocaleString("en-US");
   process.stdout.write(`\nas \`doctor\` computes it: ${computed} an hour`);
   process.stdout.write(`\nsent by clients: ${rate(sum(1))}\nwith those in scripts: ${rate(sum(2))}\n`);

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startStandin } from "../../src/local/standin/server.ts";
 import { usageEtl } from "../support/cli.ts";
-import { poll } from "../support/poll.ts";
 import { setupMigrated } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
@@ -80,41 +79,41 @@ test("platform commands print data, show each status and set their exit code", a
   expect([cut.code, cut.stderr]).toEqual([6, expect.stringContaining("answer_cut")]);
 });
 
-async function setupProbe() {
-  const made = await setup();
-  const own = {
-    DATABASE_URL: (await setupMigrated()).url,
-    USAGE_BASE_URL: made.standin.url,
-    USAGE_PROBE_PROJECT: "agent-server",
-    USAGE_PROBE_SETTLE_FOR: "PT1S",
-  };
-  return { ...made, own };
-}
+const PROBE = ["probe", "--project", "agent-server", "--settle-for", "PT1S"];
 
-test("probe asks first, matches what was billed, and ends with 4 on a difference", async () => {
-  const { standin, json, run, own } = await setupProbe();
-  const unasked = await run(["probe"], own);
-  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("probe_unconfirmed")]);
-  const unconfigured = await run(["probe", "--yes"], { ...own, USAGE_PROBE_PROJECT: "" });
-  expect([unconfigured.code, unconfigured.stderr]).toEqual([
-    2,
-    expect.stringContaining("probe_project_missing"),
-  ]);
+test("probe sends nothing without --yes", async () => {
+  const { standin, run } = await setupProbe();
+  const refused = await run(PROBE);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("probe_unconfirmed")]);
   expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
+});
 
-  const matched = await json(["probe", "--yes"], own);
+test("probe matches what was billed", async () => {
+  const { json } = await setupProbe();
+  const matched = await json([...PROBE, "--yes"]);
   expect([matched.code, matched.data[0]]).toMatchObject([0, { state: "matched", expected: 6 }]);
   expect(matched.stderr).toContain("6 of 6 traces billed");
+});
 
-  const project = standin.organisation.projects.find((one) => one.name === "agent-server");
-  const key = standin.organisation.keys.at(-1) ?? null;
-  if (project === undefined) throw new Error("nothing was traced");
-  const cell = { project, user: null, key, at: Date.now() };
-  const before = standin.ledger.read(cell);
-  const differing = json(["probe", "--yes", "--within", "PT3S"], own);
-  // One of its traces is lost as soon as it was billed.
-  await poll(() => standin.ledger.read(cell) > before, { deadlineMs: 30_000 });
-  standin.ledger.change(cell, -1);
-  const differs = await differing;
+test("probe ends with 4 on a difference", async () => {
+  const { json, standin } = await setupProbe();
+  standin.faults.set({ metering: [{ fault: { kind: "drop" }, times: 1 }] });
+  const differs = await json([...PROBE, "--yes", "--within", "PT1S"]);
   expect([differs.code, differs.data[0]]).toMatchObject([4, { state: "differs", code: "probe_differs" }]);
 });
+
+test("probe ends with 5 where the platform refuses the key", async () => {
+  const { run, standin } = await setupProbe();
+  standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: "/threads" } });
+  expect((await run([...PROBE, "--yes"])).code).toBe(5);
+});
+
+async function setupProbe() {
+  const { standin, run, json } = await setup();
+  const own = { DATABASE_URL: (await setupMigrated()).url, USAGE_BASE_URL: standin.url };
+  return {
+    standin,
+    run: (args: string[]) => run(args, own),
+    json: (args: string[]) => json(args, own),
+  };
+}

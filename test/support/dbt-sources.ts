@@ -129,7 +129,6 @@ const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   // Restatements have a view of their own.
   kind: Object.keys(DIFFERENCE_KINDS).filter((kind) => kind !== "restated"),
   "backfill_status.state": ["running", "paused", "cancelled", "done"],
-  "metering_probe.state": ["sending", "waiting", "matched", "late", "differs", "inconclusive"],
 };
 
 /** The part of a large view that is tested: its newest time. Others are tested whole. */

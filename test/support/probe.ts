@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { Standin } from "../../src/local/standin/server.ts";
-import { type ProbeProgress, type ProbeRequest, probeMeter } from "../../src/pipeline/proof/probe.ts";
+import { type ProbeRequest, probeMeter } from "../../src/pipeline/proof/probe.ts";
 import type { OpenSource } from "../../src/pipeline/source/source.ts";
 import { type DeploymentClients, deploymentClientsOf } from "../../src/platform/clients.ts";
 import { type Bench, setup } from "./source.ts";
@@ -9,46 +9,44 @@ import { type Bench, setup } from "./source.ts";
 export interface ProbeBench extends Bench {
   readonly source: OpenSource;
   readonly deployment: DeploymentClients;
-  /** What a probe is asked for here. */
-  readonly request: ProbeRequest;
-  probe(
-    more?: Partial<ProbeRequest>,
-    onProgress?: (progress: ProbeProgress) => void,
-  ): ReturnType<typeof probeMeter>;
+  probe(more?: Partial<ProbeRequest>): ReturnType<typeof probeMeter>;
   /** Changes what is billed to the probe's project in this hour. */
   rebill(traces: number): void;
 }
 
-/** Waits take no time. The stand-in's clock stands still, or (`timePasses`) goes on by them. */
+/** Waits take no time: the probe's clock goes on by them. The stand-in's clock stands still, or (`timePasses`) goes on too. */
 export async function setupProbe({ timePasses = false } = {}): Promise<ProbeBench> {
   const bench = await setup();
   const { standin } = bench;
   const opened = await bench.open({ config: { deploymentUrl: standin.url } });
+  let now = bench.now;
   const source: OpenSource = {
     ...opened,
     clock: {
-      ...opened.clock,
+      now: () => now,
       wait: async (ms, signal) => {
         await opened.clock.wait(ms, signal);
+        now += ms;
         if (timePasses) standin.setClock({ advance: ms });
       },
     },
   };
   const deployment = deploymentClientsOf(source.config);
   onTestFinished(() => deployment.close());
-  const request = {
+  const request: ProbeRequest = {
     deployment,
     project: "agent-server",
-    assistantId: "agent",
-    withinMs: 60_000,
-    settleForMs: 60_000,
+    assistant: "agent",
+    user: "(none)",
+    key: `...${standin.apiKey.slice(-4)}`,
+    within: 60_000,
+    settleFor: 60_000,
   };
   return {
     ...bench,
     source,
     deployment,
-    request,
-    probe: (more, onProgress) => probeMeter(source, { ...request, ...more }, onProgress),
+    probe: (more) => probeMeter(source, { ...request, ...more }),
     rebill: (traces) => {
       const project = ownProject(standin);
       const key = standin.organisation.keys.at(-1) ?? null;
@@ -57,7 +55,7 @@ export async function setupProbe({ timePasses = false } = {}): Promise<ProbeBenc
   };
 }
 
-export function ownProject({ organisation }: Standin) {
+function ownProject({ organisation }: Standin) {
   const project = organisation.projects.find((one) => one.name === "agent-server");
   if (project === undefined) throw new Error("nothing was traced");
   return project;

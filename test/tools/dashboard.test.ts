@@ -7,7 +7,6 @@ import { scopesOf } from "../../src/store/catalog/scopes.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { failScopes } from "../../src/store/load/failures.ts";
 import { beginFetch, drawStamp, finishFetch } from "../../src/store/load/fetch-ledger.ts";
-import { concludeProbe, enterProbe, keepBaseline, startWaiting } from "../../src/store/proof/probes.ts";
 import { createBackfill } from "../../src/store/work/backfills.ts";
 import { CLOSE_MARCH, enterPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
@@ -93,16 +92,6 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
     workspaces: 1,
   });
   await finishFetch(store.db, { fetchNumber }, { outcome: "loaded" });
-  const probeId = (await enterProbe(store.db, {
-    sourceId,
-    project: "probe",
-    sender: { user: "(none)", key: "...key" },
-  })) as number;
-  await keepBaseline(store.db, { probeId, baseline: new Map(), projectId: undefined });
-  await startWaiting(store.db, { probeId, withinMs: 1000, settleForMs: 1000 });
-  const counts = { billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 };
-  const figure = { groupBy: "project", expectedId: "p", ...counts, rises: [] } as const;
-  await concludeProbe(store, { probeId, state: "matched", figures: [figure], billedAt: Date.now() });
   const scopeIds = await scopesOf(store.db, {
     sourceId,
     groupBy: "user",
@@ -248,12 +237,6 @@ describe("metrics", () => {
     const { store } = await filledStore();
     await store.transaction(({ client }) =>
       client.query(`
-        WITH probe AS (
-          INSERT INTO usage.probe (source_id, project, expected_user, expected_key, state, period_start, expected_traces, sent_at, billed_at, finished_at)
-          SELECT source_id, 'meter', 'u', 'k', 'matched', now(), 5, now(), now(), now() FROM usage.source LIMIT 1
-          RETURNING probe_id
-        )
-        INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 'w', '[]', 5, 0, 0, 0 FROM probe;
         INSERT INTO usage.control_difference
           (scope_id, kind, period_start, period_end, external_id, state, fetch_number)
         SELECT scope_id, 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1

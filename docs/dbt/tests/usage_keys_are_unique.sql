@@ -375,11 +375,6 @@ WHERE "x_UsageDate" >= current_date - 45
 GROUP BY "x_SourceId", "x_BillingMonth", "x_UsageDate", "SubAccountId", "SkuId", "SkuPriceId", "BillingCurrency", "ContractedUnitPrice", "ResourceType", "ResourceId", "Tags", "AllocatedMethodDetails"
 HAVING count(*) > 1
 UNION ALL
-SELECT 'metering_probe' AS view_name, count(*) AS rows_of_one_key
-FROM {{ source('usage_detail', 'metering_probe') }}
-GROUP BY source_id, probe_id, group_by
-HAVING count(*) > 1
-UNION ALL
 SELECT 'owner_assignment' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'owner_assignment') }}
 GROUP BY source_id, workspace_id, group_by, dimension_id, valid_from, owner, cost_center

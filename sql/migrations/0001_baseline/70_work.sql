@@ -22,7 +22,7 @@ CREATE TABLE usage.backfill (
   CONSTRAINT backfill_finished_when CHECK ((state IN ('cancelled', 'done')) = (finished_at IS NOT NULL))
 );
 
--- One row each time that something ran: a sync, a backfill, a reconciliation, a check of totals, a meter probe, or files for a
+-- One row each time that something ran: a sync, a backfill, a reconciliation, a check of totals, or files for a
 -- warehouse, by hand or by schedule. No other table holds a sync or a reconciliation that failed, or when it began. How the fetch
 -- tasks of a backfill ended stands in usage.fetch_task, and its own end in usage.backfill.
 CREATE TABLE usage.run (
@@ -39,7 +39,7 @@ CREATE TABLE usage.run (
   failed integer NOT NULL DEFAULT 0,
   code text,
   message text,
-  CONSTRAINT run_kind_known CHECK (kind IN ('sync', 'backfill', 'reconcile', 'totals', 'probe', 'files')),
+  CONSTRAINT run_kind_known CHECK (kind IN ('sync', 'backfill', 'reconcile', 'totals', 'files')),
   CONSTRAINT run_outcome_known CHECK (outcome IN ('done', 'partly_failed', 'differs', 'failed', 'skipped')),
   CONSTRAINT run_finished_when CHECK ((outcome IS NULL) = (finished_at IS NULL))
 );
@@ -125,7 +125,7 @@ CREATE TABLE usage.fetch (
   -- a snapshot that shows the row shows them as well. Replicas and transactions with an old snapshot rely on it, because the lock
   -- table does not tell what their snapshot lacks.
   as_of_limit timestamptz,
-  CONSTRAINT fetch_purpose_known CHECK (purpose IN ('load', 'reconcile', 'probe')),
+  CONSTRAINT fetch_purpose_known CHECK (purpose IN ('load', 'reconcile')),
   CONSTRAINT fetch_outcome_known CHECK (
     outcome IN ('running', 'loaded', 'discarded', 'unconfirmed', 'unverified', 'refused', 'failed', 'compared')
   )

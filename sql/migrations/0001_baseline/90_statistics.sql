@@ -6,7 +6,7 @@ DECLARE
 BEGIN
   FOREACH small IN ARRAY ARRAY[
     'source', 'source_fact', 'entity', 'entity_name', 'workspace', 'scope', 'series', 'coverage', 'failure', 'became_final',
-    'withdrawal', 'month_close', 'closed_workspace', 'sku', 'price', 'probe', 'probe_figure', 'backfill'
+    'withdrawal', 'month_close', 'closed_workspace', 'sku', 'price', 'backfill'
   ] LOOP
     EXECUTE format(
       'ALTER TABLE usage.%I SET (autovacuum_analyze_threshold = 2, autovacuum_analyze_scale_factor = 0.1)', small

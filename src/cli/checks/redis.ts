@@ -53,7 +53,7 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined
 
 /** Some hosted ones bill by command. */
 function noteCost(config: Config, notes: Notes): void {
-  const sources = config.sources.map((source) => ({ schedules: schedulesOf(config, source).length }));
+  const sources = config.sources.map(() => ({ schedules: schedulesOf(config).length }));
   const commands = Math.round(idleCommandsPerHour(sources, config.syncEveryMs) / 100) * 100;
   notes.pass(
     "redis_cost",
@@ -100,7 +100,7 @@ export function checkService(
     for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis answers that would show it.");
     return;
   }
-  const expected = schedulesOf(config, source).map(({ id }) => id);
+  const expected = schedulesOf(config).map(({ id }) => id);
   const missing = expected.filter((id) => !queues.schedules.has(id));
   const { schedulers } = view;
   const start = "Start `usage-etl serve --role scheduler` (or `all`)";

@@ -37,7 +37,7 @@ interface DeploymentOptions extends WaitOptions {
 }
 
 interface AssistantOptions extends WaitOptions {
-  readonly assistant?: string;
+  readonly assistant: string;
   readonly thread?: string;
   readonly strategy?: Strategy;
   readonly context?: string;
@@ -59,7 +59,7 @@ const OPTIONS = {
   revision: new Option("--revision <id>", "this revision instead of the latest"),
   /** Cloud deployments take some minutes. */
   deployedWithin: withinOf(30 * 60_000),
-  assistant: new Option("--assistant <name or id>", "the assistant; default USAGE_PROBE_ASSISTANT"),
+  assistant: new Option("--assistant <name or id>", "the assistant").default("agent"),
   /** People rarely wait longer for an assistant. */
   repliedWithin: withinOf(10 * 60_000),
   thread: new Option("--thread <id>", "continue this thread instead of a new one"),
@@ -160,10 +160,7 @@ function defineA2a(platform: Command): void {
     .description("send a message and show the reply; this costs a trace")
     .action(
       onDeployment(async (clients, session, options, text) =>
-        showTask(
-          session,
-          await clients.a2a.send(messageOf(session, options, text), waitingOf(session, options)),
-        ),
+        showTask(session, await clients.a2a.send(messageOf(options, text), waitingOf(session, options))),
       ),
     );
   withOptions(a2a.command("stream <text>"), ...CONVERSATION)
@@ -173,7 +170,7 @@ function defineA2a(platform: Command): void {
     .description("show status and reply of a task")
     .action(
       onDeployment(async (clients, session, options, taskId) => {
-        const of = { assistantId: assistantOf(session, options), taskId, contextId: options.context };
+        const of = { assistantId: options.assistant, taskId, contextId: options.context };
         return showTask(session, await clients.a2a.task(of, session));
       }),
     );
@@ -181,7 +178,7 @@ function defineA2a(platform: Command): void {
     .description("show the agent card of an assistant")
     .action(
       onDeployment(async (clients, session, options) =>
-        session.output.data(await clients.a2a.card(assistantOf(session, options), session), describeCard),
+        session.output.data(await clients.a2a.card(options.assistant, session), describeCard),
       ),
     );
 }
@@ -226,10 +223,6 @@ function accessOf({ config }: Session, { source: slug }: SourceOption): Platform
     message: slug === undefined ? "Several sources are configured." : `There is no source ${slug}.`,
     next: `Choose one with --source. Configured: ${known || "none"}.`,
   });
-}
-
-function assistantOf({ config }: Session, { assistant }: AssistantOptions): string {
-  return assistant ?? config.probeAssistant;
 }
 
 function describeTemplate(template: SandboxTemplate): string {
@@ -331,7 +324,7 @@ async function run(
   // For all requests together.
   const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
-  const assistantId = assistantOf(session, options);
+  const assistantId = options.assistant;
   const created = await threads.createRun({ threadId, assistantId, text, strategy }, { signal });
   output.note(`run ${created.runId} on thread ${threadId}`);
   let shown: Shown = { ...created, reply: null };
@@ -369,7 +362,7 @@ async function stream(
   const events: TaskEvent[] = [];
   try {
     const waiting = waitingOf(session, options);
-    for await (const event of a2a.stream(messageOf(session, options, text), waiting)) {
+    for await (const event of a2a.stream(messageOf(options, text), waiting)) {
       output.note(`${event.state}${event.final ? ", final" : ""}`);
       events.push(event);
     }
@@ -381,9 +374,9 @@ async function stream(
   return exitOfTask(events.at(-1)?.state);
 }
 
-function messageOf(session: Session, options: AssistantOptions, text: string) {
+function messageOf(options: AssistantOptions, text: string) {
   return {
-    assistantId: assistantOf(session, options),
+    assistantId: options.assistant,
     text,
     contextId: options.context,
     taskId: options.task,

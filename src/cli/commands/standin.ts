@@ -90,7 +90,7 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
     [
       `The stand-in listens on ${url}. Ctrl-C stops it. To load from it, set:`,
       `  export USAGE_BASE_URL=${url} USAGE_API_KEY=${apiKey}`,
-      `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url} USAGE_PROBE_PROJECT=agent-server`,
+      `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url}`,
     ].join("\n"),
   );
   if (!signal.aborted) await once(signal, "abort");

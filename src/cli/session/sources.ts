@@ -74,7 +74,7 @@ export async function reportPerSource<T extends object>(
   session: Session,
   given: {
     /** Makes the work of each source one run of the history. */
-    kind: RunKind;
+    kind?: RunKind;
     work: (source: OpenSource) => Promise<T>;
     exitOf: (result: T) => number;
     describe: (results: Readonly<Record<string, T>>) => string;

@@ -1,50 +1,50 @@
-import { GROUPINGS, type GroupBy } from "../usage/record.ts";
-
-type Counts = Readonly<Record<string, number>>;
+import type { GroupBy } from "../usage/record.ts";
 
 /** Traces of one workspace over one window, by each dimension; by id where the dimension has several. */
-export interface WorkspaceReading {
-  readonly workspace: number;
-  readonly project: Counts;
-  readonly user: Counts;
-  readonly api_key: Counts;
+export interface WorkspaceReading extends Record<"project" | "user" | "api_key", Record<string, number>> {
+  workspace: number;
 }
 /** By workspace id. */
 export type ProbeReadings = ReadonlyMap<string, WorkspaceReading>;
 
-/** Whom a probe's traces must be billed to: an id, `(none)`, or `...` and the end of a short key. */
-export interface ProbeSender {
-  readonly user: string;
-  readonly key: string;
+export interface Rise {
+  readonly id: string;
+  readonly traces: number;
 }
 
-/** What one dimension shows of a probe's traffic. */
+/** The change of one dimension during a probe. */
 export interface ProbeFigure {
   readonly groupBy: GroupBy;
   /** The id that must rise; null where it is not known. */
   readonly expectedId: string | null;
-  /** By how much the figure rose. */
+  /** Rise of the figure: of the probe's own project, and in the other dimensions of the workspace. */
   readonly billed: number;
-  /** By how much the other projects rose and fell meanwhile; both 0 where nobody else can be in the rise. */
-  readonly othersAdded: number;
-  readonly othersRemoved: number;
   /** Traces too many or, negative, too few, in all or for the expected id, whatever others did. */
   readonly difference: number;
   /** Ids whose figure changed, the largest change first; at most ten. */
-  readonly rises: readonly { readonly id: string; readonly traces: number }[];
+  readonly rises: readonly Rise[];
 }
 
-/** Few enough for a message. */
-const RISES_SHOWN = 10;
+export interface ProbeComparison {
+  /**
+   * `lacking`: some of the traces are not billed yet. `unexplained`: all are, and more in a dimension, which may be others'
+   * traces once their projects show them. `billed`: all are, to whomever, or the project has too many.
+   */
+  readonly progress: "lacking" | "unexplained" | "billed";
+  /** By workspace, project, user and API key. */
+  readonly figures: readonly ProbeFigure[];
+  /** Rise and fall of the workspace's other projects: up to this much of every figure but the project's may be theirs. */
+  readonly others: { readonly added: number; readonly removed: number };
+}
 
 /**
- * Compares what was sent with what was billed, in one workspace (`home`) or, until it is known, in several together.
+ * Compares the traces that were sent with those that were billed, in one workspace (`home`) or, until it is known, in all
+ * together. `user` and `key` must be billed: an id, `(none)`, or `...` and the end of a short key.
  *
- * The project is the probe's own, so its rise must be what was sent. The other dimensions mix in the traffic of others,
- * which is at most the rise of their projects. So the dimension, and the one id that is expected, must rise by what was
- * sent less what other projects lost, to what was sent plus what they gained; other ids may rise by what those gained.
- * Without other traffic that is one number, and every id is decided. With it the probe's traces cannot be told from
- * others'. Another workspace may rise by what its own projects do.
+ * The project is the probe's own, so it must rise by the number sent. The other dimensions mix in the traffic of others,
+ * which is at most the rise of their projects. So the dimension, and its expected id, must rise by the number sent less
+ * the loss of other projects, to the number sent plus their gain; other ids may rise by that gain. Without other traffic
+ * that is one number, and every id is decided. Another workspace may rise by as much as its own projects.
  *
  * This is sound only if projects were read first before the traffic, and last after it: the rise of other projects then
  * spans at least the time between the readings of the other dimensions.
@@ -55,108 +55,83 @@ export function compareProbe(probe: {
   readonly home: string | undefined;
   readonly projectId: string | undefined;
   readonly expected: number;
-  readonly sender: ProbeSender;
-}): ProbeFigure[] {
-  const { before, after, home, projectId, expected, sender } = probe;
-  const all = [...after.keys()];
-  const compared = home === undefined ? all : [home];
-  const risesOf = (groupBy: "project" | "user" | "api_key", workspaceIds: readonly string[]) =>
-    riseById(
-      workspaceIds.map((id) => before.get(id)?.[groupBy] ?? {}),
-      workspaceIds.map((id) => after.get(id)?.[groupBy] ?? {}),
-    );
-  const othersOf = (workspaceIds: readonly string[]) => {
-    const others = [...risesOf("project", workspaceIds)].filter(([id]) => id !== projectId);
-    return { added: gain(others), removed: loss(others) };
-  };
-  const others = othersOf(compared);
-  const bounds = [expected - others.removed, expected + others.added] as const;
-  const found = {
-    workspace: () => {
-      const rises = new Map(
-        all.map((id) => [id, (after.get(id)?.workspace ?? 0) - (before.get(id)?.workspace ?? 0)]),
-      );
-      const billed = sum(compared.map((id) => rises.get(id) ?? 0));
-      // What their own projects do not account for.
-      const elsewhere = all
-        .filter((id) => !compared.includes(id))
-        .map((id) => Math.max(0, (rises.get(id) ?? 0) - othersOf([id]).added));
-      const difference = outside(billed, ...bounds) || sum(elsewhere);
-      return { expectedId: home ?? null, billed, difference, rises };
-    },
-    project: () => {
-      const rises = risesOf("project", all);
-      const billed = projectId === undefined ? 0 : (rises.get(projectId) ?? 0);
-      return { expectedId: projectId ?? null, billed, difference: billed - expected, rises };
-    },
-    user: () => bySender("user", sender.user),
-    api_key: () => bySender("api_key", sender.key),
-  };
-  const bySender = (groupBy: "user" | "api_key", wanted: string) => {
-    const rises = risesOf(groupBy, compared);
-    const billed = sum(rises.values());
-    const [own] = [...rises].filter(([id]) => isWanted(id, wanted)).sort((a, b) => b[1] - a[1]);
-    const surplus = gain([...rises].filter(([id]) => id !== own?.[0])) - others.added;
-    const difference =
-      outside(billed, ...bounds) || outside(own?.[1] ?? 0, ...bounds) || Math.max(0, surplus);
-    return { expectedId: own?.[0] ?? wanted, billed, difference, rises };
-  };
-  return GROUPINGS.map((groupBy) => {
-    const { rises, ...figure } = found[groupBy]();
-    const [othersAdded, othersRemoved] = groupBy === "project" ? [0, 0] : [others.added, others.removed];
-    const changed = [...rises].filter(([, traces]) => traces !== 0);
-    const shown = changed.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, RISES_SHOWN);
-    return {
-      groupBy,
-      ...figure,
-      othersAdded,
-      othersRemoved,
-      rises: shown.map(([id, traces]) => ({ id, traces })),
+  readonly user: string;
+  readonly key: string;
+}): ProbeComparison {
+  const { before, after, home, projectId, expected } = probe;
+  const compared = home === undefined ? [...after.keys()] : [home];
+  const risesOf = (groupBy: "project" | "user" | "api_key", workspaceIds = compared) => {
+    const rises = new Map<string, number>();
+    const add = (readings: ProbeReadings, sign: 1 | -1) => {
+      const counts = workspaceIds.flatMap((each) => Object.entries(readings.get(each)?.[groupBy] ?? {}));
+      for (const [id, traces] of counts)
+        rises.set(id || "(none)", (rises.get(id || "(none)") ?? 0) + sign * traces);
     };
-  });
-}
-
-/**
- * `lacking`: some of what was sent is not billed yet. `unexplained`: all of it is, and more in a dimension, which may be
- * other people's traces once their projects show them. `billed`: all of it is, to whomever, or the project has too much.
- */
-export function progressOf(
-  figures: readonly ProbeFigure[],
-  expected: number,
-): "lacking" | "unexplained" | "billed" {
-  if (figures.some(({ groupBy, difference }) => groupBy === "project" && difference > 0)) return "billed";
-  if (figures.some(({ billed, othersRemoved }) => billed < expected - othersRemoved)) return "lacking";
-  return figures.some(({ difference }) => difference > 0) ? "unexplained" : "billed";
-}
-
-/** By how much a figure lies outside of what is possible. */
-function outside(rise: number, least: number, most: number): number {
-  return rise < least ? rise - least : Math.max(0, rise - most);
-}
-
-/** A UUID may be configured in capitals. */
-function isWanted(id: string, wanted: string): boolean {
-  return wanted.startsWith("...")
-    ? id.endsWith(wanted.slice(3))
-    : id === wanted || id === wanted.toLowerCase();
-}
-
-function riseById(before: readonly Counts[], after: readonly Counts[]): Map<string, number> {
-  const rises = new Map<string, number>();
-  const add = (counts: readonly Counts[], sign: 1 | -1) => {
-    for (const [id, traces] of counts.flatMap((one) => Object.entries(one))) {
-      rises.set(id || "(none)", (rises.get(id || "(none)") ?? 0) + sign * traces);
-    }
+    add(after, 1);
+    add(before, -1);
+    return Array.from(rises, ([id, traces]): Rise => ({ id, traces }));
   };
-  add(after, 1);
-  add(before, -1);
-  return rises;
+  const othersOf = (workspaceIds?: string[]) =>
+    risesOf("project", workspaceIds).filter(({ id }) => id !== projectId);
+  const added = gainOf(othersOf());
+  const removed = added - sum(othersOf());
+  /** By how much a rise lies outside of what is possible. */
+  const outside = (rise: number) =>
+    Math.min(0, rise - (expected - removed)) || Math.max(0, rise - (expected + added));
+
+  const inWorkspaces = Array.from(after, ([id, reading]): Rise => {
+    return { id, traces: reading.workspace - (before.get(id)?.workspace ?? 0) };
+  });
+  const byWorkspace = (): ProbeFigure => {
+    const billed = sum(inWorkspaces.filter(({ id }) => compared.includes(id)));
+    const unexplained = inWorkspaces
+      .filter(({ id }) => !compared.includes(id))
+      .map(({ id, traces }) => ({ id, traces: traces - gainOf(othersOf([id])) }));
+    const difference = outside(billed) || gainOf(unexplained);
+    const rises = largest(inWorkspaces);
+    return { groupBy: "workspace", expectedId: home ?? null, billed, difference, rises };
+  };
+  const byProject = (): ProbeFigure => {
+    const rises = risesOf("project");
+    const billed = sum(rises.filter(({ id }) => id === projectId));
+    const difference = billed - expected;
+    return { groupBy: "project", expectedId: projectId ?? null, billed, difference, rises: largest(rises) };
+  };
+  const bySender = (groupBy: "user" | "api_key", wanted: string): ProbeFigure => {
+    const rises = risesOf(groupBy);
+    const billed = sum(rises);
+    const [own] = rises.filter(({ id }) => isWanted(id, wanted)).sort((a, b) => b.traces - a.traces);
+    const surplus = gainOf(rises.filter(({ id }) => id !== own?.id)) - added;
+    const difference = outside(billed) || outside(own?.traces ?? 0) || Math.max(0, surplus);
+    return { groupBy, expectedId: own?.id ?? wanted, billed, difference, rises: largest(rises) };
+  };
+  const project = byProject();
+  const figures = [byWorkspace(), project, bySender("user", probe.user), bySender("api_key", probe.key)];
+  const progressOf = (): ProbeComparison["progress"] => {
+    if (project.difference > 0) return "billed";
+    const leastOf = (figure: ProbeFigure) => expected - (figure === project ? 0 : removed);
+    if (figures.some((figure) => figure.billed < leastOf(figure))) return "lacking";
+    return figures.some(({ difference }) => difference > 0) ? "unexplained" : "billed";
+  };
+  return { progress: progressOf(), figures, others: { added, removed } };
 }
 
-type Rise = readonly [id: string, traces: number];
-const gain = (rises: readonly Rise[]) => sum(rises.map(([, rise]) => Math.max(0, rise)));
-const loss = (rises: readonly Rise[]) => sum(rises.map(([, rise]) => Math.max(0, -rise)));
+/** A UUID may be given in capitals. */
+function isWanted(id: string, wanted: string): boolean {
+  if (wanted.startsWith("...")) return id.endsWith(wanted.slice(3));
+  return id === wanted || id === wanted.toLowerCase();
+}
 
-function sum(numbers: Iterable<number>): number {
-  return [...numbers].reduce((all, one) => all + one, 0);
+/** Few enough for a message. */
+function largest(rises: readonly Rise[]): Rise[] {
+  const changed = rises.filter(({ traces }) => traces !== 0);
+  return changed.sort((a, b) => Math.abs(b.traces) - Math.abs(a.traces)).slice(0, 10);
+}
+
+function gainOf(rises: readonly Rise[]): number {
+  return sum(rises.filter(({ traces }) => traces > 0));
+}
+
+function sum(rises: readonly Rise[]): number {
+  return rises.reduce((total, { traces }) => total + traces, 0);
 }

@@ -1,190 +1,171 @@
-import type { SourceConfig } from "../../config/config.ts";
-import type { ProbeSender } from "../../domain/proof/probe.ts";
-import { DAY_MS } from "../../domain/time/stride.ts";
+import { batchesOf } from "../../domain/planning/request.ts";
+import {
+  compareProbe,
+  type ProbeComparison,
+  type ProbeFigure,
+  type ProbeReadings,
+  type Rise,
+  type WorkspaceReading,
+} from "../../domain/proof/probe.ts";
+import { ceilToGrid, DAY_MS, floorToGrid, strideOfRange } from "../../domain/time/stride.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { EtlError, PlatformError, UsageError } from "../../errors.ts";
 import type { DeploymentClients } from "../../platform/clients.ts";
 import { deadlineSignal } from "../../platform/http/poll.ts";
 import { storeNow } from "../../store/load/fetch-ledger.ts";
-import {
-  enterProbe,
-  expectTraces,
-  keepBaseline,
-  type OpenProbe,
-  openProbeOf,
-  startWaiting,
-} from "../../store/proof/probes.ts";
+import { ask, collectUsable } from "../source/ask.ts";
 import type { OpenSource } from "../source/source.ts";
-import { conclude, type ProbeResult } from "./probe-verdict.ts";
-import { type ProbeProgress, readForProbe, theProject, waitUntilBilled } from "./probe-wait.ts";
-
-export type { ProbeProgress, ProbeResult };
 
 export interface ProbeRequest {
   readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;
   /** Name or id of the project that the deployment traces into, and nobody else. */
   readonly project: string;
-  readonly assistantId: string;
-  readonly withinMs: number;
-  /** All figures must stay for so long. */
-  readonly settleForMs: number;
-  /** Billing that takes longer is late; undefined: there is no limit. */
-  readonly lateAfterMs?: number | undefined;
+  readonly assistant: string;
+  /** Who must be billed: see `compareProbe`. */
+  readonly user: string;
+  readonly key: string;
+  /** How long to wait for billing after the last trace, in ms. */
+  readonly within: number;
+  /** How long all figures must stay right, in ms. */
+  readonly settleFor: number;
+  /** Called before each trace is sent, with its number. */
+  readonly onTrace?: (sent: number) => void;
+  /** Called after each reading; `next` is the pause until the next one, in ms. */
+  readonly onReading?: (billed: number, expected: number, next: number) => void;
 }
 
-/** Sending takes a minute, and is given up after this. */
-const SEND_WITHIN_MS = 600_000;
-/** A probe still `sending` after this was left behind by a process that died. */
-const SENDING_FOR_MS = 2 * SEND_WITHIN_MS;
-/** The platform answers in days for 31 days at most (docs/platform.md, Contracts). */
-const TAKEN_UP_FOR_MS = 29 * DAY_MS;
+export interface ProbeResult extends Omit<ProbeComparison, "progress"> {
+  readonly state: "matched" | "differs" | "inconclusive";
+  readonly code?: string;
+  readonly message?: string;
+  /** Traces that were sent. */
+  readonly expected: number;
+  /** From the last trace sent to the response that held all of them, in ms; null where none did. */
+  readonly delayMs: number | null;
+}
+
+type Verdict = Pick<ProbeResult, "state" | "code" | "message">;
+
+/** Pauses between two readings: they double from the first to the longest. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+/** A second bill may come as late as the first. So the figures must stay for as long again as billing took, up to this. */
+const LONGEST_HOLD_MS = 300_000;
+/** Sending and all readings may take this long beside the waits. */
+const WORK_MS = 900_000;
 
 /**
- * Sends a small known amount of traffic, waits until it is billed, and compares what was billed with what was sent. Takes
- * over a probe whose traffic another process sent. `inconclusive` says why no verdict is sure.
+ * Sends a small known amount of traffic, waits until it is billed, and compares the rise of the platform's usage with it.
+ * Nothing is stored: a probe that throws has no verdict, and its traces stay billed.
  *
- * Throws `UsageError` before anything is sent (`probe_under_way`, `probe_project_ambiguous`). While it waits it throws a
- * refused key or the signal's reason; the next call then takes the probe over.
+ * Throws what the deployment's clients and `readUsage` throw (that the platform is away only after the deadline), and
+ * `DeadlineError`.
  */
-export async function probeMeter(
-  source: OpenSource,
-  request: ProbeRequest,
-  onProgress: (progress: ProbeProgress) => void = () => {},
-): Promise<ProbeResult> {
-  const left = await takeUp(source);
-  if (left !== undefined) return waitUntilBilled(source, left, { resumed: true, onProgress });
-  const probeId = await enterProbe(source.store.db, {
-    sourceId: source.sourceId,
-    project: request.project,
-    sender: senderOf(source.config),
+export async function probeMeter(source: OpenSource, request: ProbeRequest): Promise<ProbeResult> {
+  const { clock } = source;
+  const { within, settleFor } = request;
+  const limit = deadlineSignal("The verdict of the probe", {
+    withinMs: within + Math.max(settleFor, LONGEST_HOLD_MS) + WORK_MS,
+    signal: source.signal,
+    next: () => "The traces that were sent are billed. Run the probe again.",
   });
-  if (probeId === undefined) throw underWay();
-  const failure = await send(source, request, probeId);
-  const probe = await requireOwn(source, probeId);
-  if (failure === undefined) return waitUntilBilled(source, probe, { resumed: false, onProgress });
-  const { error } = failure;
-  // Nobody knows whether the last trace was made, so there is nothing to compare.
-  const said =
-    error instanceof EtlError
-      ? error
-      : new EtlError({ code: "probe_failed", message: String(error), next: "" });
-  const result = await giveUp(source, probe, said);
-  if (error instanceof UsageError) throw error;
-  return { ...result, resumed: false, cause: error };
-}
-
-/**
- * Whom a deployment's traces are billed to. Unless it is configured: nobody, and the key that the deployment is called
- * with, of which the platform shows the end.
- */
-function senderOf({ probeUser, probeShortKey, apiKey }: SourceConfig): ProbeSender {
-  return { user: probeUser ?? "(none)", key: probeShortKey ?? `...${apiKey.reveal().slice(-4)}` };
-}
-
-/** Reads the usage before, then sends. Returns an error, which then ends the probe. */
-async function send(
-  source: OpenSource,
-  { deployment, project, assistantId, withinMs, settleForMs, lateAfterMs }: ProbeRequest,
-  probeId: number,
-): Promise<{ readonly error: unknown } | undefined> {
-  const { db } = source.store;
-  try {
-    const { periodStart: start } = await requireOwn(source, probeId);
-    const workspaceIds = source.workspaces.map((w) => w.workspaceId);
-    const before = await readForProbe(source, { start, workspaceIds, project });
-    const projectId = theProject(project, before.found);
-    await keepBaseline(db, { probeId, baseline: before.readings, projectId });
-    await sendProbeTraffic({
-      deployment,
-      assistantId,
-      mark: `metering probe ${probeId}`,
-      expect: (traces) => expectTraces(db, { probeId, traces }),
-      signal: deadlineSignal("The end of the probe's traffic", {
-        withinMs: SEND_WITHIN_MS,
-        signal: source.signal,
-        next: () => "Some of it was sent. Run the probe again once the deployment answers.",
-      }),
+  const startedAt = await storeNow(source.store.db);
+  const from = { start: floorToGrid(startedAt, DAY_MS), project: request.project };
+  const limited = { ...source, signal: limit };
+  const before = await readUsage(limited, from);
+  const mark = `metering probe ${new Date(startedAt).toISOString()}`;
+  const expected = await sendTraffic(request, { mark, signal: limit });
+  const sentAt = clock.now();
+  const deadline = sentAt + within;
+  let billedAt: number | undefined;
+  let isHeld = false;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const after = await readUsage(limited, { ...from, before }).catch((error: unknown) => {
+      const isAway = error instanceof PlatformError && error.retryable;
+      if (!isAway || clock.now() >= deadline) throw error;
     });
-    await startWaiting(db, { probeId, withinMs, settleForMs, lateAfterMs });
-    return undefined;
-  } catch (error) {
-    return { error };
+    if (after === undefined) {
+      await clock.wait(pause, limit);
+      continue;
+    }
+    const now = clock.now();
+    const comparison = compareProbe({
+      ...request,
+      before: before.readings,
+      after: after.readings,
+      home: after.home ?? before.home,
+      projectId: before.projectId ?? after.projectId,
+      expected,
+    });
+    const { progress, figures, others } = comparison;
+    // A figure that fell again was not billed: the delay counts to the reading since which it stayed.
+    billedAt = progress === "lacking" ? undefined : (billedAt ?? now);
+    if (progress === "billed" ? isHeld : now >= deadline) {
+      const delayMs = billedAt === undefined ? null : billedAt - sentAt;
+      return { ...verdictOf(comparison), expected, delayMs, figures, others };
+    }
+    isHeld = progress === "billed";
+    const hold = Math.max(settleFor, Math.min(LONGEST_HOLD_MS, (billedAt ?? now) - sentAt));
+    const next = isHeld ? hold : Math.min(pause, deadline - now);
+    const billed = figures.find(({ groupBy }) => groupBy === "project")?.billed ?? 0;
+    request.onReading?.(billed, expected, next);
+    await clock.wait(next, limit);
   }
 }
 
-/** Ends an open probe without a verdict: the platform it was sent to is gone. */
-export async function abandonProbe(source: OpenSource): Promise<void> {
-  const open = await openProbeOf(source.store.db, source.sourceId);
-  if (open === undefined) return;
-  const message = "The probe was given up: the platform that received its traffic is gone.";
-  await giveUp(source, open, { code: "probe_interrupted", message });
-}
-
-/** Ends a probe of which nothing can be compared. */
-function giveUp(source: OpenSource, probe: OpenProbe, { code, message }: { code: string; message: string }) {
-  return conclude(source, probe, { state: "inconclusive", figures: [], code, message });
-}
-
-/** The probe that waits to be billed, if there is one. Ends one that a dead process left while it sent. */
-async function takeUp(source: OpenSource): Promise<OpenProbe | undefined> {
-  const open = await openProbeOf(source.store.db, source.sourceId);
-  if (open === undefined) return undefined;
-  const age = (await storeNow(source.store.db)) - open.startedAt;
-  if (open.state === "waiting" && age < TAKEN_UP_FOR_MS) return open;
-  if (open.state === "sending" && age < SENDING_FOR_MS) throw underWay();
+function verdictOf({ figures, others }: ProbeComparison): Verdict {
+  const wrong = figures.filter(({ difference }) => difference !== 0);
+  if (wrong.length > 0) {
+    const differences = wrong.map(({ groupBy, billed, difference, expectedId, rises }) => {
+      const many = difference > 0 ? "many" : `few${expectedId === null ? "" : ` for ${expectedId}`}`;
+      const rose = rises.length === 0 ? "" : ` (rose: ${describeRises(rises)})`;
+      return `${groupBy}: ${billed} billed, ${Math.abs(difference)} too ${many}${rose}`;
+    });
+    return { state: "differs", code: "probe_differs", message: `${differences.join("; ")}${hintOf(wrong)}` };
+  }
+  if (others.added + others.removed === 0) return { state: "matched" };
+  // Others' traffic in the workspace cannot be told from the probe's, so only the rise of its own project is decided.
   const message =
-    open.state === "sending"
-      ? "The process ended while it sent the traffic. How much of it arrived is not known."
-      : "No process waited for its traffic to be billed, and the platform no longer answers its days as days.";
-  await giveUp(source, open, { code: "probe_interrupted", message });
-  return undefined;
+    `The project rose by what was sent, but other projects of the workspace rose by ${others.added} and fell by ` +
+    `${others.removed} traces meanwhile. Not decided: to which user and API key the probe's traces were billed, and ` +
+    "whether some were billed again to another project. Give the deployment a workspace of its own";
+  return { state: "inconclusive", code: "probe_undecided", message };
 }
 
-/** The probe that this process entered. Another process may have ended it as left behind and entered its own. */
-async function requireOwn(source: OpenSource, probeId: number): Promise<OpenProbe> {
-  const open = await openProbeOf(source.store.db, source.sourceId);
-  if (open?.probeId !== probeId) throw underWay();
-  return open;
+function hintOf(wrong: readonly ProbeFigure[]): string {
+  if (wrong.every(({ groupBy }) => groupBy === "user" || groupBy === "api_key"))
+    return ". If the deployment traces as these, name them with --user and --short-key";
+  const isSurplus = wrong.every(({ difference }) => difference > 0);
+  return isSurplus ? ". Traces of an earlier probe that were billed late count here too" : "";
 }
 
-function underWay(): UsageError {
-  return new UsageError({
-    code: "probe_under_way",
-    message: "Another process is sending a probe's traffic for this source.",
-    next: "Wait for it. The view reporting_detail.metering_probe shows its verdict.",
-  });
+export function describeRises(rises: readonly Rise[]): string {
+  return rises.map(({ id, traces }) => `${id} ${traces > 0 ? "+" : ""}${traces}`).join(", ");
 }
 
-interface Traffic {
-  readonly deployment: Pick<DeploymentClients, "threads" | "a2a">;
-  readonly assistantId: string;
-  /** Stands in every text that is sent. */
-  readonly mark: string;
-  /** Called before each trace is made. */
-  readonly expect: (traces: number) => Promise<void>;
-  readonly signal?: AbortSignal | undefined;
-}
-
-const PLAIN_RUNS = 2;
 /** Makes the stand-in's assistant take long, so that the run is under way when it is rolled back. Other assistants ignore it. */
 const SLOW = "delay=60000";
 /** How long one run may take. */
 const RUN_WITHIN_MS = 120_000;
-
-/** The most traces a probe sends: plain runs, two of a rollback, two of A2A. */
-export const PROBE_TRACES = PLAIN_RUNS + 2 + 2;
+type Traffic = Pick<ProbeRequest, "deployment" | "assistant" | "onTrace">;
+/** The most traces a probe sends: two plain runs, two of a rollback, two of A2A. */
+export const PROBE_TRACES = 6;
 
 /**
  * Sends the probe's traffic one by one: plain runs, a run that is rolled back once it has begun, the run that rolls it
- * back, and, where the deployment has A2A, one message sent and one streamed. Nothing is sent twice.
+ * back, and, where the deployment has A2A, one message sent and one streamed. `mark` stands in every text. Nothing is sent
+ * twice. Returns how many traces that makes.
  */
-export async function sendProbeTraffic(traffic: Traffic): Promise<void> {
-  const { deployment, assistantId, mark, expect, signal } = traffic;
-  const { threads, a2a } = deployment;
-  const start = async (threadId: string, text: string, strategy?: "rollback") => {
-    await expect(1);
+export async function sendTraffic(
+  { deployment: { threads, a2a }, assistant: assistantId, onTrace = () => {} }: Traffic,
+  { mark, signal }: { mark: string; signal?: AbortSignal },
+): Promise<number> {
+  let sent = 0;
+  const within = { withinMs: RUN_WITHIN_MS, signal };
+  const start = (threadId: string, text: string, strategy?: "rollback") => {
+    onTrace(++sent);
     return threads.createRun({ threadId, assistantId, text: `${mark}: ${text}`, strategy }, { signal });
   };
-  const within = { withinMs: RUN_WITHIN_MS, signal };
   // Only a run that has begun is a trace that must be billed, and nobody knows that of one that was deleted.
   const refuseDeleted = ({ status, runId }: { status: string; runId: string }) => {
     if (status !== "rolled_back") return;
@@ -194,34 +175,88 @@ export async function sendProbeTraffic(traffic: Traffic): Promise<void> {
       next: "Give the probe a deployment that nobody else calls, and run it again.",
     });
   };
-  for (let i = 1; i <= PLAIN_RUNS; i++) {
+  for (const text of ["first plain run", "second plain run"]) {
     const { threadId } = await threads.createThread({ signal });
-    refuseDeleted(await threads.join(await start(threadId, `plain run ${i}`), within));
+    refuseDeleted(await threads.join(await start(threadId, text), within));
   }
   const { threadId } = await threads.createThread({ signal });
   refuseDeleted(await threads.waitForStart(await start(threadId, `to be rolled back ${SLOW}`), within));
   refuseDeleted(await threads.join(await start(threadId, "rolls back", "rollback"), within));
-
-  if (!(await speaksA2a(deployment, assistantId, signal))) return;
-  await expect(1);
+  // `http.disable_a2a` removes the card together with the endpoint. A request for a card costs nothing.
+  const card = await a2a.card(assistantId, { signal }).catch((error: unknown) => {
+    if (!(error instanceof PlatformError) || error.status !== 404) throw error;
+  });
+  if (card === undefined) return sent;
+  onTrace(++sent);
   await a2a.send({ assistantId, text: `${mark}: sent` }, within);
-  await expect(1);
+  onTrace(++sent);
   for await (const event of a2a.stream({ assistantId, text: `${mark}: streamed` }, within)) {
-    if (event.final) return;
+    if (event.final) break;
   }
+  return sent;
 }
 
-/** `http.disable_a2a` removes the card together with the endpoint. Asking for a card costs nothing. */
-async function speaksA2a(
-  { a2a }: Traffic["deployment"],
-  assistantId: string,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  try {
-    await a2a.card(assistantId, { signal });
-    return true;
-  } catch (error) {
-    if (error instanceof PlatformError && error.status === 404) return false;
-    throw error;
+interface UsageReading {
+  readonly readings: ProbeReadings;
+  /** The project with that id or name, and its workspace, if it exists yet. */
+  readonly projectId: string | undefined;
+  readonly home: string | undefined;
+}
+
+/**
+ * Reads the usage of the source's workspaces since a UTC midnight, in epoch milliseconds, and stores none of it.
+ *
+ * `before` is the reading before the traffic, for one after it: projects come first before, and last after (see
+ * `compareProbe`). Once the project's workspace is known, of other workspaces only the projects of those that changed are
+ * read. Throws `UsageError` (`probe_project_ambiguous`) and what `ask` throws.
+ */
+async function readUsage(
+  source: OpenSource,
+  { start, project, before }: { start: number; project: string; before?: UsageReading },
+): Promise<UsageReading> {
+  const all = source.workspaces.map(({ workspaceId }) => workspaceId);
+  const empty = (): WorkspaceReading => ({ workspace: 0, project: {}, user: {}, api_key: {} });
+  const readings = new Map(all.map((id) => [id, empty()]));
+  const homes = new Map<string, string>();
+  const read = async (groupBy: GroupBy, ids: readonly string[]) => {
+    const usage = { meter: "traces", groupBy } as const;
+    const members = ids.map((workspaceId) => ({ workspaceId }));
+    for (const batch of batchesOf(usage, members)) {
+      // The window ends when the attempt is sent: after a wait over midnight it would miss usage.
+      const response = await ask(source, async () => {
+        const now = await storeNow(source.store.db);
+        const end = source.capabilities.has("no_future_end") ? now : ceilToGrid(now, DAY_MS);
+        const window = { start, end, stride: strideOfRange(end - start) };
+        return collectUsable(source, { ...usage, members: batch, window });
+      });
+      const keys = [...response.keys];
+      for (const { id: key, traces } of response.rows()) {
+        const { dimensionId: id = "", names = [] } = keys[key] ?? {};
+        // Only responses by workspace name the workspace; any other request has one member.
+        const workspaceId = groupBy === "workspace" ? id : (batch[0]?.workspaceId ?? "");
+        const reading = readings.get(workspaceId);
+        if (reading === undefined) continue;
+        if (groupBy === "workspace") reading.workspace += traces;
+        else reading[groupBy][id] = (reading[groupBy][id] ?? 0) + traces;
+        const isMeant = id === project.toLowerCase() || names.some(({ name }) => name === project);
+        if (groupBy === "project" && isMeant) homes.set(id, workspaceId);
+      }
+    }
+  };
+  if (before === undefined) await read("project", all);
+  await read("workspace", all);
+  const near = before?.home === undefined ? all : [before.home];
+  await read("user", near);
+  await read("api_key", near);
+  if (before !== undefined) {
+    const isChanged = (id: string) => readings.get(id)?.workspace !== before.readings.get(id)?.workspace;
+    await read("project", [...near, ...all.filter((id) => !near.includes(id) && isChanged(id))]);
   }
+  const [[projectId, home] = [], ...rest] = homes;
+  if (rest.length === 0) return { readings, projectId, home };
+  throw new UsageError({
+    code: "probe_project_ambiguous",
+    message: `${homes.size} projects are called ${JSON.stringify(project)}: ${[...homes.keys()].join(", ")}.`,
+    next: "Give --project the id of the project that belongs to the deployment.",
+  });
 }

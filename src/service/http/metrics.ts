@@ -168,14 +168,6 @@ function storedGauges(registry: Registry) {
       "Zeros (daily figures) that were withdrawn since access to their workspace was lost, and are not loaded again.",
     ),
     fetches: gauge("fetches_last_hour", "Requests of the last hour, by outcome.", "outcome"),
-    probeDifference: gauge(
-      "probe_difference_traces",
-      "Traces billed too many (negative: too few) in the last compared meter probe.",
-      "group_by",
-    ),
-    probeDelay: gauge("probe_delay_seconds", "Delay of billing in the last compared meter probe."),
-    probeVerdict: gauge("probe_verdict", "1 for the verdict of the last meter probe.", "state"),
-    probeAt: gauge("probe_last_timestamp_seconds", "End of the last compared meter probe."),
   };
 }
 
@@ -199,12 +191,6 @@ function setStored(gauges: ReturnType<typeof storedGauges>, stored: Stored): voi
   for (const { source, at } of stored.checked) gauges.checked.set({ source }, at);
   for (const { source, changes } of stored.finalChanges) gauges.changes.set({ source }, changes);
   for (const { fetches, ...labels } of stored.fetches) gauges.fetches.set(labels, fetches);
-  for (const { source, groupBy, difference, delay, endedAt } of stored.probes) {
-    gauges.probeDifference.set({ source, group_by: groupBy }, difference);
-    if (delay !== null) gauges.probeDelay.set({ source }, delay);
-    gauges.probeAt.set({ source }, endedAt);
-  }
-  for (const { source, state } of stored.probeVerdicts) gauges.probeVerdict.set({ source, state }, 1);
 }
 
 function gaugeOf<Label extends string>(registry: Registry, name: string, help: string, ...labels: Label[]) {

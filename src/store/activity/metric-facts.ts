@@ -32,16 +32,6 @@ interface MetricFacts {
   readonly checked: readonly { source: string; at: number }[];
   readonly finalChanges: readonly { source: string; changes: number }[];
   readonly fetches: readonly { source: string; outcome: string; fetches: number }[];
-  /** The last compared probe of each source. Delay in seconds; null if not all of it was billed. */
-  readonly probes: readonly {
-    source: string;
-    groupBy: string;
-    difference: number;
-    delay: number | null;
-    endedAt: number;
-  }[];
-  /** The last probe of each source that ended, compared or not. */
-  readonly probeVerdicts: readonly { source: string; state: string }[];
 }
 
 /** What `/metrics` shows of the store, read by one statement. */
@@ -110,22 +100,7 @@ export async function metricFacts(db: Database): Promise<MetricFacts> {
         select s.slug as source, f.outcome, count(*)::integer as fetches
         from usage.fetch f join usage.source s using (source_id)
         where f.fetched_at > now() - interval '1 hour' group by 1, 2
-      ) x) as fetches,
-      (select coalesce(json_agg(x), '[]') from (
-        select p.source_id as source, p.group_by as "groupBy", p.difference, p.delay_ms / 1000.0 as delay,
-               extract(epoch from p.finished_at)::bigint as "endedAt"
-        from reporting_detail.metering_probe p
-        join (
-          select source_id, max(probe_id) as probe_id from reporting_detail.metering_probe
-          where state in ('matched', 'late', 'differs') group by 1
-        ) last using (source_id, probe_id)
-        where p.group_by is not null
-      ) x) as probes,
-      (select coalesce(json_agg(x), '[]') from (
-        select distinct on (s.slug) s.slug as source, p.state
-        from usage.probe p join usage.source s using (source_id)
-        where p.finished_at is not null order by s.slug, p.probe_id desc
-      ) x) as "probeVerdicts"
+      ) x) as fetches
   `.execute(db);
   return rows[0] as MetricFacts;
 }

@@ -165,8 +165,7 @@ export async function runOf(db: Database, runId: number): Promise<Run> {
 const REASONS: Readonly<Partial<Record<RunOutcome, string>>> = {
   partly_failed:
     "Not all of it is loaded or compared. `usage-etl status` and `usage-etl coverage` show what is open.",
-  differs:
-    "Figures differ. View reporting_detail.usage_reconciliation (a probe: reporting_detail.metering_probe) names them.",
+  differs: "Figures differ. View reporting_detail.usage_reconciliation names them.",
   failed: "It ended with an error that its own output named.",
   cancelled: "A person cancelled it.",
   lost: "Its process ended before it could say how it went. The next run does what is left.",

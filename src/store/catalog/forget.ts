@@ -83,7 +83,6 @@ const OF_SOURCE = [
     "fetch_task",
     "run",
     "backfill",
-    "probe",
   ],
   ...["entity", "source"],
 ];
@@ -118,9 +117,6 @@ export async function forgetSource(
       detail: `source ${slug}: ${sizeOf(held)}`,
     });
     await forgetScopes(db, { sourceId, scopeIds });
-    await sql`
-      delete from usage.probe_figure f using usage.probe p where p.probe_id = f.probe_id and p.source_id = ${sourceId}
-    `.execute(db);
     for (const table of OF_SOURCE) {
       if (table === "entity") await forgetEntityParts(db, sourceId);
       await sql`delete from ${sql.id("usage", table)} where source_id = ${sourceId}`.execute(db);

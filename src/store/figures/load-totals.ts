@@ -78,3 +78,15 @@ export async function fetchesSince(
   `.execute(db);
   return rows[0] as { requests: number; failed: number };
 }
+
+/** Stored traces of a project by hour, epoch milliseconds, as far back as hours are kept up to date. */
+export async function hourlyTracesOf(
+  db: Database,
+  { source, project }: { source: string; project: string },
+): Promise<{ at: number; traces: number }[]> {
+  const { rows } = await sql<{ hour: Date; traces: number }>`
+    select usage_hour as hour, traces from reporting_detail.fct_usage_project_hourly
+    where source_id = ${source} and project_name = ${project} and traces > 0 and usage_hour > now() - interval '31 days'
+  `.execute(db);
+  return rows.map(({ hour, traces }) => ({ at: hour.getTime(), traces }));
+}

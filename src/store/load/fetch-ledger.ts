@@ -6,7 +6,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import type { Database, Store } from "../db/database.ts";
 import { endingOf, type TaskEnd } from "../work/tasks.ts";
 
-export type FetchPurpose = "load" | "reconcile" | "probe";
+export type FetchPurpose = "load" | "reconcile";
 
 /** A request, as the ledger keeps it. */
 interface FetchStart {

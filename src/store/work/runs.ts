@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
 
-export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "probe", "files"] as const;
+export const RUN_KINDS = ["sync", "backfill", "reconcile", "totals", "files"] as const;
 export type RunKind = (typeof RUN_KINDS)[number];
 
 /** How a run ended. `differs`: all was compared, and figures differ. */

@@ -16,8 +16,7 @@ const CONFIG = readConfig({
   USAGE_API_KEY: "key",
   USAGE_ALERT_WEBHOOK_URL: "http://127.0.0.1:9/hook",
 });
-const scheduled = (changed: Partial<typeof CONFIG> = {}) =>
-  schedulesOf({ ...CONFIG, ...changed }, { deploymentUrl: "http://127.0.0.1:9", probeProject: "probe" });
+const scheduled = (changed: Partial<typeof CONFIG> = {}) => schedulesOf({ ...CONFIG, ...changed });
 
 let url: string;
 let queue: ReturnType<typeof openQueue>;
@@ -70,7 +69,7 @@ test("one command tells whether all schedules are there, no other is, and no nex
   const after = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
   expect(after - before).toBe(2);
   expect(await arePresent(schedules.slice(1))).toBe(false);
-  expect(await arePresent(scheduled({ probeEveryMs: 60_000 }))).toBe(false);
+  expect(await arePresent(scheduled({ files: { ...CONFIG.files, address: "files" } }))).toBe(false);
   await queue.removeJobScheduler("requeue");
   expect(await arePresent()).toBe(false);
   await restoreSchedules(queue, schedules);

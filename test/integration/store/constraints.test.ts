@@ -72,8 +72,6 @@ const WHOLE = `
   INSERT INTO usage.run (source_id, kind, backfill_id) VALUES (1, 'backfill', 1);
   INSERT INTO usage.operator_action (source_id, action, detail, actor, role, via)
     VALUES (1, 'backfill.start', 'backfill 1', 'ada', 'operator', 'command');
-  INSERT INTO usage.probe (source_id, project, expected_user, expected_key, period_start) VALUES (1, 'p', 'u', 'k', '2026-01-05Z');
-  INSERT INTO usage.probe_figure VALUES (1, 'project', 'p', '[]', 1, 0, 0, 0);
   INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
     VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
@@ -146,13 +144,6 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
   operator_action_role_known: copyOf("operator_action", { action_id: "9", role: "'owner'" }),
   operator_action_via_known: copyOf("operator_action", { action_id: "9", via: "'post'" }),
   operator_action_outcome_known: copyOf("operator_action", { action_id: "9", outcome: "'odd'" }),
-  probe_state_known: copyOf("probe", { probe_id: "9", state: "'lost'" }),
-  probe_finished_when: copyOf("probe", { probe_id: "9", state: "'differs'" }),
-  probe_waits_for_what_was_sent: copyOf("probe", { probe_id: "9", state: "'waiting'" }),
-  probe_matched_is_billed: copyOf("probe", { probe_id: "9", state: "'matched'", finished_at: "now()" }),
-  probe_one_at_a_time: copyOf("probe", { probe_id: "9" }),
-  probe_figure_group_by_known: copyOf("probe_figure", { group_by: "'planet'" }),
-  probe_figure_others_not_negative: copyOf("probe_figure", { group_by: "'user'", others_added: "-1" }),
   fetch_task_period_order: copyOf("fetch_task", { task_id: "9", ...next, period_end: next.period_start }),
   fetch_task_state_known: copyOf("fetch_task", { task_id: "9", state: "'lost'", ...next }),
   fetch_task_lease_when_queued: copyOf("fetch_task", { task_id: "9", state: "'queued'", ...next }),

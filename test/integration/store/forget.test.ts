@@ -223,11 +223,6 @@ test("a source goes with all that depends on it, and not while a process loads i
   await prove(bundle, sourceId, [A]);
   await load(bundle, sourceId, A);
   await enterSecond(bundle, sourceId);
-  await reader.query(
-    `WITH probe AS (INSERT INTO usage.probe (source_id, project, expected_user, expected_key, period_start) VALUES ($1, 'p', 'u', 'k', now()) RETURNING probe_id)
-     INSERT INTO usage.probe_figure SELECT probe_id, 'workspace', 'w', '[]', 0, 0, 0, 0 FROM probe`,
-    [sourceId],
-  );
   await reader.query("INSERT INTO usage.route_state (source_id, route) VALUES ($1, 'default')", [sourceId]);
   await reader.query(
     "INSERT INTO usage.notification VALUES ($1, 'default', 'stale', '', 1, 1, now(), now())",

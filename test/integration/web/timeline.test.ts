@@ -13,7 +13,7 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
   const load = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   const { source } = await load();
-  for (const kind of ["sync", "probe"] as const) {
+  for (const kind of ["sync", "files"] as const) {
     await asRun(
       source,
       kind,
@@ -78,10 +78,6 @@ test("the timeline lists runs, restatements, closes, prices, orders and changes 
   expect(one("backfill 2:")[0]).toContain("2026-10-14 01:00 until 2026-10-15 00:00 by hour");
   expect(page.text).toContain("backfill 4711: &lt;script&gt;");
   expect(page.text).toContain('href="/backfills/4711"');
-  // A probe leads to the usage of its day.
-  expect(page.text).toMatch(
-    /href="\/usage\?source=default&amp;by=project&amp;from=\S+&amp;to=\S+">meter probe<\/a>/,
-  );
   expect(page.text).toContain('href="/months/2026-01?source=default"');
   const configuration = one("configuration");
   expect(configuration).toHaveLength(5);

@@ -40,7 +40,7 @@ test("defaults, files, and what is not set", () => {
   expect(shown("USAGE_SYNC_EVERY", { USAGE_SYNC_EVERY: "" })).toEqual(["PT15M", "default"]);
   expect(shown("HTTP_PORT", {})).toEqual(["9464", "default"]);
   expect(shown("USAGE_WORKSPACE_IDS", {})).toEqual([null, "unset"]);
-  expect(shown("USAGE_PROBE_EVERY", {})).toEqual([null, "unset"]);
+  expect(shown("USAGE_EXPORT_DIR", {})).toEqual([null, "unset"]);
 });
 
 test("what the env file sets beneath the environment", () => {

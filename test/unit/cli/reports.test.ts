@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
-import { exitOfProbe } from "../../../src/cli/commands/proof/probe.ts";
 import { describeRange, exitOfRange } from "../../../src/cli/report/load-report.ts";
 import type { LoadStatus, RangeLine } from "../../../src/domain/coverage/range-status.ts";
 import { GROUPINGS } from "../../../src/domain/usage/grouping.ts";
-import type { ProbeResult } from "../../../src/pipeline/proof/probe.ts";
 
 /** What reports of commands say. */
 
@@ -31,33 +29,4 @@ test("the statement says what is loaded, what the server does not answer, and wh
   );
   expect(describeRange([line("missing")])).toMatch(/^Not all of it is loaded:\n/);
   expect([[line("final")], [line("final"), line("not_available")]].map(exitOfRange)).toEqual([0, 3]);
-});
-
-const result: ProbeResult = {
-  ...{ probeId: 7, state: "matched", resumed: false, expected: 6 },
-  figures: [
-    {
-      ...{
-        groupBy: "workspace",
-        expectedId: "own",
-        billed: 6,
-        othersAdded: 0,
-        othersRemoved: 0,
-        difference: 0,
-      },
-      rises: [
-        { id: "another", traces: 14 },
-        { id: "own", traces: 6 },
-        { id: "a third", traces: -1 },
-      ],
-    },
-  ],
-  ...{ firstDelayMs: 1_200, delayMs: 61_000, lateAfterMs: 60_000 },
-};
-
-test("only a probe that matched ends with 0", () => {
-  const exits = (["matched", "late", "differs", "inconclusive"] as const).map((state) =>
-    exitOfProbe({ ...result, state }),
-  );
-  expect(exits).toEqual([0, 4, 4, 3]);
 });

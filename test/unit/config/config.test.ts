@@ -62,18 +62,6 @@ describe("defaults", () => {
   });
 });
 
-test("a probe's times have limits, and late is within the wait", () => {
-  expect(readConfig(SOURCE).probeTimes).toEqual({
-    withinMs: 3_600_000,
-    settleForMs: 60_000,
-    lateAfterMs: undefined,
-  });
-  expect(problemsOf({ ...SOURCE, USAGE_PROBE_LATE_AFTER: "PT2H" })).toEqual([
-    "USAGE_PROBE_LATE_AFTER is more than USAGE_PROBE_WITHIN, so no probe would be late",
-  ]);
-  expect(problemsOf({ ...SOURCE, USAGE_PROBE_SETTLE_FOR: "PT0S" })).toHaveLength(1);
-});
-
 test("hours are kept forever by default, and never shorter than they are loaded", () => {
   expect(readConfig(SOURCE)).toMatchObject({ hourlyKeepMs: undefined });
   expect(readConfig({ ...SOURCE, USAGE_HOURLY_KEEP: "P31D" })).toMatchObject({
@@ -222,7 +210,6 @@ describe("readConfig refuses", () => {
     ["USAGE_KEEP_HISTORY", "P1000000Y", "must be 100 years or less"],
     ["USAGE_SETTLE_AFTER", `P${"9".repeat(18)}D`, "must be 100 years or less"],
     ["USAGE_SYNC_EVERY", "P32D", "must be a second to 31 days"],
-    ["USAGE_PROBE_EVERY", "P1000D", "must be a minute to 366 days"],
     ["USAGE_DATA_START", "0001-01-01", "must be between 1970-01-01 and 2100-01-01"],
     ["USAGE_DATA_START", "1969-12-31", "must be between 1970-01-01 and 2100-01-01"],
     ["USAGE_DATA_START", "9999-12-31", "must be between 1970-01-01 and 2100-01-01"],

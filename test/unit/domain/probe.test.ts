@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareProbe, progressOf, type WorkspaceReading } from "../../../src/domain/proof/probe.ts";
+import { compareProbe, type WorkspaceReading } from "../../../src/domain/proof/probe.ts";
 
 const OWN = "own";
 const USER = "(none)";
@@ -15,17 +15,18 @@ const reading = (
   const { workspace = all, user = all, api_key = all } = more;
   return { project, workspace, user: { "": user }, api_key: { [KEY]: api_key } };
 };
-const compare = (before: WorkspaceReading, after: WorkspaceReading, expected = 6) =>
-  Object.fromEntries(
-    compareProbe({
-      before: new Map([[HOME, before]]),
-      after: new Map([[HOME, after]]),
-      home: HOME,
-      projectId: OWN,
-      expected,
-      sender: { user: USER, key: "...1234" },
-    }).map((figure) => [figure.groupBy, figure]),
-  );
+const comparisonOf = (before: WorkspaceReading, after: WorkspaceReading, expected = 6) =>
+  compareProbe({
+    before: new Map([[HOME, before]]),
+    after: new Map([[HOME, after]]),
+    home: HOME,
+    projectId: OWN,
+    expected,
+    user: USER,
+    key: "...1234",
+  });
+const compare = (...given: Parameters<typeof comparisonOf>) =>
+  Object.fromEntries(comparisonOf(...given).figures.map((figure) => [figure.groupBy, figure]));
 
 describe("without other traffic", () => {
   test("one trace too few or too many in one dimension is a difference of one", () => {
@@ -47,36 +48,39 @@ test("what must rise is named: the workspace, the project, and who sent", () => 
 });
 
 test("until the workspace is known, all are compared together, also one that is new", () => {
-  const figures = compareProbe({
+  const { figures, others } = compareProbe({
     before: new Map([["far", reading({ a: 5 })]]),
     after: new Map([
       ["far", reading({ a: 5 })],
       [HOME, reading({ [OWN]: 6 })],
     ]),
-    ...{ home: undefined, projectId: undefined, expected: 6, sender: { user: "nobody", key: "...none" } },
+    home: undefined,
+    projectId: undefined,
+    expected: 6,
+    user: "nobody",
+    key: "...none",
   });
   // All are other people's traces as long as no project is the probe's, and none is of whom the probe expects.
+  expect(others).toEqual({ added: 6, removed: 0 });
   expect(figures).toMatchObject([
-    { groupBy: "workspace", expectedId: null, billed: 6, difference: 0, othersAdded: 6 },
-    { groupBy: "project", expectedId: null, billed: 0, difference: -6, othersAdded: 0 },
-    { groupBy: "user", expectedId: "nobody", billed: 6, difference: -6, othersAdded: 6 },
-    { groupBy: "api_key", expectedId: "...none", billed: 6, difference: -6, othersAdded: 6 },
+    { groupBy: "workspace", expectedId: null, billed: 6, difference: 0 },
+    { groupBy: "project", expectedId: null, billed: 0, difference: -6 },
+    { groupBy: "user", expectedId: "nobody", billed: 6, difference: -6 },
+    { groupBy: "api_key", expectedId: "...none", billed: 6, difference: -6 },
   ]);
-  const [workspace] = compareProbe({
-    before: new Map([["far", reading({})]]),
-    after: new Map([["far", reading({ [OWN]: 9 })]]),
-    ...{ home: undefined, projectId: OWN, expected: 6, sender: { user: USER, key: KEY } },
-  });
-  expect(workspace).toMatchObject({ billed: 9, difference: 3 });
 });
 
-test("an answer that lacks a workspace shows no traces of it", () => {
-  const figures = compareProbe({
-    before: new Map([[HOME, reading({ [OWN]: 6 })]]),
-    after: new Map([["far", reading({})]]),
-    ...{ home: HOME, projectId: OWN, expected: 6, sender: { user: USER, key: KEY } },
+test("a surplus is found before the workspace is known", () => {
+  const { figures } = compareProbe({
+    before: new Map([["far", reading({})]]),
+    after: new Map([["far", reading({ [OWN]: 9 })]]),
+    home: undefined,
+    projectId: OWN,
+    expected: 6,
+    user: USER,
+    key: KEY,
   });
-  expect(figures.map(({ billed }) => billed)).toEqual([0, 0, -6, -6]);
+  expect(figures[0]).toMatchObject({ billed: 9, difference: 3 });
 });
 
 describe("by id", () => {
@@ -107,9 +111,12 @@ describe("by id", () => {
       compareProbe({
         before: new Map([[HOME, { ...before, user: { ab: 5, AB: 5 }, api_key: { x1234: 5, y1234: 5 } }]]),
         after: new Map([[HOME, after]]),
-        ...{ home: HOME, projectId: OWN, expected: 6, sender },
+        home: HOME,
+        projectId: OWN,
+        expected: 6,
+        ...sender,
       })
-        .slice(2)
+        .figures.slice(2)
         .map(({ expectedId, difference }) => [expectedId, difference]);
     const capitals = later({ ab: 11, AB: 5 }, { x1234: 5, y1234: 11 });
     // Of several keys with that end, it is the one that rose.
@@ -142,21 +149,20 @@ describe("by id", () => {
 test("too little is lacking, too much of others is unexplained, and too much of its own is billed", () => {
   const before = reading({ other: 100 });
   const progress = (own: number, more = {}) =>
-    progressOf(Object.values(compare(before, reading({ other: 100, [OWN]: own }, more))), 6);
+    comparisonOf(before, reading({ other: 100, [OWN]: own }, more)).progress;
   expect(progress(6)).toBe("billed");
   expect(progress(5)).toBe("lacking");
   expect(progress(6, { user: 105 })).toBe("lacking");
   expect(progress(6, { user: 107 })).toBe("unexplained");
   expect(progress(7)).toBe("billed");
   // What others lost meanwhile may hide as much.
-  const lost = (user: number) =>
-    progressOf(Object.values(compare(before, reading({ other: 98, [OWN]: 6 }, { user }))), 6);
+  const lost = (user: number) => comparisonOf(before, reading({ other: 98, [OWN]: 6 }, { user })).progress;
   expect([103, 104].map(lost)).toEqual(["lacking", "billed"]);
 });
 
 test("another workspace may rise by what its projects do", () => {
   const own = [reading({}), reading({ [OWN]: 6 })] as const;
-  const differenceWith = (before: WorkspaceReading, after: WorkspaceReading) =>
+  const comparisonWith = (before: WorkspaceReading, after: WorkspaceReading) =>
     compareProbe({
       before: new Map([
         [HOME, own[0]],
@@ -169,13 +175,17 @@ test("another workspace may rise by what its projects do", () => {
       home: HOME,
       projectId: OWN,
       expected: 6,
-      sender: { user: USER, key: KEY },
-    }).map(({ difference, othersAdded }) => [difference, othersAdded]);
-  const nothing = [0, 0];
-  expect(differenceWith(reading({ a: 5 }), reading({ a: 9 }))).toEqual(Array(4).fill(nothing));
+      user: USER,
+      key: KEY,
+    });
+  const differencesWith = (...given: Parameters<typeof comparisonWith>) =>
+    comparisonWith(...given).figures.map(({ difference }) => difference);
+  expect(comparisonWith(reading({ a: 5 }), reading({ a: 9 })).others).toEqual({ added: 0, removed: 0 });
+  expect(differencesWith(reading({ a: 5 }), reading({ a: 9 }))).toEqual([0, 0, 0, 0]);
   // Its workspace shows two more than its projects.
-  const wrong = differenceWith(reading({ a: 5 }), reading({ a: 9 }, { workspace: 11 }));
-  expect(wrong).toEqual([[2, 0], nothing, nothing, nothing]);
+  expect(differencesWith(reading({ a: 5 }), reading({ a: 9 }, { workspace: 11 }))).toEqual([2, 0, 0, 0]);
+  // Projects of a workspace that did not change are not read.
+  expect(differencesWith(reading({ a: 5 }), reading({}, { workspace: 5 }))).toEqual([0, 0, 0, 0]);
 });
 
 describe("with other traffic", () => {
@@ -189,10 +199,11 @@ describe("with other traffic", () => {
       [10, 1],
     ] as const) {
       const after = reading({ a: 53, b: 48, [OWN]: 7 }, { user: 101 + rise });
-      const { user, project } = compare(before, after);
-      expect(user).toMatchObject({ othersAdded: 3, othersRemoved: 2, difference });
+      const { figures, others } = comparisonOf(before, after);
+      expect(others).toEqual({ added: 3, removed: 2 });
+      expect(figures[2]).toMatchObject({ groupBy: "user", difference });
       // Nobody else sends to the probe's own project.
-      expect(project).toMatchObject({ billed: 6, othersAdded: 0, othersRemoved: 0, difference: 0 });
+      expect(figures[1]).toMatchObject({ groupBy: "project", billed: 6, difference: 0 });
     }
   });
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { startStandin } from "../../../src/local/standin/server.ts";
-import { PROBE_TRACES, sendProbeTraffic } from "../../../src/pipeline/proof/probe.ts";
+import { PROBE_TRACES, sendTraffic } from "../../../src/pipeline/proof/probe.ts";
 import { deploymentClientsOf } from "../../../src/platform/clients.ts";
 
 /** The probe sends the same traffic to a server of the specification and to a newer one. */
@@ -19,12 +19,7 @@ test.each(["specified", "live"] as const)("six traces are sent and billed, A2A %
     await deployment.close();
     await standin.close();
   });
-  let expected = 0;
-  const expect1 = async (traces: number) => {
-    expected += traces;
-  };
-  await sendProbeTraffic({ deployment, assistantId: "agent", mark: "probe", expect: expect1 });
-  expect(expected).toBe(PROBE_TRACES);
+  expect(await sendTraffic({ deployment, assistant: "agent" }, { mark: "probe" })).toBe(PROBE_TRACES);
   const project = standin.organisation.projects.find(({ name }) => name === "agent-server");
   const key = standin.organisation.keys.at(-1) ?? null;
   if (project === undefined) throw new Error("nothing was traced");

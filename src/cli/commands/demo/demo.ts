@@ -15,7 +15,7 @@ import {
 } from "../../../local/demo/story.ts";
 import { resolvePostgres, resolveRedis } from "../../../local/servers/resolve.ts";
 import { freePort } from "../../../local/servers/start-server.ts";
-import { billEarlier } from "../../../local/standin/engine/meter.ts";
+import { billEarlier, DEPLOYMENT_PROJECT } from "../../../local/standin/engine/meter.ts";
 import { type Standin, startStandin } from "../../../local/standin/server.ts";
 import { createLogger, type Logger } from "../../../log.ts";
 import { conditionSettingsOf } from "../../../pipeline/alerts/conditions.ts";
@@ -27,7 +27,7 @@ import { type RedisServer, redisServerOf } from "../../../redis-server.ts";
 import { servePages } from "../../../service/pages.ts";
 import { serve } from "../../../service/serve.ts";
 import { migrate } from "../../../store/db/migrate.ts";
-import { sentByProbes } from "../../../store/proof/probes.ts";
+import { hourlyTracesOf } from "../../../store/figures/load-totals.ts";
 import { EXIT } from "../../session/exit.ts";
 import { wholeNumber } from "../../session/options.ts";
 import { announceDemo, DEMO_DIR } from "../../session/running-demo.ts";
@@ -118,8 +118,9 @@ async function startAll(given: Session, { once = false, inline = false, dataDir,
   const session = createSession({ ...given, config });
   const store = await session.store();
   await migrate(store);
-  // What probes of an earlier start have sent stays billed.
-  for (const { at, traces } of await sentByProbes(store.db, healthy.slug))
+  // Runs of an earlier start stay billed: the platform of this one would seem to have lost them.
+  const earlier = { source: healthy.slug, project: DEPLOYMENT_PROJECT };
+  for (const { at, traces } of await hourlyTracesOf(store.db, earlier))
     billEarlier(standin, { at, runs: traces });
   const log = quietAbout([PLANTED, BILLED], createLogger(config.logLevel, output.logTo));
   // No scheduler yet: a scheduled sync would fetch again what the first sync counts.
@@ -264,8 +265,6 @@ function healthySource(standin: Standin): SourceConfig {
     ...sourceOf(standin, "demo"),
     dataStart: "2026-01-05",
     deploymentUrl: standin.url,
-    // The stand-in names its project like this.
-    probeProject: "agent-server",
   };
 }
 

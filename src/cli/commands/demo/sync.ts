@@ -2,13 +2,11 @@ import { isLoaded, type RangeLine } from "../../../domain/coverage/range-status.
 import { fewestRequests } from "../../../domain/planning/request.ts";
 import { STRIDES } from "../../../domain/time/stride.ts";
 import { asRun } from "../../../pipeline/as-run.ts";
-import { abandonProbe, type ProbeResult, probeMeter } from "../../../pipeline/proof/probe.ts";
 import { type ReconcileResult, reconcile } from "../../../pipeline/proof/reconcile.ts";
 import { learnMeters } from "../../../pipeline/source/learn-meters.ts";
 import type { OpenSource } from "../../../pipeline/source/source.ts";
 import { statusOfAsked } from "../../../pipeline/sync/asked-range.ts";
 import { planSource, routineDemand } from "../../../pipeline/sync/plan.ts";
-import { deploymentClientsOf } from "../../../platform/clients.ts";
 import { counted } from "../../../printable.ts";
 import {
   dailyTotals,
@@ -23,14 +21,10 @@ import { describeRange, exitOfRange, rangeToData } from "../../report/load-repor
 import { linesOf, type Output, tableOf } from "../../report/output.ts";
 import { EXIT } from "../../session/exit.ts";
 import type { Session } from "../../session/session.ts";
-import { describeProbe, exitOfProbe } from "../proof/probe.ts";
 import { describeReconcile } from "../proof/reconcile.ts";
 import type { Loader } from "./loader.ts";
 
-/** The stand-in bills at once. */
-const PROBE_TIMES = { withinMs: 60_000, settleForMs: 1_000 };
-
-/** One sync, then a reconciliation of all final days, then one probe. Returns the exit code. */
+/** One sync, then a reconciliation of all final days. Returns the exit code. */
 export async function firstSync(source: OpenSource, output: Output, loader: Loader): Promise<number> {
   const { store, config, clock } = source;
   const startedAt = clock.now();
@@ -59,25 +53,11 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
     ),
   );
   const totals = await dailyTotals(store.db, config.slug);
-  const probe = await probeOnce(source);
-  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals, probe }, () =>
-    describeDemo({ extracted, loaded, proof, totals, probe, seconds: (clock.now() - startedAt) / 1000 }),
+  output.data({ extracted, range: rangeToData(loaded), reconciliation: proof, totals }, () =>
+    describeDemo({ extracted, loaded, proof, totals, seconds: (clock.now() - startedAt) / 1000 }),
   );
   if (proof.failures.length > 0 || exitOfRange(loaded) !== EXIT.done) return EXIT.partlyFailed;
-  return proof.differences.length > 0 ? EXIT.mismatch : exitOfProbe(probe);
-}
-
-/** Traces of the stand-in are free, so the demo does not ask first. */
-async function probeOnce(source: OpenSource): Promise<ProbeResult> {
-  const deployment = deploymentClientsOf(source.config);
-  const { probeProject: project = "" } = source.config;
-  try {
-    // A killed demo leaves an open probe of a stand-in that is gone.
-    await abandonProbe(source);
-    return await probeMeter(source, { deployment, project, assistantId: "agent", ...PROBE_TIMES });
-  } finally {
-    await deployment.close();
-  }
+  return proof.differences.length > 0 ? EXIT.mismatch : EXIT.done;
 }
 
 export const SYNC_EVERY = { iso: "PT30S", ms: 30_000 };
@@ -121,7 +101,6 @@ function describeDemo(shown: {
   loaded: readonly RangeLine[];
   proof: ReconcileResult;
   totals: readonly WorkspaceTotal[];
-  probe: ProbeResult;
   seconds: number;
 }): string {
   const extracted = tableOf(shown.extracted, {
@@ -142,7 +121,6 @@ function describeDemo(shown: {
       traces: "traces",
       "last 7 days": "lastWeek",
     }),
-    describeProbe(shown.probe),
     `${shown.seconds.toFixed(1)} s`,
   ].join("\n\n");
 }

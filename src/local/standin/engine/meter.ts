@@ -6,7 +6,7 @@ import { dice } from "./random.ts";
 import { RunEngine } from "./runs.ts";
 
 /** A deployment traces into a project of its own name (documented). */
-const PROJECT_NAME = "agent-server";
+export const DEPLOYMENT_PROJECT = "agent-server";
 
 /** The run engine of one world: each run is billed in its ledger. */
 export function runsOf(world: World): RunEngine {
@@ -83,7 +83,7 @@ function newSender({ organisation, access, seed }: World): Sender & { readonly d
   if (workspace === undefined) throw new Error("an organisation without a workspace");
   // Ids depend on the seed alone, so the same traffic has the same ids on another day.
   const { uuid } = dice(seed + 7919);
-  const project: Project = { id: uuid(), name: PROJECT_NAME, workspace, dropped: false };
+  const project: Project = { id: uuid(), name: DEPLOYMENT_PROJECT, workspace, dropped: false };
   const key: Key = { id: uuid(), shortKey: `sk...${access.apiKey.slice(-4)}` };
   organisation.projects.push(project);
   organisation.keys.push(key);

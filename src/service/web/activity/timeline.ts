@@ -1,7 +1,5 @@
 import { z } from "zod";
 import { describeDuration } from "../../../clock.ts";
-import { dayOf } from "../../../domain/time/days.ts";
-import { DAY_MS } from "../../../domain/time/stride.ts";
 import { outcomeOf } from "../../../pipeline/as-run.ts";
 import { counted } from "../../../printable.ts";
 import { listSources } from "../../../store/activity/overview.ts";
@@ -113,7 +111,6 @@ const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
   backfill: "backfill",
   reconcile: "reconciliation",
   totals: "check of totals",
-  probe: "meter probe",
   files: "files",
   restatements: "restatements",
   late_changes: "late changes",
@@ -213,13 +210,11 @@ function ofRun(run: Run): Entry {
   return { what, to: runLink(run), tone: TONES[outcome] };
 }
 
-function runLink({ kind, source, backfillId, startedAt }: Run): string {
+/** The page of what the run did; no page shows files. */
+function runLink({ kind, source, backfillId }: Run): string | undefined {
   if (backfillId !== null) return `/backfills/${backfillId}`;
   if (kind === "reconcile" || kind === "totals") return address("/differences", { source });
-  if (kind === "sync") return address("/coverage", { source });
-  // Where the traces of a probe are: the day that it began on, by project.
-  const day = Date.parse(startedAt.slice(0, 10));
-  return address("/usage", { source, by: "project", from: dayOf(day), to: dayOf(day + DAY_MS) });
+  return kind === "files" ? undefined : address("/coverage", { source });
 }
 
 /** An order names its range as commands do. Here its last day is included, as on the other pages. */
