@@ -1,0 +1,82 @@
+import { parseHTML } from "linkedom";
+import { steady } from "./program.ts";
+
+/** Addresses of a screen with the same fields and source that are read. The others show other days of the same. */
+const MOST_ALIKE = 3;
+
+/**
+ * The figures of every page that links lead to, by path: a line for each row of a table and each heading with its text, with the numbers in
+ * it. Words are left out, so a label may change.
+ */
+export async function readPages(base: string): Promise<Map<string, string[]>> {
+  const pages = new Map<string, string[]>();
+  const waiting = ["/"];
+  const seen = new Set(waiting);
+  const alike = new Map<string, number>();
+  for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+    const response = await fetch(new URL(path, base), { headers: { accept: "text/html" } });
+    const text = await response.text();
+    if (!(response.headers.get("content-type") ?? "").includes("text/html")) continue;
+    const { document } = parseHTML(text);
+    const links = [...document.querySelectorAll("a[href]")].map((link) => link.getAttribute("href") ?? "");
+    pages.set(path, [`status ${response.status}`, ...figuresOf(document)]);
+    for (const href of links) {
+      const target = new URL(href, new URL(path, base));
+      const next = `${target.pathname}${target.search}`;
+      const kind = [
+        target.pathname,
+        target.searchParams.get("source"),
+        ...[...target.searchParams.keys()].sort(),
+      ].join(" ");
+      const count = alike.get(kind) ?? 0;
+      if (target.origin !== new URL(base).origin || seen.has(next) || count >= MOST_ALIKE) continue;
+      alike.set(kind, count + 1);
+      seen.add(next);
+      waiting.push(next);
+    }
+  }
+  return pages;
+}
+
+/** Numbers with their separators, sign and percent; none of an instant. */
+const NUMBERS = /(?<![\w.,:-])[-+−]?\d[\d,.\u202f\u00a0]*\d?\s?%?(?![\w:])/g;
+
+type Document = ReturnType<typeof parseHTML>["document"];
+
+function figuresOf(document: Document): string[] {
+  for (const unread of document.querySelectorAll("script, style, nav, template")) unread.remove();
+  const lines: string[] = [];
+  for (const table of document.querySelectorAll("main table")) {
+    const heads = [...table.querySelectorAll("thead th")].map(textOf);
+    for (const row of table.querySelectorAll("tr")) {
+      const cells = [...row.querySelectorAll("th, td")].map(textOf);
+      const [head] = cells;
+      const numbers = cells.flatMap((cell, i) =>
+        i === 0 || heads[i] === "Fetch" ? [] : (cell.match(NUMBERS) ?? []),
+      );
+      if (numbers.length > 0) lines.push(`row ${head}: ${numbers.map(trim).join(" | ")}`);
+    }
+    table.remove();
+  }
+  const rest = textOf(document.querySelector("main")).match(NUMBERS) ?? [];
+  return [...lines.sort(), ...rest.map((number) => `text ${trim(number)}`).sort()];
+}
+
+interface Readable {
+  readonly nodeType: number;
+  readonly textContent: string | null;
+  readonly childNodes: Iterable<Readable>;
+}
+
+/** Its pieces of text with spaces between them: figures of neighbouring elements stay apart. */
+function textOf(element: Readable | null): string {
+  const pieces: string[] = [];
+  const walk = (node: Readable): void => {
+    if (node.nodeType === 3) pieces.push(node.textContent ?? "");
+    for (const child of node.childNodes) walk(child);
+  };
+  if (element !== null) walk(element);
+  return steady(pieces.join(" ").replaceAll(/\s+/g, " ").trim());
+}
+
+const trim = (number: string) => number.replaceAll(/[\s\u202f\u00a0]/g, "").replace(/[.,]$/, "");
