@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { addDays, type Days, monthStart } from "../../src/domain/time/days.ts";
 import type { Store } from "../../src/store/db/database.ts";
 import { DIMENSIONS } from "../../src/store/db/dimensions.ts";
-import { type CostLine, currenciesOf, usageCosts } from "../../src/store/figures/costs.ts";
+import { currenciesOf, type ViewLine, viewLines } from "../../src/store/figures/costs.ts";
 import type { UsageCells } from "../../src/store/figures/records.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
 import {
@@ -98,6 +98,10 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
           [from, to, currency],
         )
       ).rows;
+    const linesOf = async (wanted: Parameters<typeof viewLines>[2]) =>
+      (await viewLines(store.db, of, wanted)).map(({ amount, amountBefore, ...line }) => {
+        return { ...line, cost: amount, costBefore: amountBefore };
+      });
     const rows = await rowsOf(range);
     for (const [per, { apart, days }, find] of [
       ["day", EARLIER[0], undefined],
@@ -108,7 +112,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
       const before = { from: addDays(end, -days), to: end };
       const what = JSON.stringify({ by: of.by, ...range, per, currency, before, find });
       const asked = { ...range, per, currency, before, top: TOP, masked: false, find };
-      const lines = await usageCosts(store.db, of, { ...asked, sort: "amount" });
+      const lines = await linesOf({ ...asked, sort: "amount" });
       const early = await rowsOf(before);
       const whole = lines.filter(({ bucket }) => bucket === null);
       const expected = [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => ({ id, cost: sum(of) }));
@@ -124,7 +128,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
         whole.filter(({ kind }) => kind === "id").map(({ id, cost }) => ({ id, cost: unscaledOf(cost) })),
         what,
       ).toEqual(ranked.slice(0, TOP));
-      const kindSum = (kind: CostLine["kind"]) => sum(whole.filter((line) => line.kind === kind));
+      const kindSum = (kind: ViewLine["kind"]) => sum(whole.filter((line) => line.kind === kind));
       expect(decimal(kindSum("rest")), what).toBe(
         decimal(sum(rows.filter(({ id }) => isId(id) && !ranked.slice(0, TOP).some((one) => one.id === id)))),
       );
@@ -156,7 +160,7 @@ async function compare(store: Store, client: pg.Client, of: UsageCells, range: D
         ),
         what,
       ).toEqual(byBucket(early.map(({ day, cost }) => ({ bucket: bucketOf(day), cost }))));
-      const grown = await usageCosts(store.db, of, { ...asked, sort: "growth" });
+      const grown = await linesOf({ ...asked, sort: "growth" });
       const growth = grown.flatMap(({ kind, bucket, cost, costBefore }) =>
         kind === "id" && bucket === null ? [unscaledOf(cost) - unscaledOf(costBefore)] : [],
       );

@@ -141,7 +141,7 @@ test(`the day on which it is used up is the first whose sum is no less, and neve
         const today = addDays(MONTH.from, at);
         const of = (day: string) =>
           amounts[Math.round((Date.parse(day) - Date.parse("2026-10-01")) / 86_400_000)] ?? 0;
-        const { reached, spent, forecast, course, ahead } = stateOn(today, of);
+        const { reached, spent, forecast } = stateOn(today, of);
         let sum = 0;
         let first: string | undefined;
         for (let day = MONTH.from; day <= today; day = addDays(day, 1)) {
@@ -149,11 +149,6 @@ test(`the day on which it is used up is the first whose sum is no less, and neve
           if (sum >= 1000) first ??= day;
         }
         expect(amountDrawn(spent)).toBe(sum);
-        // What is drawn ends in what is said.
-        expect([course.length, course.at(-1)?.sum]).toEqual([at + 1, spent]);
-        expect([ahead?.[0]?.day ?? today, ahead?.at(-1)?.sum ?? null]).toEqual([today, forecast]);
-        for (const [n, by] of (ahead ?? []).entries())
-          expect(by.sum).toBeGreaterThanOrEqual(ahead?.[n - 1]?.sum ?? sum);
         if (first !== undefined) expect(reached).toEqual({ day: first, isSure: true });
         else if (reached !== null) expect(reached.day >= today && !reached.isSure).toBe(true);
         // The forecast and the day agree.

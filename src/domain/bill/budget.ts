@@ -40,18 +40,6 @@ export interface BudgetState {
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
   /** The largest per cent of `warnAt` that is passed. */
   readonly passed: number | null;
-  /** What is spent by the end of each day of the period, up to today. */
-  readonly course: readonly SpentBy[];
-  /** What it comes to by the end of today and of each later day: the last is `forecast`. Null as that is. */
-  readonly ahead: readonly ExpectedBy[] | null;
-}
-
-interface SpentBy {
-  readonly day: string;
-  readonly sum: Amount;
-  /** Whether it and all days before are loaded; of today it is enough that those before are. */
-  readonly isKnown: boolean;
-  readonly isFinal: boolean;
 }
 
 interface ExpectedBy {
@@ -101,18 +89,7 @@ export function budgetState(
     forecast: ahead?.at(-1)?.sum ?? null,
     reached: reachedOn(limit, { own, ahead, today, mayBeLess }),
     passed: warnAt.findLast((mark) => percent >= mark) ?? null,
-    course: courseOf(own, today),
-    ahead,
   };
-}
-
-function courseOf(own: readonly BudgetDay[], today: string): SpentBy[] {
-  let [sum, isKnown] = [0n, true];
-  return own.map(({ day, amount, isLoaded, isFinal }) => {
-    sum += amount;
-    isKnown &&= isLoaded || day === today;
-    return { day, sum, isKnown, isFinal };
-  });
 }
 
 /** By the days before `today` as they are loaded, and what each later one is expected to have; of `today` what it has already, if that is more. */

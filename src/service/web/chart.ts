@@ -10,8 +10,6 @@ export interface ChartPoint {
   /** Where the value is not known: what is loaded of it. */
   readonly atLeast?: number | null;
   readonly isFinal: boolean;
-  /** Whether it is a day to come: nothing stands there, and that is no gap. */
-  readonly isAhead?: boolean;
   /** Whether a count of it changed when it was final. */
   readonly isRestated?: boolean;
   /** What is unusual about it, in sentences. */
@@ -26,22 +24,12 @@ interface ChartPart {
   readonly values: readonly number[];
 }
 
-/** A line over the bars. */
-interface ChartLine {
-  /** Class of its style. */
-  readonly kind: "pace" | "limit" | "forecast";
-  readonly name: string;
-  /** For each of the points; null: the line is not there. */
-  readonly values: readonly (number | null)[];
-}
-
 interface Chart {
   readonly points: readonly ChartPoint[];
   /** From the bottom up; what they leave of a point stands on top. */
   readonly parts?: readonly ChartPart[];
   /** An earlier time, drawn as a line behind: its first point stands where the first of `points` does. */
   readonly before?: readonly ChartPoint[];
-  readonly lines?: readonly ChartLine[];
   /** Where a range of it is shown: `from` and `to` are added to this address. */
   readonly zoom?: string;
   /** First day after the last bucket. */
@@ -68,11 +56,8 @@ const ROOM = { top: 10, right: 12, bottom: 22 } as const;
 
 /** Bars over time with axes, as SVG. Each bucket has its figures as a title, which browsers show without a script. */
 export function timeChart(chart: Chart): Html {
-  const { points, parts = [], before = [], lines = [], zoom, end, width, height, label } = chart;
-  const values = [
-    ...[...points, ...before].map((point) => point.value ?? point.atLeast ?? 0),
-    ...lines.flatMap((line) => line.values.map((value) => value ?? 0)),
-  ];
+  const { points, parts = [], before = [], zoom, end, width, height, label } = chart;
+  const values = [...points, ...before].map((point) => point.value ?? point.atLeast ?? 0);
   const ticks = ticksUpTo(Math.max(0, ...values));
   const top = ticks.at(-1) ?? 1;
   const left = Math.max(...ticks.map((tick) => shown(tick).length)) * CHARACTER + 10;
@@ -108,13 +93,6 @@ export function timeChart(chart: Chart): Html {
             .join("")}"></path>`
     }
     ${ghost.length === 0 ? "" : html`<g class="ghost">${linesOf(ghost)}</g>`}
-    ${lines.map(
-      ({ kind, values }) =>
-        html`<polyline class="line ${kind}" points="${values
-          .map((value, n) => (value === null ? "" : `${round(x(n))},${round(y(value))}`))
-          .filter(Boolean)
-          .join(" ")}"></polyline>`,
-    )}
     ${points.map((point, n) =>
       point.value === null && (point.atLeast ?? 0) > 0
         ? html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`
@@ -238,7 +216,7 @@ interface Run {
 }
 
 function gapsOf(points: readonly ChartPoint[]): Run[] {
-  return runsOf(points, ({ value, isAhead }) => value === null && isAhead !== true);
+  return runsOf(points, ({ value }) => value === null);
 }
 
 /** Neighbouring points of which something is true. */
@@ -302,27 +280,20 @@ function summary({ points, unit }: Chart): string {
 }
 
 /** What a bucket's title says: the sum, what it is made of, and what it is compared with. */
-function said(
-  { points, parts = [], before = [], lines: over = [], unit, isMoney = false }: Chart,
-  n: number,
-): string {
+function said({ points, parts = [], before = [], unit, isMoney = false }: Chart, n: number): string {
   const told = isMoney ? inCents : shown;
-  const { at, value, atLeast, isFinal, isAhead, isRestated, unusual } = points[n] as ChartPoint;
+  const { at, value, atLeast, isFinal, isRestated, unusual } = points[n] as ChartPoint;
   const lines =
-    isAhead === true
-      ? [`${shortAt(at)}, to come`]
-      : value !== null
-        ? [`${shortAt(at)}: ${told(value)} ${unit}${isFinal ? "" : ", provisional"}`]
-        : [
-            `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${told(atLeast ?? 0)} ${unit}` : ""}`,
-          ];
+    value !== null
+      ? [`${shortAt(at)}: ${told(value)} ${unit}${isFinal ? "" : ", provisional"}`]
+      : [
+          `${shortAt(at)}: not fully loaded${(atLeast ?? 0) > 0 ? `, at least ${told(atLeast ?? 0)} ${unit}` : ""}`,
+        ];
   if (isRestated === true) lines[0] += ", changed when it was final";
   if (unusual !== undefined) lines.push(`Unusual: ${unusual}`);
   if (points.length > MOST_NAMED) return lines.join("\n");
   for (const { name, values } of value === null ? [] : parts)
     if (values[n] !== 0) lines.push(`${name}: ${told(values[n] ?? 0)}`);
-  for (const { name, values } of over)
-    if (values[n] !== null && values[n] !== undefined) lines.push(`${name}: ${told(values[n])}`);
   const early = before[n];
   if (early !== undefined && early.value !== null) lines.push(`${shortAt(early.at)}: ${told(early.value)}`);
   return lines.join("\n");

@@ -1,7 +1,5 @@
-import { type RawBuilder, sql } from "kysely";
-import type { Days } from "../../domain/time/days.ts";
+import { sql } from "kysely";
 import type { Database } from "../db/database.ts";
-import { type LoadedWorkspace, loadedHoursIn } from "./loaded.ts";
 import {
   cellsOf,
   isCounted,
@@ -21,17 +19,13 @@ export interface BucketSum {
 
 /** What all ids together have in each bucket of a range. */
 export async function bucketTotals(db: Database, of: UsageOf, range: UsageRange): Promise<BucketSum[]> {
-  const { rows } = await totalsIn(of, range).execute(db);
-  return rows;
-}
-
-/** SELECT of the same. */
-function totalsIn(of: UsageOf, range: UsageRange): RawBuilder<BucketSum> {
-  return sql<BucketSum>`
+  const { rows } = await sql<BucketSum>`
     with ${cellsOf(of)}
     select ${bucketText(range)} as bucket, p.traces
     from (select bucket, sum(traces)::bigint as traces from (${recordsIn(of, range)}) r group by bucket) p
-    order by 1`;
+    order by 1
+  `.execute(db);
+  return rows;
 }
 
 /** What each of some ids has. `key`: the entity. */
@@ -75,17 +69,4 @@ function bucketText({ per }: UsageRange) {
   return per === "hour"
     ? sql`to_char(p.bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
     : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
-}
-
-/** What all ids together have in each hour of some days, and which hours are loaded: in one statement, since a page has few. */
-export async function hourlyUsage(
-  db: Database,
-  of: UsageOf,
-  days: Days,
-): Promise<{ readonly totals: readonly BucketSum[]; readonly loaded: readonly LoadedWorkspace[] }> {
-  const { rows } = await sql<{ totals: BucketSum[]; loaded: LoadedWorkspace[] }>`
-    select (select coalesce(json_agg(t), '[]') from (${totalsIn(of, { ...days, per: "hour" })}) t) as totals,
-           (select coalesce(json_agg(l), '[]') from (${loadedHoursIn(of, days)}) l) as loaded
-  `.execute(db);
-  return rows[0] as { totals: BucketSum[]; loaded: LoadedWorkspace[] };
 }

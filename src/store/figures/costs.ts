@@ -1,19 +1,22 @@
 import { type RawBuilder, sql } from "kysely";
+import { UNALLOCATED } from "../../domain/bill/owner.ts";
 import type { UnpricedDay } from "../../domain/bill/price.ts";
 import { type Days, joined } from "../../domain/time/days.ts";
+import type { GroupBy } from "../../domain/usage/record.ts";
 import { labelOf } from "../catalog/entity-names.ts";
 import type { Database } from "../db/database.ts";
 import { coreSchemaOf, DIMENSIONS } from "../db/dimensions.ts";
 import { contains, monthOf, type UsageCells } from "./records.ts";
 import type { Listing } from "./sums.ts";
 
-export interface CostLine {
+export interface ViewLine {
   /**
    * `none`: what has no id on loaded days. `unloaded`: the same on days that are not loaded by this dimension. `adjustment`:
-   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones. `before`: a
-   * bucket of the earlier range, of all ids together.
+   * in a closed month, what was closed less what the other lines have now. `rest`: all ids after the first ones. `total`: of
+   * all owners together. `before`: a bucket of the earlier range, of all ids together.
    */
-  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "before";
+  readonly kind: "id" | "none" | "unloaded" | "adjustment" | "rest" | "total" | "before";
+  /** Of an owner: a JSON array of the owner and the cost centre. */
   readonly id: string | null;
   readonly name: string | null;
   /** How many ids it stands for; of a bucket of the rest they are not counted. */
@@ -21,9 +24,9 @@ export interface CostLine {
   /** First day of a bucket; null: the whole range. */
   readonly bucket: string | null;
   /** Exact decimals: an estimate is not rounded. */
-  readonly cost: string;
+  readonly amount: string;
   /** The same in the earlier range; of a bucket it is 0. */
-  readonly costBefore: string;
+  readonly amountBefore: string;
 }
 
 /** Currencies of prices, and of charges that a close kept. */
@@ -36,38 +39,47 @@ export async function currenciesOf(db: Database, sourceId: number): Promise<stri
   return rows.map(({ currency }) => currency);
 }
 
-interface CostRange extends Days {
-  readonly currency: string;
+interface ViewRange extends Days {
+  /** Undefined: traces of owners. */
+  readonly currency: string | undefined;
 }
 
-interface CostPer {
+interface ViewPer {
   readonly per: "day" | "month";
 }
 
 /**
- * What the ids cost in one currency, the most first, for the range, each of its buckets and an earlier range: all that is priced,
- * whatever it counts. The lines of a range add up to the sum of `fct_cost_..._daily`, which they are read from, and so to that of
- * the workspaces.
+ * What the ids cost in one currency, or what owners have, the most first, for the range, each of its buckets and an earlier range.
+ * Costs are of all that is priced, whatever it counts. The lines of a range add up to the sum of the view of days that they are read
+ * from, `fct_cost_..._daily` or `fct_usage_owner_daily`, and so to that of the workspaces.
  */
-export async function usageCosts(
+export async function viewLines(
   db: Database,
-  of: UsageCells,
-  { per, before, top, find, masked, sort, ...range }: CostRange & CostPer & Listing,
-): Promise<CostLine[]> {
-  const { id } = DIMENSIONS[of.by];
-  const view = `fct_cost_${of.by}_daily`;
+  of: Omit<UsageCells, "by"> & { readonly by: GroupBy | "owner" },
+  { per, before, top, find, masked, sort, ...range }: ViewRange & ViewPer & Listing,
+): Promise<ViewLine[]> {
+  const id =
+    of.by === "owner"
+      ? sql`jsonb_build_array(owner, cost_center)::text`
+      : sql`${sql.ref(DIMENSIONS[of.by].id)}`;
+  const none = of.by === "owner" ? sql`owner = ${UNALLOCATED}` : sql`${id} = '(none)'`;
+  const view = `fct_${range.currency === undefined ? "usage" : "cost"}_${of.by}_daily`;
+  const amount = range.currency === undefined ? sql`traces` : sql`estimated_cost`;
   const isNow = sql`usage_date >= ${range.from}::date`;
   const read = joined([before, range]).map(
     (days) => sql`
-      select case when ${sql.ref(id)} is null then 'unloaded' when ${sql.ref(id)} = '(none)' then 'none'
-                  when ${sql.ref(id)} = '(adjustment)' then 'adjustment' else 'id' end as kind,
-             ${sql.ref(id)} as id, ${isNow} as is_now, ${bucketOf(per)} as bucket, estimated_cost as cost
+      select case when ${id} is null then 'unloaded' when ${none} then 'none'
+                  when ${id} = '(adjustment)' then 'adjustment' else 'id' end as kind,
+             ${id} as id, ${isNow} as is_now, ${bucketOf(per)} as bucket, ${amount} as amount
       from ${sql.id(coreSchemaOf(view), view)}
-      where ${isOf(of, { ...days, currency: range.currency })}`,
+      where ${isOf(of, { ...days, currency: range.currency })} ${range.currency === undefined ? sql`and traces is not null` : sql``}`,
   );
-  const isFound = sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
-  const { rows } = await sql<CostLine>`
-    with cost as materialized (${sql.join(read, sql` union all `)}),
+  const isFound =
+    of.by === "owner"
+      ? contains(sql`id`, find ?? "")
+      : sql`id in (select id from named where ${contains(sql`id`, find ?? "")} or ${contains(sql`name`, find ?? "")})`;
+  const { rows } = await sql<ViewLine>`
+    with part as materialized (${sql.join(read, sql` union all `)}),
     named as (
       select dimension_id as id, ${labelOf(masked)} as name
       from usage.labelled_entity e where source_id = ${of.sourceId} and dimension = ${of.by}
@@ -75,41 +87,50 @@ export async function usageCosts(
     placed as materialized (
       select id, row_number() over (order by first desc, id collate "C") as place
       from (
-        select id, sum(case when is_now then cost ${sort === "growth" ? sql`else -cost` : sql``} end) as first
-        from cost where kind = 'id' group by id having bool_or(is_now)
+        select id, sum(case when is_now then amount ${sort === "growth" ? sql`else -amount` : sql``} end) as first
+        from part where kind = 'id' group by id having bool_or(is_now)
       ) i
       where ${find === undefined ? sql`true` : isFound}
     ),
     line as (
-      select case when c.kind = 'id' and coalesce(p.place, ${top} + 1) > ${top} then 'rest' else c.kind end as kind,
-             case when p.place <= ${top} then p.place end as place, case when c.kind = 'id' and c.is_now then c.id end as any_id,
-             c.id, c.is_now, c.bucket, c.cost
-      from cost c left join placed p on p.id = c.id and c.kind = 'id'
+      select case when p.kind = 'id' and coalesce(x.place, ${top} + 1) > ${top} then 'rest' else p.kind end as kind,
+             case when x.place <= ${top} then x.place end as place, case when p.kind = 'id' and p.is_now then p.id end as any_id,
+             p.id, p.is_now, p.bucket, p.amount
+      from part p left join placed x on x.id = p.id and p.kind = 'id'
     ),
     folded as (
       select kind, place, case when place is not null then min(id) end as id, count(distinct any_id)::integer as ids, null::date as bucket,
-             coalesce(sum(cost) filter (where is_now), 0) as cost, coalesce(sum(cost) filter (where not is_now), 0) as before
+             coalesce(sum(amount) filter (where is_now), 0) as amount, coalesce(sum(amount) filter (where not is_now), 0) as before
       from line group by kind, place
       union all
-      select kind, place, case when place is not null then min(id) end, 1, bucket, sum(cost), 0 from line where is_now group by kind, place, bucket
+      select kind, place, case when place is not null then min(id) end, 1, bucket, sum(amount), 0 from line where is_now group by kind, place, bucket
       union all
-      select 'before', null, null, 0, bucket, sum(cost), 0 from line where not is_now group by bucket
+      select 'before', null, null, 0, bucket, sum(amount), 0 from line where not is_now group by bucket
+      ${of.by === "owner" ? OWNERS_TOTAL : sql``}
     )
-    select f.kind, f.id, n.name, f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.cost)::text as cost,
-           trim_scale(f.before)::text as "costBefore"
+    select f.kind, f.id, n.name, f.ids, to_char(f.bucket, 'YYYY-MM-DD') as bucket, trim_scale(f.amount)::text as amount,
+           trim_scale(f.before)::text as "amountBefore"
     from folded f
     -- Those of the first ids alone.
     left join (select id, name from named where id in (select id from placed where place <= ${top})) n using (id)
-    order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,before}', f.kind), f.place
+    order by f.bucket nulls first, array_position('{id,none,unloaded,adjustment,rest,total,before}', f.kind), f.place
   `.execute(db);
   return rows;
 }
+
+/** A share may have more digits than an amount, so the amounts of owners are not what all have together to the last digit. */
+const OWNERS_TOTAL = sql`
+      union all
+      select 'total', null, null, 0, null, coalesce(sum(amount) filter (where is_now), 0), coalesce(sum(amount) filter (where not is_now), 0)
+      from line
+      union all
+      select 'total', null, null, 0, bucket, sum(amount), 0 from line where is_now group by bucket`;
 
 /** The buckets in which a workspace's cost may still change without a restatement or other prices. */
 export async function openCosts(
   db: Database,
   of: UsageCells,
-  { per, ...range }: CostRange & CostPer,
+  { per, ...range }: ViewRange & ViewPer,
 ): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ bucket: string }>`
     select distinct to_char(${bucketOf(per)}, 'YYYY-MM-DD') as bucket from reporting.fct_cost_workspace_daily
@@ -122,10 +143,14 @@ function bucketOf(per: "day" | "month"): RawBuilder<unknown> {
   return per === "day" ? sql`usage_date` : monthOf(sql`usage_date`);
 }
 
-/** A condition on a view of costs. */
-function isOf({ source, workspaceId }: UsageCells, { from, to, currency }: CostRange): RawBuilder<unknown> {
+/** A condition on a view of costs, or of traces. */
+function isOf(
+  { source, workspaceId }: Pick<UsageCells, "source" | "workspaceId">,
+  { from, to, currency }: ViewRange,
+): RawBuilder<unknown> {
   const workspace = sql`(select usage.shown_id(external_id) from usage.entity where entity_id = ${workspaceId})`;
-  return sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date and currency = ${currency}
+  return sql`source_id = ${source} and usage_date >= ${from}::date and usage_date < ${to}::date
+    and ${currency === undefined ? sql`true` : sql`currency = ${currency}`}
     and ${workspaceId === null ? sql`true` : sql`workspace_id = ${workspace}`}`;
 }
 

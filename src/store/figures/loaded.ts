@@ -98,12 +98,6 @@ export async function loadedForCosts(
   return rows;
 }
 
-/** Hours, as the views of hours show them. */
-export async function loadedHours(db: Database, of: UsageCells, days: Days): Promise<LoadedWorkspace[]> {
-  const { rows } = await loadedHoursIn(of, days).execute(db);
-  return rows;
-}
-
 /** Whether some hour of these days is loaded: only the latest are kept. */
 export async function isLoadedByHour(db: Database, sourceId: number, { from, to }: Days): Promise<boolean> {
   const { rows } = await sql`
@@ -114,9 +108,13 @@ export async function isLoadedByHour(db: Database, sourceId: number, { from, to 
   return rows.length > 0;
 }
 
-/** SELECT of the same. */
-export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<LoadedWorkspace> {
-  return sql<LoadedWorkspace>`
+/** Hours, as the views of hours show them. */
+export async function loadedHours(
+  db: Database,
+  of: UsageCells,
+  { from, to }: Days,
+): Promise<LoadedWorkspace[]> {
+  const { rows } = await sql<LoadedWorkspace>`
     with ${cellsOf(of)}
     select c.workspace_id as key, w.dimension_id as "workspaceId", w.dimension_name as name,
            ${intervalsOf(sql`h.loaded * t.span`)} as loaded, ${intervalsOf(sql`h.final * t.span`)} as final,
@@ -126,7 +124,9 @@ export function loadedHoursIn(of: UsageCells, { from, to }: Days): RawBuilder<Lo
     left join usage.hour_state h on h.scope_id = c.hour_scope_id
     left join usage.hour_proof p on p.scope_id = c.hour_scope_id
     cross join lateral (select tstzmultirange(tstzrange(${midnight(from)}, ${midnight(to)})) as span) t
-    order by w.dimension_id collate "C"`;
+    order by w.dimension_id collate "C"
+  `.execute(db);
+  return rows;
 }
 
 /** The ranges of a multirange, sorted, in epoch milliseconds. */

@@ -6,7 +6,7 @@ import { amountOf } from "../../../src/domain/usage/amount.ts";
 import type { SandboxHour } from "../../../src/local/standin/engine/sandboxes.ts";
 import { closeSources } from "../../../src/pipeline/months/close.ts";
 import { checkTotals } from "../../../src/pipeline/proof/check-totals.ts";
-import { usageCosts } from "../../../src/store/figures/costs.ts";
+import { viewLines } from "../../../src/store/figures/costs.ts";
 import { enterPrices } from "../../support/charges.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
@@ -154,7 +154,7 @@ test("compute and storage units are charged to the last digit, by workspace, san
     'SELECT source_id AS "sourceId" FROM usage.source',
   );
   for (const by of ["workspace", "user"] as const) {
-    const lines = await usageCosts(
+    const lines = await viewLines(
       bench.store.db,
       { sourceId, source: "default", by, workspaceId: null },
       {
@@ -164,7 +164,7 @@ test("compute and storage units are charged to the last digit, by workspace, san
     );
     const shown = lines
       .filter(({ bucket }) => bucket === null)
-      .reduce((sum, { cost }) => sum + amountOf(cost), 0n);
+      .reduce((sum, { amount }) => sum + amountOf(amount), 0n);
     expect(shown, by).toBe(expected);
   }
   const units = await bench.sql<{ differs: string }>(

@@ -249,7 +249,7 @@ async function budgets(
   }
   const all = await monthBudgets(db, { month, now });
   const found = source === undefined ? all : budgetsOf(all, source);
-  const data = found.map(({ spent, final, course: _course, ahead: _ahead, ...one }) => ({
+  const data = found.map(({ spent, final, ...one }) => ({
     ...one,
     // Of a billing period that is not known nothing is, which is not zero.
     percent: one.period === null ? null : one.percent,

@@ -1,9 +1,8 @@
 import { type CalendarMonth, monthTitle } from "../../../domain/months/month.ts";
-import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
+import { addDays } from "../../../domain/time/days.ts";
 import { type Amount, amountDrawn, amountOf, amountShown } from "../../../domain/usage/amount.ts";
 import { FORECAST_METHOD } from "../../../domain/usage/forecast.ts";
-import { describeBudgeted, leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
-import { timeChart } from "../chart.ts";
+import { leastOf, type MonthBudget, nameOfBudget } from "../../../pipeline/bill/budgets.ts";
 import { capital, card, type Html, html, money, name, numberHead, percent, sign, table } from "../parts.ts";
 
 /** How each budget stands in a month: what is spent, what it will come to, and when it is used up. */
@@ -60,67 +59,7 @@ export function budgetTable(budgets: readonly MonthBudget[], month: CalendarMont
           ["State", stateOf(one)],
         ]);
       }),
-    })}${burnDown(budgets)}`;
-}
-
-/** What is spent of each budget by the end of each day, beside the budget, an even pace and the forecast. */
-function burnDown(budgets: readonly MonthBudget[]): Html {
-  const shown = budgets.filter(
-    ({ period, countedFrom, isPriced }) => period !== null && countedFrom !== null && isPriced,
-  );
-  if (shown.length === 0) return html``;
-  const hasForecast = shown.some(({ ahead }) => ahead !== null);
-  const hasOpen = shown.some(({ course }) => course.some(({ isFinal, isKnown }) => isKnown && !isFinal));
-  return html`<h3>How they are used up</h3>
-    <ul class="chart-notes">
-      <li><span class="swatch s1"></span> spent by the end of the day</li>
-      ${hasOpen ? html`<li><span class="swatch open"></span> may still change</li>` : ""}
-      <li><span class="swatch line"></span> the budget</li>
-      <li><span class="swatch line pace"></span> an even pace</li>
-      ${hasForecast ? html`<li><span class="swatch line forecast"></span> forecast</li>` : ""}
-    </ul>
-    <div class="burn-down">${shown.map((one) => html`<figure><figcaption>${name(capital(nameOfBudget(one)))}, ${one.currency ?? "traces"}</figcaption>${chartOf(one)}</figure>`)}</div>`;
-}
-
-function chartOf({ period, course, ahead, amount, currency, ...one }: MonthBudget): Html {
-  const { from, to } = period as Days;
-  const limit = amountDrawn(amountOf(amount));
-  const days = Array.from({ length: daysBetween({ from, to }) }, (_, n) => addDays(from, n));
-  const spent = new Map(course.map((by) => [by.day, by]));
-  const expected = new Map((ahead ?? []).map(({ day, sum }) => [day, sum]));
-  const last = course.at(-1)?.day ?? "";
-  const begun = course.at(-2);
-  return timeChart({
-    points: days.map((day) => {
-      const by = spent.get(day);
-      // Before the first day that counts nothing is known; after the last one nothing is over.
-      if (by === undefined) return { at: day, value: null, isFinal: false, isAhead: day > last };
-      const sum = amountDrawn(by.sum);
-      return by.isKnown
-        ? { at: day, value: sum, isFinal: by.isFinal }
-        : { at: day, value: null, atLeast: sum, isFinal: false };
-    }),
-    lines: [
-      { kind: "limit", name: "Budget", values: days.map(() => limit) },
-      { kind: "pace", name: "Even pace", values: days.map((_, n) => (limit * (n + 1)) / days.length) },
-      ...(ahead === null
-        ? []
-        : [
-            {
-              kind: "forecast" as const,
-              name: "Forecast",
-              values: days.map(
-                (day) => expected.get(day) ?? (day === begun?.day ? amountDrawn(begun.sum) : null),
-              ),
-            },
-          ]),
-    ],
-    width: 380,
-    height: 150,
-    unit: currency ?? "traces",
-    isMoney: currency !== null,
-    label: `What is spent of the budget of ${describeBudgeted({ ...one, currency, amount })}, ${from} to ${addDays(to, -1)}`,
-  });
+    })}`;
 }
 
 function amountIn({ currency }: MonthBudget, amount: Amount): Html {

@@ -1,5 +1,5 @@
 import { amountText } from "../../../domain/usage/amount.ts";
-import { dimensionOf, type GroupBy } from "../../../domain/usage/record.ts";
+import { dimensionOf } from "../../../domain/usage/record.ts";
 import { type Cell, dayCell, type Table } from "../../../pipeline/export/table-file.ts";
 import { coreSchemaOf, DIMENSIONS, USAGE_VIEWS } from "../../../store/db/dimensions.ts";
 import { meterOfCounted } from "../../../store/figures/counted.ts";
@@ -106,7 +106,7 @@ function sqlOf(
   { source, by, range, per, measure, currency, workspace }: Question,
   { masked }: { masked: boolean },
 ): string {
-  const { id, name } = DIMENSIONS[viewDimension({ by, measure })];
+  const { id, name } = columnsOf({ by, measure });
   const column = viewColumn(measure);
   const columns = [id, ...(name === undefined ? [] : [name])].join(", ");
   const time = timeOf({ measure, per });
@@ -139,17 +139,18 @@ function exportOf(
   ].join(" ");
 }
 
-type Which = Pick<Question, "measure" | "per">;
-
-function viewOf({ by, measure, per, masked }: Which & { by: GroupBy; masked: boolean }): string {
-  const meter = measure === "cost" ? "traces" : meterOfCounted(measure);
-  const kind = measure === "cost" ? "cost" : (USAGE_VIEWS[meter] ?? "usage");
-  const dimension = viewDimension({ by, measure });
-  return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
+function columnsOf({ by, measure }: Pick<Question, "by" | "measure">): { id: string; name?: string } {
+  if (by === "owner") return { id: "owner", name: "cost_center" };
+  return DIMENSIONS[measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by)];
 }
 
-function viewDimension({ by, measure }: { by: GroupBy; measure: Question["measure"] }) {
-  return measure === "cost" ? by : dimensionOf(meterOfCounted(measure), by);
+type Which = Pick<Question, "by" | "measure" | "per">;
+
+function viewOf({ by, measure, per, masked }: Which & { masked: boolean }): string {
+  const meter = measure === "cost" ? "traces" : meterOfCounted(measure);
+  const kind = measure === "cost" ? "cost" : (USAGE_VIEWS[meter] ?? "usage");
+  const dimension = measure === "cost" || by === "owner" ? by : dimensionOf(meter, by);
+  return `fct_${kind}_${dimension}${meter === "longlived" ? "_by_tier" : ""}_${timeOf({ measure, per }) === "usage_hour" ? "hourly" : "daily"}${masked && by === "user" ? "_masked" : ""}`;
 }
 
 /** Of the views. */
@@ -158,7 +159,7 @@ function viewColumn(measure: Question["measure"]): string {
   return measure === "longlived" ? "traces" : measure;
 }
 
-function timeOf({ measure, per }: Which): "usage_hour" | "usage_date" {
+function timeOf({ measure, per }: Pick<Which, "measure" | "per">): "usage_hour" | "usage_date" {
   return measure === "traces" && per === "hour" ? "usage_hour" : "usage_date";
 }
 

@@ -50,9 +50,13 @@ const day = text.refine(isDay, "it is not a day such as 2026-03-01");
 const MEASURED = [...COUNTED, "cost"] as const;
 type Measured = Counted | "cost";
 
+/** What usage is divided by: a dimension of the platform, or the owners of the owner file. */
+const DIVIDERS = [...GROUPINGS, "owner"] as const;
+type Divider = GroupBy | "owner";
+
 export const USAGE_QUERY = z.object({
   source: optional(text),
-  by: optional(z.enum(GROUPINGS, `it is not one of ${GROUPINGS.join(", ")}`)),
+  by: optional(z.enum(DIVIDERS, `it is not one of ${DIVIDERS.join(", ")}`)),
   from: optional(day),
   to: optional(day),
   /** In place of `from` and `to`. */
@@ -80,7 +84,7 @@ export type UsageQuery = z.output<typeof USAGE_QUERY>;
 export interface Question {
   readonly source: UsageSource;
   readonly workspace: UsageWorkspace | undefined;
-  readonly by: GroupBy;
+  readonly by: Divider;
   /** As it was asked for. */
   readonly asked: Days;
   /** Of it, the days since the data start, up to today. May be empty. */
@@ -190,7 +194,7 @@ function rangeOf({ from, to, month }: UsageQuery, today: string): Days {
 }
 
 /** The range that another one is compared with: `rangeToCompare`, or from a day on. Empty where it begins before the data start. */
-export function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
+function beforeOf(range: Days, against: string | undefined, dataStart: string): Days {
   const before = against === undefined ? rangeToCompare(range) : rangeFrom(against, range);
   if (before.to > range.from) {
     throw new UsageError({
@@ -216,17 +220,17 @@ function bucketOf(given: {
   asked: Per | undefined;
   days: number;
   measure: Measured;
-  by: GroupBy;
+  by: Divider;
 }): Pick<Question, "per" | "perNote"> {
   const { asked, days, measure, by } = given;
   const fitting = days <= MOST_DAYS.day ? "day" : "month";
-  if (asked === undefined)
-    return { per: days <= 2 && measure === "traces" ? "hour" : fitting, perNote: undefined };
-  if (asked === "hour" && measure !== "traces") {
-    const why =
-      measure === "cost" ? "Costs are estimated by day." : "Only traces of all tiers are kept by hour.";
-    return { per: fitting, perNote: `${why} So ${fitting}s are shown in place of hours.` };
-  }
+  const hasHours = measure === "traces" && by !== "owner";
+  if (asked === undefined) return { per: days <= 2 && hasHours ? "hour" : fitting, perNote: undefined };
+  if (asked === "hour" && !hasHours)
+    return {
+      per: fitting,
+      perNote: `Only traces by workspace, project, user and API key are kept by hour. So ${fitting}s are shown in place of hours.`,
+    };
   const byUser = asked === "hour" && by === "user";
   const most = byUser ? MOST_DAYS.hourOfUsers : { ...MOST_DAYS, month: days }[asked];
   if (days <= most) return { per: asked, perNote: undefined };
@@ -239,10 +243,12 @@ function bucketOf(given: {
 /** Why a question is not answered: the platform has no such figure, or costs that a dimension divides would be too many records. */
 export function refusalOf({ measure, by, range }: Question): string | undefined {
   const days = daysBetween(range);
-  if (measure !== "cost" && !METER[meterOfCounted(measure)].groupings.includes(by))
-    return `The platform does not split ${COUNTED_WORDS[measure]} by ${dimensionTitle(by)}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
+  if (by === "owner" && measure !== "traces" && measure !== "cost")
+    return `Owners have traces and costs, not ${COUNTED_WORDS[measure]}. Choose one of these.`;
+  if (measure !== "cost" && by !== "owner" && !METER[meterOfCounted(measure)].groupings.includes(by))
+    return `The platform does not split ${COUNTED_WORDS[measure]} by ${idWord({ by, measure })}. Choose workspace or project: a ${DIMENSIONS[METER[meterOfCounted(measure)].project].title} stands in the place of a project.`;
   if (measure !== "cost" || by === "workspace" || days <= MOST_DAYS.day) return undefined;
-  return `Costs by ${dimensionTitle(by)} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
+  return `Costs by ${idWord({ by, measure })} are shown for at most ${MOST_DAYS.day} days, and this range has ${days.toLocaleString("en-US")}. Choose a shorter one, or costs by workspace.`;
 }
 
 /** Ranges that people ask for most, and the neighbours of the one that is asked for, each with its name. */
@@ -289,6 +295,7 @@ export function titleOf({ measure }: Pick<Question, "measure">): string {
 
 /** What an id stands for. A "project" of other usage than traces is none of the projects that have traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
+  if (by === "owner") return by;
   return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));
 }
 
@@ -323,7 +330,7 @@ export function questionForm(
 ): Html {
   const { source, by, asked, range, per, measure, currency, workspace, against, sort, today } = question;
   const { slug, workspaces } = source;
-  const dimensions = GROUPINGS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
+  const dimensions = DIVIDERS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
   const measures = MEASURED.map((value) => ({
     value,
     text: value === "cost" ? "cost" : COUNTED_WORDS[value],

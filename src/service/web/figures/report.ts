@@ -1,12 +1,15 @@
+import { type DividingDimension, NO_COST_CENTER } from "../../../domain/bill/owner.ts";
 import type { UnpricedDay } from "../../../domain/bill/price.ts";
 import { type Days, intervalOf } from "../../../domain/time/days.ts";
+import { subtract } from "../../../domain/time/intervals.ts";
 import { DAY_MS } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
-import { type Amount, amountOf, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
+import { type Amount, amountCut, amountOfStored, percentOf } from "../../../domain/usage/amount.ts";
 import { describedByDay, unusualLately } from "../../../pipeline/unusual.ts";
+import { appliedOwners } from "../../../store/bill/owners.ts";
 import type { Database } from "../../../store/db/database.ts";
 import { bucketsOfIds, bucketTotals, restatedBuckets } from "../../../store/figures/buckets.ts";
-import { type CostLine, openCosts, unpricedIn, usageCosts } from "../../../store/figures/costs.ts";
+import { openCosts, unpricedIn, type ViewLine, viewLines } from "../../../store/figures/costs.ts";
 import { seriesTermsOf } from "../../../store/figures/counted.ts";
 import {
   type LoadedWorkspace,
@@ -63,6 +66,8 @@ export interface Report {
     readonly missing: readonly Interval[];
   })[];
   readonly provisional: readonly Interval[];
+  /** Of owners: what divides traces, and when it is not loaded although the workspaces are. */
+  readonly divided?: { readonly by: DividingDimension; readonly missing: readonly Interval[] };
   /** Of costs: the usage that they leave out. */
   readonly unpriced: readonly UnpricedDay[];
   /** How many workspaces the figures are about. */
@@ -93,12 +98,12 @@ export async function reportOf(
   const loaded = await timesOf(db, of, { question, now });
   const { parts, time, ofWorkspace } = loaded;
   const asked = { question, masked, byHours: parts.some((part) => part.byHours) };
-  const read =
-    range.from === range.to ? NOTHING : await (measure === "cost" ? costsOf : tracesOf)(db, of, asked);
+  const isOfView = measure === "cost" || question.by === "owner";
+  const read = range.from === range.to ? NOTHING : await (isOfView ? viewSumsOf : tracesOf)(db, of, asked);
   const { sums, open, courseBefore, restated = [] } = read;
   const buckets = bucketsOf(range, per);
   const unpriced = await unpricedOf(db, question);
-  const total = totalOf(sums, buckets);
+  const total = { ...totalOf(sums, buckets), ...read.total };
   const unloaded = sums.find(({ kind }) => kind === "unloaded");
   const facts = { question, buckets, loaded, unpriced, open, unloaded, total };
   return {
@@ -123,6 +128,12 @@ export async function reportOf(
       }))
       .filter(({ missing }) => missing.length > 0),
     provisional: time.provisionalIn(intervalOf(range)),
+    ...(loaded.dividedBy && {
+      divided: {
+        by: loaded.dividedBy,
+        missing: subtract(loaded.dividing.missingIn(intervalOf(range)), time.missingIn(intervalOf(range))),
+      },
+    }),
   };
 }
 
@@ -130,7 +141,8 @@ function cellsOf({ source, by, measure, workspace }: Question): UsageCells {
   return {
     sourceId: source.sourceId,
     source: source.slug,
-    by,
+    // Owners divide what the workspaces have.
+    by: by === "owner" ? "workspace" : by,
     workspaceId: workspace?.key ?? null,
     ...(measure === "cost" ? {} : { counted: measure }),
   };
@@ -147,8 +159,10 @@ interface Times {
   /** Of all workspaces. */
   readonly time: LoadedTime;
   readonly ofWorkspace: ReadonlyMap<string, LoadedTime>;
-  /** Of costs: of the dimension that divides them. They are proved where it is proved too. */
+  /** Of costs and owners: of the dimension that divides them. They are proved where it is proved too. */
   readonly dividing: LoadedTime;
+  /** Of owners: that dimension. */
+  readonly dividedBy: DividingDimension | undefined;
 }
 
 async function timesOf(
@@ -156,18 +170,21 @@ async function timesOf(
   of: UsageCells,
   { question, now }: { question: Question; now: number },
 ): Promise<Times> {
-  const { per, measure } = question;
+  const { per, measure, by } = question;
   const span = spanOf(question);
   const timeOf = (parts: readonly LoadedWorkspace[]) => new LoadedTime(parts, { now, per });
   const isCost = measure === "cost";
   // Costs follow from the usage by workspace of all that is priced; a dimension divides them.
   const parts = await (isCost ? loadedForCosts(db, of, span) : loadedOf(db, of, { per, span }));
   const time = timeOf(parts);
+  const dividedBy = by === "owner" ? ((await appliedOwners(db))?.divideBy ?? "project") : undefined;
+  const dividing = { ...of, ...(dividedBy && { by: dividedBy }) };
   return {
     parts,
     time,
     ofWorkspace: new Map(parts.map((part) => [part.workspaceId, timeOf([part])])),
-    dividing: isCost ? timeOf(await loadedOf(db, of, { per, span })) : time,
+    dividing: isCost || dividedBy ? timeOf(await loadedOf(db, dividing, { per, span })) : time,
+    dividedBy,
   };
 }
 
@@ -260,6 +277,7 @@ function lineOf(sum: Sum, facts: Facts): Line {
  */
 function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
   const isOfWorkspaces = question.by === "workspace";
+  const isOfOwners = question.by === "owner";
   const own = (isOfWorkspaces && id !== null && loaded.ofWorkspace.get(id)) || loaded.time;
   const isDivided = kind === "id" || kind === "none" || kind === "rest";
   // Which ids used what has no price is known of workspaces only.
@@ -272,10 +290,12 @@ function claimsOf({ kind, id }: Sum, { question, loaded, unpriced }: Facts) {
     const isUnpriced = uncosted !== undefined && hasDayIn(uncosted, interval);
     const isWhole = isComplete && !isUnpriced && !(isDivided && elsewhere !== 0n);
     const isSettled = isWhole && !isOpen;
+    const dividing = loaded.dividing.stateOf(interval);
     return {
       isComplete: isWhole,
-      isFinal: isSettled && isFinal,
-      isProved: isSettled && isProved && loaded.dividing.stateOf(interval).isProved,
+      // What is final of a workspace still moves between owners until what divides it is final.
+      isFinal: isSettled && isFinal && (dividing.isFinal || !isOfOwners),
+      isProved: isSettled && isProved && dividing.isProved,
       isUnderWay,
       isUnpriced,
     };
@@ -304,6 +324,8 @@ interface Asked {
 
 interface Sums {
   readonly sums: Sum[];
+  /** Where the sums are cut after some digits: all of them, exactly. */
+  readonly total?: Pick<Sum, "amount" | "before" | "byBucket">;
   /** Buckets whose figures are not final, although their days may be. */
   readonly open: ReadonlySet<string>;
   /** Of the earlier range, by bucket. */
@@ -351,26 +373,48 @@ async function tracesOf(
   return { sums, open: new Set(), courseBefore, restated };
 }
 
-async function costsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
-  const { range, before, per, currency, rows: top, find, sort } = question;
-  if (currency === undefined || per === "hour") return NOTHING;
+/** Costs, and what owners have, from the views of days. */
+async function viewSumsOf(db: Database, of: UsageCells, { question, masked }: Asked): Promise<Sums> {
+  const { by, range, before, per, measure, currency, rows: top, find, sort } = question;
+  const isCost = measure === "cost";
+  if ((isCost && currency === undefined) || per === "hour") return NOTHING;
   const listed = { before, top, find, masked, sort };
-  const rows = await usageCosts(db, of, { ...range, ...listed, per, currency });
-  const byBucketOf = (own: readonly CostLine[]) =>
-    new Map(own.flatMap(({ bucket, cost }) => (bucket === null ? [] : [[bucket, amountOf(cost)] as const])));
-  const { before: early = [], ...lines } = Object.groupBy(rows, ({ kind, id }) =>
-    kind === "before" ? kind : `${kind} ${id}`,
+  const wanted = { ...range, per, currency: isCost ? currency : undefined };
+  const rows = await viewLines(db, { ...of, by }, { ...wanted, ...listed });
+  const byBucketOf = (own: readonly ViewLine[]) =>
+    new Map(
+      own.flatMap(({ bucket, amount }) => (bucket === null ? [] : [[bucket, amountCut(amount)] as const])),
+    );
+  const {
+    before: early = [],
+    total: all,
+    ...lines
+  } = Object.groupBy(rows, ({ kind, id }) =>
+    kind === "before" || kind === "total" ? kind : `${kind} ${id}`,
   );
+  const amountsOf = (own: readonly ViewLine[] = []) => {
+    const whole = own.find(({ bucket }) => bucket === null);
+    return {
+      amount: amountCut(whole?.amount),
+      before: amountCut(whole?.amountBefore),
+      byBucket: byBucketOf(own),
+    };
+  };
   const sums = Object.values(lines).flatMap((own = []): Sum[] => {
     const whole = own.find(({ bucket }) => bucket === null);
     if (whole === undefined) return [];
-    const [amount, amountBefore] = [amountOf(whole.cost), amountOf(whole.costBefore)];
-    return [
-      { ...whole, kind: whole.kind as Sum["kind"], amount, before: amountBefore, byBucket: byBucketOf(own) },
-    ];
+    const { id, name } = by === "owner" ? ownerOf(whole) : whole;
+    return [{ kind: whole.kind as Sum["kind"], id, name, ids: whole.ids, ...amountsOf(own) }];
   });
-  const open = await openCosts(db, of, { ...range, per, currency });
-  return { sums, open, courseBefore: byBucketOf(early) };
+  const open = isCost ? await openCosts(db, of, wanted) : new Set<string>();
+  return { sums, open, courseBefore: byBucketOf(early), ...(all && { total: amountsOf(all) }) };
+}
+
+/** The id of an owner in a view of days: the owner, and the cost centre in place of a name. */
+function ownerOf({ id }: ViewLine): Pick<Sum, "id" | "name"> {
+  if (id === null) return { id: null, name: null };
+  const [owner, costCenter] = JSON.parse(id) as [string, string];
+  return { id: owner, name: costCenter === NO_COST_CENTER ? null : costCenter };
 }
 
 function hasDayIn(days: ReadonlySet<number>, { start, end }: Interval): boolean {

@@ -1,11 +1,8 @@
 import { daysText } from "../../../domain/months/month.ts";
-import { addDays, type Days, daysBetween } from "../../../domain/time/days.ts";
+import { daysBetween } from "../../../domain/time/days.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { amountDrawn, amountShown, percentOf } from "../../../domain/usage/amount.ts";
 import { bucketShown } from "../../../pipeline/export/table-file.ts";
-import type { Database } from "../../../store/db/database.ts";
-import { hourlyUsage } from "../../../store/figures/buckets.ts";
-import type { UsageOf } from "../../../store/figures/records.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../chart.ts";
 import { rangeText } from "../coverage/query.ts";
 import {
@@ -26,8 +23,7 @@ import {
   table,
   UNPROVED,
 } from "../parts.ts";
-import { bucketsOf, LoadedTime } from "./loaded-time.ts";
-import { addressOf, COUNTED_WORDS, findForm, idWord, MOST_DAYS, type Question, rowsOf } from "./question.ts";
+import { addressOf, COUNTED_WORDS, findForm, idWord, type Question, rowsOf } from "./question.ts";
 import type { Figure, Line, Report } from "./report.ts";
 
 /** What the figures are counts of. */
@@ -35,16 +31,19 @@ export function unitOf({ question: { measure, currency } }: Report): string {
   return measure === "cost" ? (currency ?? "") : COUNTED_WORDS[measure];
 }
 
+function measureOf(report: Report): string {
+  return report.question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
+}
+
 /** The whole of a report, with what it can claim and how it changed. `asClosed`: costs of a closed month, which stay. */
 export function headline(report: Report, { asClosed = false } = {}): Html {
   const { total, question } = report;
   const { range, ended, before } = question;
   const without = ended.to < range.to ? "without today, " : "";
-  const what = question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
   const change = total.isComparable
     ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}${perDay(report)}</small>`
     : "";
-  return html`<div><dt>${what}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
+  return html`<div><dt>${measureOf(report)}</dt><dd><strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}</dd></div>`;
 }
 
 const AS_CLOSED = sign("ok", "■", "as closed");
@@ -68,8 +67,8 @@ export function changeSince(before: Figure | undefined, figure: Figure): string 
   return percent(isWhole ? percentOf(figure.amount - before.amount, before.amount) : null, { signed: true });
 }
 
-/** The ids of a range: the first ones, those without an id, the rest and the total. `costs`: of the same ids, in a column beside. */
-export function idTable(report: Report, costs?: Report, { asClosed = false } = {}): Html {
+/** The ids of a range: the first ones, those without an id, the rest and the total. `beside`: of the same ids, in a column each. */
+export function idTable(report: Report, beside: readonly Report[] = [], { asClosed = false } = {}): Html {
   const { question, lines, total } = report;
   const { range, ended, before, find } = question;
   const one = idWord(question);
@@ -79,7 +78,7 @@ export function idTable(report: Report, costs?: Report, { asClosed = false } = {
   const word = stateWord(total.sum);
   // What is final of all lines is said once. Of another state, a part may be final.
   const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
-  const ofTraces = costs === undefined ? "" : ` of ${unitOf(report)}`;
+  const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
   return html`${hasRest || find !== undefined ? findForm(question, one) : ""}
   ${isFound ? "" : notice("info", `No ${one} has “${find}” in its name.`)}${table({
@@ -88,17 +87,15 @@ export function idTable(report: Report, costs?: Report, { asClosed = false } = {
     caption: `By ${one}, ${daysText(range)}${isAlike ? `. All of it: ${word}` : ""}`,
     heads: [
       capital(one),
-      sortedHead(question, "amount", html`${capital(unitOf(report))}`),
+      sortedHead(question, "amount", html`${measureOf(report)}`),
       ...(isAlike ? [] : ["State"]),
-      ...(costs === undefined
-        ? []
-        : [numberHead(`Estimated cost${asClosed ? " as closed" : ""}, ${unitOf(costs)}`)]),
-      numberHead(`Share${ofTraces}`, "spare"),
-      sortedHead(question, "growth", html`Change${ofTraces}`, since),
+      ...beside.map((one) => numberHead(`${measureOf(one)}${asClosed ? ", as closed" : ""}`)),
+      numberHead(`Share${ofUnit}`, "spare"),
+      sortedHead(question, "growth", html`Change${ofUnit}`, since),
       html`<th scope="col" class="course">Course</th>`,
     ],
-    rows: lines.map((line, n) => idRow(line, report, { isAlike, n, costs })),
-    foot: idRow(total, report, { isAlike, costs }),
+    rows: lines.map((line, n) => idRow(line, report, { isAlike, n, beside })),
+    foot: idRow(total, report, { isAlike, beside }),
   })}`;
 }
 
@@ -114,22 +111,24 @@ function sortedHead(question: Question, sort: Question["sort"], label: Html, bel
 function idRow(
   line: Line,
   report: Report,
-  { isAlike, n, costs }: { isAlike: boolean; n?: number; costs: Report | undefined },
+  { isAlike, n, beside }: { isAlike: boolean; n?: number; beside: readonly Report[] },
 ): Html {
   const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
   const figure = html`${numberCell(line.sum, report)}${isAlike ? "" : html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${costs === undefined ? "" : html`<td class="number">${costShown(line, report, costs)}</td>`}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${besideShown(line, report, one)}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
     <td class="course">${sparkline(pointsOf(line.course, report))}</td></tr>`;
 }
 
-/** What the ids of a line cost: those of the rest, what the others leave of the total. */
-function costShown(line: Line, { lines }: Report, costs: Report): Html {
-  if (line.kind === "total") return figureShown(costs.total.sum, costs);
-  const costOf = ({ kind, id }: Line) => costs.lines.find((one) => one.kind === kind && one.id === id)?.sum;
-  const named = lines.filter(({ kind }) => kind !== "rest").map((one) => costOf(one)?.amount ?? 0n);
-  const rest = named.reduce((left, one) => left - one, costs.total.sum.amount);
-  const own = line.kind === "rest" ? { ...costs.total.sum, amount: rest } : costOf(line);
-  return own === undefined ? count(null, "no cost is known") : figureShown(own, costs);
+/** What another report has of the ids of a line: of the rest, what the others leave of its total. */
+function besideShown(line: Line, { lines }: Report, other: Report): Html {
+  if (line.kind === "total") return figureShown(other.total.sum, other);
+  const figureOf = ({ kind, id, name }: Line) =>
+    other.lines.find((one) => one.kind === kind && one.id === id && (kind !== "id" || one.name === name))
+      ?.sum;
+  const named = lines.filter(({ kind }) => kind !== "rest").map((one) => figureOf(one)?.amount ?? 0n);
+  const rest = named.reduce((left, one) => left - one, other.total.sum.amount);
+  const own = line.kind === "rest" ? { ...other.total.sum, amount: rest } : figureOf(line);
+  return own === undefined ? count(null, "nothing is known") : figureShown(own, other);
 }
 
 /** The colour of a line in the chart: the first ids and what has no id are told apart, the other lines together are the rest. */
@@ -151,6 +150,15 @@ function titleOf(line: Line, report: Report): Html {
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
   const shown = name(line.name ?? line.id);
   const id = line.name === null || line.name === line.id ? "" : html` ${idBeside(line.id)}`;
+  if (question.by === "owner") {
+    const to = address("/owners", {
+      source: question.source.slug,
+      month: question.asked.from.slice(0, 7),
+      owner: line.id,
+    });
+    // The name is the cost centre.
+    return html`<a href="${to}">${name(line.id)}</a>${line.name === null ? "" : html` <small>${name(line.name)}</small>`}`;
+  }
   if (question.by !== "workspace") return html`${shown}${id}`;
   return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
 }
@@ -285,98 +293,10 @@ function toSameWeekday(first: string, second: string): number {
   return later > WEEK / 2 ? later - WEEK : later;
 }
 
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const;
-/** Classes of colour; the figure stands in the cell too. */
-const SHADES = 6;
-
-interface Cell {
-  /** Traces of its hours that are loaded. */
-  readonly traces: number;
-  readonly loaded: number;
-  /** Hours that have ended. */
-  readonly hours: number;
-}
-
-export interface HeatMap {
-  readonly range: Days;
-  /** By weekday, Monday first, then hour. */
-  readonly cells: readonly (readonly Cell[])[];
-}
-
-/** Traces of all workspaces by weekday and hour (UTC), over the last days of the range. */
-export async function heatMapOf(
-  db: Database,
-  question: Question,
-  { now }: { now: number },
-): Promise<HeatMap> {
-  const { source, range, workspace } = question;
-  const of: UsageOf = {
-    sourceId: source.sourceId,
-    source: source.slug,
-    by: "workspace",
-    workspaceId: workspace?.key ?? null,
-    byHours: false,
-  };
-  const days = Math.min(MOST_DAYS.hour, daysBetween(range));
-  const shown = { from: addDays(range.to, -days), to: range.to };
-  const { totals, loaded } = await hourlyUsage(db, of, shown);
-  const traces = new Map(totals.map((one) => [one.bucket, one.traces]));
-  const time = new LoadedTime(loaded, { now, per: "hour" });
-  const cells = WEEKDAYS.map(() => Array.from({ length: 24 }, () => ({ traces: 0, loaded: 0, hours: 0 })));
-  for (const bucket of bucketsOf(shown, "hour")) {
-    const { isComplete, isUnderWay } = time.stateOf(bucket);
-    if (isUnderWay) continue;
-    const at = new Date(bucket.start);
-    const cell = cells[(at.getUTCDay() + 6) % 7]?.[at.getUTCHours()];
-    if (cell === undefined) continue;
-    cell.hours++;
-    if (!isComplete) continue;
-    cell.loaded++;
-    cell.traces += traces.get(bucket.at) ?? 0;
-  }
-  return { range: shown, cells };
-}
-
-/** As a table: each cell has the average of its loaded hours, and a shade. Hours that are not loaded are not zero. */
-export function heatMap({ range, cells }: HeatMap): Html {
-  const most = Math.max(...cells.flat().map((cell) => averageOf(cell) ?? 0));
-  const sum = (of: (cell: Cell) => number) => cells.flat().reduce((all, cell) => all + of(cell), 0);
-  const [loaded, hours] = [sum((cell) => cell.loaded), sum((cell) => cell.hours)];
-  if (loaded === 0) {
-    return html`<h2>Hours of the week</h2>
-    <p class="quiet">No hour of ${daysText(range)} is loaded for all workspaces. Hours are kept up to date for USAGE_HOURLY_FOR; a backfill with the stride hour loads older ones.</p>`;
-  }
-  return html`<h2>Hours of the week</h2>
-    <p class="quiet">${loaded.toLocaleString("en-US")} of ${hours.toLocaleString("en-US")} hours are loaded for all workspaces. Only these count.</p>
-    ${table({
-      kind: "heat",
-      label: "Hours of the week",
-      caption: `Traces per hour of all workspaces by weekday and hour, on average, ${daysText(range)}`,
-      heads: ["Day", ...Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, "0"))],
-      rows: WEEKDAYS.map(
-        (day, n) =>
-          html`<tr><th scope="row">${day}</th>${cells[n]?.map((cell) => heatCell(cell, most))}</tr>`,
-      ),
-    })}`;
-}
-
-function heatCell(cell: Cell, most: number): Html {
-  const average = averageOf(cell);
-  if (average === null)
-    return html`<td class="heat-none" title="not loaded">–<span class="visually-hidden"> not loaded</span></td>`;
-  const shade = most === 0 ? 0 : Math.ceil((average / most) * SHADES);
-  const whole = cell.loaded === cell.hours ? `${cell.loaded} hours` : `${cell.loaded} of ${cell.hours} hours`;
-  return html`<td class="heat-${shade}" title="${cell.traces.toLocaleString("en-US")} traces in ${whole}">${Math.round(average).toLocaleString("en-US")}</td>`;
-}
-
-function averageOf({ traces, loaded }: Cell): number | null {
-  return loaded === 0 ? null : traces / loaded;
-}
-
 /** How a line without an id of its own is called. */
 export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
   const one = idWord(question);
-  if (kind === "none") return `Without ${one === "API key" ? "an" : "a"} ${one}`;
+  if (kind === "none") return `Without ${one === "API key" || one === "owner" ? "an" : "a"} ${one}`;
   if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
   if (kind === "rest") return `The rest: ${ids.toLocaleString("en-US")} ${one}${ids === 1 ? "" : "s"}`;

@@ -1,23 +1,30 @@
 import type { SheetData, Cell as Written } from "write-excel-file/node";
-import { describeUnpricedDays } from "../../../domain/bill/price.ts";
 import { addDays } from "../../../domain/time/days.ts";
 import { billTable, type MonthBill } from "../../../pipeline/bill/month-bill.ts";
 import { type Cell, dayCell, type Table } from "../../../pipeline/export/table-file.ts";
 import { cellsOf, courseLines, idLines } from "./files.ts";
-import { idWord, NO_INVOICE, titleOf } from "./question.ts";
+import type { Note } from "./notes.ts";
+import { idWord, titleOf } from "./question.ts";
 import type { Report } from "./report.ts";
-import { intervalsShown, unitOf } from "./tables.ts";
+import { unitOf } from "./tables.ts";
+
+/** What a workbook holds: a report, what to know of it, and the bill of its month. */
+interface Contents {
+  readonly report: Report;
+  readonly notes: readonly Note[];
+  readonly bill: MonthBill | undefined;
+}
 
 /** An Excel workbook (XLSX) of a report: the files of the page as sheets, the bill of a month, and what the figures claim. */
 export async function workbookOf(
-  report: Report,
-  { now, masked, bill }: { now: number; masked: boolean; bill: MonthBill | undefined },
+  { report, notes, bill }: Contents,
+  { now, masked }: { now: number; masked: boolean },
 ): Promise<Buffer> {
   const tables = [
     { sheet: titleOf(report.question), table: idLines(report) },
     { sheet: "Course", table: courseLines(report) },
     ...(bill === undefined ? [] : [{ sheet: "Bill", table: billTable([bill]) }]),
-    { sheet: "About", table: aboutLines(report, { now, masked }) },
+    { sheet: "About", table: aboutLines(report, notes, { now, masked }) },
   ];
   // It takes a while to load, and most processes write no workbook.
   const { default: writeWorkbook } = await import("write-excel-file/node");
@@ -26,16 +33,27 @@ export async function workbookOf(
 }
 
 /** What a reader must know of the figures, a line each. */
-function aboutLines(report: Report, { now, masked }: { now: number; masked: boolean }): Table {
-  const { question, lines, total, gaps, provisional, workspaces } = report;
+function aboutLines(
+  report: Report,
+  notes: readonly Note[],
+  { now, masked }: { now: number; masked: boolean },
+): Table {
+  const { question, lines, total, workspaces } = report;
   const { source, workspace, range, per, measure, by } = question;
   const isEmpty = range.from === range.to;
   const [whole, loaded, state] = cellsOf(total.sum);
-  const { isComplete, isFinal, isProved } = total.sum;
+  const said = [
+    ...notes.map(({ text }) => text),
+    ...(measure === "cost" ? ["Costs are an estimate from imported prices, and no invoice."] : []),
+    ...(lines.some(({ kind }) => kind === "rest")
+      ? ["The first ids have a line each. The line The rest is the sum of all others."]
+      : []),
+    ...(masked && by === "user" ? ["Addresses of users are masked."] : []),
+  ];
   const rows: (readonly [string, Cell])[] = [
     ["Contents", titleOf(question)],
     ["Source", source.slug],
-    ["Workspace", workspace === undefined ? `all (${workspaces})` : nameAndId(workspace.name, workspace.id)],
+    ["Workspace", workspace === undefined ? `all (${workspaces})` : (workspace.name ?? workspace.id)],
     ["First day", isEmpty ? null : dayCell(range.from)],
     ["Last day, included", isEmpty ? null : dayCell(addDays(range.to, -1))],
     ["Days and times", "UTC. The days in the columns to and before_to are not included."],
@@ -45,34 +63,11 @@ function aboutLines(report: Report, { now, masked }: { now: number; masked: bool
     ["As of", { at: new Date(now).toISOString(), per: "second" }],
     ["Total", whole],
     ["Total of what is loaded", loaded],
-    ["Complete", yesOrNo(isComplete)],
-    ["Final", yesOrNo(isFinal)],
-    ["Proved", yesOrNo(isProved)],
     ["State", state],
     ["Empty figures", "Not zero: a part is not loaded. The column that ends with _loaded has the rest."],
+    ...said.map((text) => ["Note", text] as const),
   ];
-  if (gaps.length === 0) rows.push(["Not loaded", "nothing"]);
-  for (const { workspaceId, name, missing } of gaps)
-    rows.push(["Not loaded", `${nameAndId(name, workspaceId)}: ${intervalsShown(missing)}`]);
-  rows.push(["Provisional", provisional.length === 0 ? "nothing" : intervalsShown(provisional)]);
-  if (measure === "cost") {
-    const unpriced = describeUnpricedDays(report.unpriced);
-    rows.push(["Not in these costs", unpriced === undefined ? "nothing" : `${unpriced} without a price`]);
-    rows.push(["Costs", "An estimate from imported prices, and no invoice."]);
-  }
-  if (measure === "spend_usd") rows.push(["Costs", NO_INVOICE]);
-  if (lines.some(({ kind }) => kind === "rest"))
-    rows.push(["Lines", "The first ones. The line The rest is the sum of all others."]);
-  if (masked && by === "user") rows.push(["Users", "Their addresses are masked."]);
   return { header: ["Field", "Value"], rows };
-}
-
-function nameAndId(name: string | null, id: string): string {
-  return name === null || name === id ? id : `${name} (${id})`;
-}
-
-function yesOrNo(is: boolean): string {
-  return is ? "yes" : "no";
 }
 
 const WIDEST = 60;

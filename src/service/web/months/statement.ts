@@ -1,11 +1,12 @@
 import type { Days } from "../../../domain/time/days.ts";
 import type { Database } from "../../../store/db/database.ts";
-import { usageSources } from "../../../store/figures/sources.ts";
+import { type UsageSource, usageSources } from "../../../store/figures/sources.ts";
 import { closedMonths } from "../../../store/months/closed-months.ts";
+import { noteShown, notesOf } from "../figures/notes.ts";
 import { addressOf, type Question, sourceOf } from "../figures/question.ts";
 import { type Figure, type Report, reportOf } from "../figures/report.ts";
 import { changeSince, course, figureShown, headline, idTable, stateBadge } from "../figures/tables.ts";
-import { askedOf, sinceCloses } from "../figures/usage.ts";
+import { askedOf } from "../figures/usage.ts";
 import { address, type Cell, type Html, html } from "../parts.ts";
 
 interface Statement {
@@ -68,6 +69,35 @@ export async function figuresByMonth(
   return { currencies: costs.currencies, cells: new Map(cells) };
 }
 
+/** A month as far as it has begun: traces by workspace or by owner, and what they cost in each currency. */
+export async function monthReports(
+  db: Database,
+  {
+    source,
+    month,
+    by,
+    ...given
+  }: {
+    source: UsageSource;
+    month: string;
+    by: "workspace" | "owner";
+    now: number;
+    masked: boolean;
+  },
+): Promise<{ readonly traces: Report; readonly priced: readonly Report[] } | undefined> {
+  // A month that has just begun would be read by the hour, and hours are loaded of late ones only. As many lines as there can be, so
+  // that each one's cost is found beside its traces.
+  const query = { source: source.slug, month, by, per: "day" as const };
+  const all = { ...query, rows: "500" };
+  const { question } = await askedOf(db, by === "owner" ? all : query, { source, now: given.now });
+  if (question.range.from === question.range.to) return undefined;
+  const costs = await askedOf(db, { ...all, measure: "cost" }, { source, now: given.now });
+  const priced: Report[] = [];
+  for (const currency of costs.currencies)
+    priced.push(await reportOf(db, { ...costs.question, currency }, given));
+  return { traces: await reportOf(db, question, given), priced };
+}
+
 /** What a month comes to, as far as it has begun. Undefined: none of its days is after the data start. */
 export async function statementOf(
   db: Database,
@@ -75,18 +105,12 @@ export async function statementOf(
 ): Promise<Statement | undefined> {
   const source = sourceOf(given.source, await usageSources(db));
   if (source === undefined) return undefined;
-  // A month that has just begun would be read by the hour, and hours are loaded of late ones only.
-  const query = { source: source.slug, month: given.month, per: "day" as const };
-  const { question } = await askedOf(db, query, { source, now: given.now });
-  const { from, to } = question.range;
-  if (from === to) return undefined;
-  // As many lines as there can be, so that each workspace's cost is found beside its traces.
-  const costs = await askedOf(db, { ...query, measure: "cost", rows: "500" }, { source, now: given.now });
-  const traces = await reportOf(db, question, given);
-  const priced: Report[] = [];
-  for (const currency of costs.currencies)
-    priced.push(await reportOf(db, { ...costs.question, currency }, given));
-  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: question.asked.from, to });
+  const reports = await monthReports(db, { ...given, source, by: "workspace" });
+  if (reports === undefined) return undefined;
+  const { traces, priced } = reports;
+  const { question } = traces;
+  const { asked, range } = question;
+  const [closed] = await closedMonths(db, { sourceId: source.sourceId, from: asked.from, to: range.to });
   // A workspace that the close left out has the costs of now.
   const asClosed = closed !== undefined && closed.costsClosedAt !== null && closed.without.length === 0;
   const others = (["project", "user", "api_key"] as const).map(
@@ -94,12 +118,12 @@ export async function statementOf(
   );
   return {
     sums: html`<dl class="facts">${headline(traces)}${priced.map((one) => headline(one, { asClosed }))}</dl>
-      ${await sinceCloses(db, question)}`,
-    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced[0], { asClosed })}
+      ${(await notesOf(db, traces)).map(noteShown)}`,
+    parts: html`<h2>Traces</h2>${course(traces)}${idTable(traces, priced.slice(0, 1), { asClosed })}
       <nav class="presets" aria-label="The same month"><ul>${others}
         <li><a href="${address("/owners", { source: source.slug, month: given.month })}">by owner</a></li>
-        ${costs.currencies.length === 0 ? "" : html`<li><a href="${addressOf(costs.question, { rows: undefined })}">its costs</a></li>`}
+        ${priced.slice(0, 1).map((one) => html`<li><a href="${addressOf(one.question, { rows: undefined })}">its costs</a></li>`)}
         <li><a href="${addressOf(question, {}, "/usage.xlsx")}">Excel of traces</a></li>
-        ${costs.currencies.map((currency) => html`<li><a href="${addressOf(costs.question, { currency }, "/usage.xlsx")}">Excel of costs, ${currency}</a></li>`)}</ul></nav>`,
+        ${priced.map((one) => html`<li><a href="${addressOf(one.question, {}, "/usage.xlsx")}">Excel of costs, ${one.question.currency}</a></li>`)}</ul></nav>`,
   };
 }

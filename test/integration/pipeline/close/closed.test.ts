@@ -7,7 +7,7 @@ import { planSource } from "../../../../src/pipeline/sync/plan.ts";
 import { sourcesWithWorkspaces } from "../../../../src/store/activity/overview.ts";
 import { noteBillPart } from "../../../../src/store/bill/bill-terms.ts";
 import { adjustedCosts, costlessMonths, unpricedUsage } from "../../../../src/store/bill/prices.ts";
-import { currenciesOf, usageCosts } from "../../../../src/store/figures/costs.ts";
+import { currenciesOf, viewLines } from "../../../../src/store/figures/costs.ts";
 import { digestToClose } from "../../../../src/store/months/close-digest.ts";
 import { closedCosts } from "../../../../src/store/months/closed-costs.ts";
 import { adjustmentsOf, countAdjusted } from "../../../../src/store/months/month-adjustments.ts";
@@ -297,7 +297,7 @@ test("a month without a price closes without costs only if asked, and has none a
     );
     const currencies = await currenciesOf(bench.store.db, sourceId);
     const lines = currencies.map((currency) =>
-      usageCosts(
+      viewLines(
         bench.store.db,
         { sourceId, source: "default", by: "project", workspaceId: null },
         {
@@ -309,7 +309,7 @@ test("a month without a price closes without costs only if asked, and has none a
     );
     const page = (await Promise.all(lines))
       .flat()
-      .reduce((sum, line) => sum + (line.bucket === null ? Number(line.cost) : 0), 0);
+      .reduce((sum, line) => sum + (line.bucket === null ? Number(line.amount) : 0), 0);
     return { ...Object.fromEntries(rows.map(({ of, cost }) => [of, cost])), page };
   };
   const [{ sourceId = 0 } = {}] = await bench.sql<{ sourceId: number }>(
