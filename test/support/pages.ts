@@ -9,6 +9,7 @@ import { newApp } from "../../src/service/http/server.ts";
 import { pagesOf } from "../../src/service/pages.ts";
 import type { WebServices } from "../../src/service/web/routes.ts";
 import { openStore, type Store } from "../../src/store/db/database.ts";
+import { readPage } from "./dom.ts";
 
 interface PagesOptions {
   /** Settings besides those of the database and the source. */
@@ -31,6 +32,8 @@ export interface PagesBench {
   readonly logs: Record<string, unknown>[];
   /** Redirects are not followed. */
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** The same, read by role and name. */
+  read(path: string): Promise<ReturnType<typeof readPage> & { readonly status: number }>;
   /** Sends a form with the token of the page before it, which `from` names. A list gives a field several times. */
   post(
     path: string,
@@ -148,6 +151,10 @@ export async function openPages(
   const get: PagesBench["get"] = (path, headers = {}) => send(path, { headers });
   return {
     ...{ url, enqueued, logs, get },
+    read: async (path) => {
+      const { status, text } = await get(path);
+      return { ...readPage(text), status };
+    },
     close: async () => {
       await app.close();
       await reader.close();

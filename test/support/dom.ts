@@ -1,0 +1,141 @@
+import { parseHTML } from "linkedom";
+
+/** What is used of the DOM here: TypeScript's own library of it would add a browser's globals to all files. */
+interface Node {
+  readonly nodeType: number;
+  readonly textContent: string | null;
+}
+interface Element extends Node {
+  readonly tagName: string;
+  readonly childNodes: Iterable<Node>;
+  readonly nextElementSibling: Element | null;
+  querySelector(selector: string): Element | null;
+  querySelectorAll(selector: string): Iterable<Element>;
+  closest(selector: string): Element | null;
+  getAttribute(name: string): string | null;
+  hasAttribute(name: string): boolean;
+}
+interface Document extends Element {
+  readonly body: Element | null;
+  readonly documentElement: Element;
+}
+
+/** A page as a person or a screen reader finds things on it: by role and name, and never by its markup. */
+export function readPage(html: string) {
+  const { document }: { document: Document } = parseHTML(html);
+  const main = document.querySelector("main") ?? document.body ?? document.documentElement;
+  const all = (selector: string): Element[] => [...main.querySelectorAll(selector)];
+  const named = (selector: string, name: string | RegExp): Element => {
+    const found = all(selector).find((one) => matches(nameOf(one), name));
+    if (found !== undefined) return found;
+    const names = all(selector).map(nameOf).join(", ");
+    throw new Error(`The page has no ${selector} ${name}. It has: ${names || "none"}.`);
+  };
+  const links = (name: string | RegExp = /^/) => all("a[href]").filter((one) => matches(nameOf(one), name));
+  return {
+    /** All that is read, but for what is drawn. */
+    text: textOf(main),
+    heading: textOf(document.querySelector("h1")),
+    headings: all("h2, h3").map(textOf),
+    /** Notices with their word, such as `Attention: ...`. */
+    notices: all(".notice").map(textOf),
+    /** Terms with their descriptions. */
+    facts: Object.fromEntries(all("dt").map((dt) => [textOf(dt), textOf(dt.nextElementSibling)])),
+    hasTable: (name: string) => all("table").some((one) => nameOf(one) === name),
+    /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
+    table: (name: string): Record<string, string>[] => rowsOf(named("table", name)),
+    /** Where a link leads. */
+    link: (name: string | RegExp): string => named("a[href]", name).getAttribute("href") ?? "",
+    links: (name?: string | RegExp): string[] => links(name).map((one) => one.getAttribute("href") ?? ""),
+    buttons: all("button").map(textOf),
+    /** What a browser sends of the form with a button: a list where a field is given several times. */
+    form: (button: string | RegExp): Fields => fieldsOf(named("button", button).closest("form")),
+    /** The field with a label. */
+    field: (label: string) => fieldIn(named("label", label)),
+    /** Titles that a chart shows of its bars, in order. */
+    bars: all("svg.chart .hit > title").map((one) => one.textContent ?? ""),
+    /** All that a page must not have by its rules of content: scripts and styles of its own. */
+    inline: [...document.querySelectorAll("script:not([src]), style, [style], [onclick], [onload]")].length,
+  };
+}
+
+export type Fields = Record<string, string | string[]>;
+
+function matches(text: string, name: string | RegExp): boolean {
+  return typeof name === "string" ? text === name : name.test(text);
+}
+
+/** Without what is hidden from screen readers, and without the content of scripts and drawings. */
+export function textOf(element: Element | null): string {
+  if (element === null) return "";
+  const read = (node: Node): string => {
+    if (node.nodeType === 3) return node.textContent ?? "";
+    if (node.nodeType !== 1) return "";
+    const one = node as Element;
+    if (one.getAttribute("aria-hidden") === "true" || /^(script|style|svg)$/i.test(one.tagName)) return "";
+    return ` ${[...one.childNodes].map(read).join("")} `;
+  };
+  return [...element.childNodes]
+    .map(read)
+    .join("")
+    .replace(/\s+/g, " ")
+    .replace(/ (?=[.,:;)])/g, "")
+    .trim();
+}
+
+function nameOf(element: Element): string {
+  const region = element.tagName === "TABLE" ? element.closest("[role=region]") : element;
+  const label = region?.getAttribute("aria-label");
+  if (label) return label;
+  if (element.tagName === "LABEL")
+    return textOf(element)
+      .replace(textOf(element.querySelector("select")), "")
+      .trim();
+  return textOf(element.tagName === "TABLE" ? element.querySelector("caption") : element);
+}
+
+function rowsOf(table: Element): Record<string, string>[] {
+  const heads = [...table.querySelectorAll("thead th")].map(textOf);
+  return [...table.querySelectorAll("tbody tr, tfoot tr")].map((row) => {
+    let column = 0;
+    const cells = [...row.querySelectorAll("th, td")].map((cell): [string, string] => {
+      const head = heads[column] ?? String(column);
+      column += Number(cell.getAttribute("colspan") ?? 1);
+      return [head, textOf(cell)];
+    });
+    return Object.fromEntries(cells);
+  });
+}
+
+function fieldIn(label: Element) {
+  const field = label.querySelector("input, select, textarea");
+  const options = [...(field?.querySelectorAll("option") ?? [])];
+  const chosen = options.find((one) => one.hasAttribute("selected"));
+  return {
+    name: field?.getAttribute("name") ?? "",
+    value: chosen?.getAttribute("value") ?? field?.getAttribute("value") ?? "",
+    options: options.map((one) => one.getAttribute("value") ?? ""),
+    isChecked: field?.hasAttribute("checked") === true,
+  };
+}
+
+function fieldsOf(form: Element | null): Fields {
+  const fields: Fields = {};
+  for (const field of form?.querySelectorAll("input[name], select[name]") ?? []) {
+    const type = field.getAttribute("type") ?? "text";
+    if (/^(checkbox|radio)$/.test(type) && !field.hasAttribute("checked")) continue;
+    const chosen = field.querySelector("option[selected]") ?? field.querySelector("option");
+    const name = field.getAttribute("name") ?? "";
+    const value = (chosen ?? field).getAttribute("value") ?? "";
+    const before = fields[name];
+    fields[name] = before === undefined ? value : [before, value].flat();
+  }
+  return fields;
+}
+
+/** The number that a text shows, such as `at least 1,234 so far`. */
+export function numberIn(text = ""): number {
+  return Number(
+    (/[−-]?[\d,]+(\.\d+)?/.exec(text)?.[0] ?? "").replace("−", "-").replaceAll(",", "") || Number.NaN,
+  );
+}
