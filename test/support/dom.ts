@@ -66,7 +66,7 @@ function matches(text: string, name: string | RegExp): boolean {
 }
 
 /** Without what is hidden from screen readers, and without the content of scripts and drawings. */
-export function textOf(element: Element | null): string {
+function textOf(element: Element | null): string {
   if (element === null) return "";
   const read = (node: Node): string => {
     if (node.nodeType === 3) return node.textContent ?? "";
