@@ -37,7 +37,7 @@ import {
 /** What the page of usage and costs is asked: by its address, by its form, and as far as it can be shown. */
 
 /** More would be a page of thousands of cells, and read millions of records: users have the most. */
-export const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
+const MOST_DAYS = { hour: 31, hourOfUsers: 7, day: 92 } as const;
 const DEFAULT_DAYS = 30;
 /** Ids that are listed one by one: the first number, unless more are asked for. */
 const ROWS = [20, 100, 500] as const;
@@ -207,7 +207,7 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
 }
 
 /** What can be shown of a range: the days since the data start, up to today. May be empty. */
-export function shownOf(
+function shownOf(
   { from, to }: Days,
   { dataStart, today }: { dataStart: string; today: string },
 ): Days {
