@@ -44,6 +44,14 @@ export function readPage(html: string) {
     hasTable: (name: string) => all("table").some((one) => nameOf(one) === name),
     /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
     table: (name: string): Record<string, string>[] => rowsOf(named("table", name)),
+    caption: (name: string): string => textOf(named("table", name).querySelector("caption")),
+    /** Every digit of the sums of money in the last row of a table. */
+    exact: (name: string): string[] =>
+      [...named("table", name).querySelectorAll("tfoot tr:last-child .number[title]")].map((one) =>
+        (one.getAttribute("title") ?? "").replaceAll(",", ""),
+      ),
+    /** Code to be copied, with its lines. */
+    code: all("pre code").map((one) => one.textContent ?? ""),
     /** Where a link leads. */
     link: (name: string | RegExp): string => named("a[href]", name).getAttribute("href") ?? "",
     links: (name?: string | RegExp): string[] => links(name).map((one) => one.getAttribute("href") ?? ""),

@@ -207,10 +207,7 @@ function beforeOf(range: Days, against: string | undefined, dataStart: string): 
 }
 
 /** What can be shown of a range: the days since the data start, up to today. May be empty. */
-function shownOf(
-  { from, to }: Days,
-  { dataStart, today }: { dataStart: string; today: string },
-): Days {
+function shownOf({ from, to }: Days, { dataStart, today }: { dataStart: string; today: string }): Days {
   const start = from < dataStart ? dataStart : from;
   const end = to > addDays(today, 1) ? addDays(today, 1) : to;
   return start < end ? { from: start, to: end } : { from: start, to: start };
