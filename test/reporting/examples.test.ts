@@ -5,7 +5,7 @@ import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
-/** The files of docs/examples do what they say. Commands of the workflow: test/unit/cli/hints.test.ts; DuckDB: test/tools. */
+/** The files of docs/examples do what they say. DuckDB answers the questions in test/tools. */
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
@@ -77,4 +77,25 @@ test("metabase-question.sql counts each trace once, with filters and without", a
     .replace("{{to}}", "DATE '2026-10-20'")
     .replace("{{workspace}}", "'Research'");
   expect(await sumOf(filled)).toBe(67);
+});
+
+test("each question of questions.sql runs, and finds what was loaded", async () => {
+  const reader = await october();
+  const questions = (await example("questions.sql"))
+    .replaceAll("2026-04-01", "2026-11-01")
+    .replaceAll("2026-03", "2026-10")
+    .split(/;\n/)
+    .slice(0, -1);
+  const withoutRows: string[] = [];
+  for (const question of questions) {
+    const { rows } = await reader.query(question);
+    if (rows.length === 0) withoutRows.push(/(?<=FROM reporting\w*\.)\w+/.exec(question)?.[0] ?? question);
+  }
+  expect(questions).toHaveLength(12);
+  expect(withoutRows).toEqual([
+    "fct_usage_user_daily",
+    "usage_restatement",
+    "usage_upgrade_project_monthly",
+    "fct_deployment_usage_deployment_daily",
+  ]);
 });
