@@ -37,39 +37,57 @@ const WITHOUT_LITERAL = [
 /** Zod's own code, and a word that `runs` prints as a heading. */
 const NO_CODES = ["custom", "code"];
 
-/** Every error code of the program with its message, in which … stands for a value; undefined where the sources hold no whole message. */
-export function errorCodes(): Map<string, string | undefined> {
+export interface ErrorText {
+  /** Undefined where the sources hold no whole message. */
+  readonly message?: string | undefined;
+  readonly next?: string | undefined;
+}
+
+/** Every error code of the program with its message and next step, in which … stands for a value. */
+export function errorCodes(): Map<string, ErrorText> {
   const sources = ["src/**/*.{ts,js}", "jobs/*.ts"]
     .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
     .sort()
     .map((file) => readFileSync(join(ROOT, file), "utf8"));
   const words = new Set(sources.flatMap((text) => text.match(/[a-z]+(?:_[a-z]+)*|_[a-z_]+/g) ?? []));
-  const found = new Map<string, string | undefined>();
+  const found = new Map<string, ErrorText>();
   for (const code of WITHOUT_LITERAL)
-    if (words.has(code) || words.has(code.replace(/^[a-z]+/, ""))) found.set(code, undefined);
+    if (words.has(code) || words.has(code.replace(/^[a-z]+/, ""))) found.set(code, {});
   for (const text of sources)
-    for (const match of text.matchAll(/\bcode: "([a-z_]+)",?\s*(?:message: (["`]))?/g)) {
-      const [whole, code = "", quote] = match;
+    for (const match of text.matchAll(/\bcode: "([a-z_]+)",?/g)) {
+      const [whole, code = ""] = match;
       if (NO_CODES.includes(code)) continue;
-      const message = quote === undefined ? undefined : literalAt(text, match.index + whole.length, quote);
-      found.set(code, found.get(code) ?? message);
+      const message = literalAfter(text, match.index + whole.length, "message");
+      const next = message && literalAfter(text, message.end, "next");
+      if (found.get(code)?.message === undefined)
+        found.set(code, { message: message?.said, next: next?.said });
     }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A literal from after its opening quote, with … for each value that is put in. */
-function literalAt(text: string, start: number, quote: string): string {
-  let result = "";
-  for (let at = start; at < text.length && text[at] !== quote; at += 1) {
+/** The literal of the member that comes next, with … for each value that is put in, and where it ends. */
+function literalAfter(
+  text: string,
+  start: number,
+  member: string,
+): { said: string; end: number } | undefined {
+  const opening = new RegExp(`\\s*${member}:\\s*(["\`])`, "y");
+  opening.lastIndex = start;
+  const quote = opening.exec(text)?.[1];
+  if (quote === undefined) return undefined;
+  let said = "";
+  let at = opening.lastIndex;
+  for (; at < text.length && text[at] !== quote; at += 1) {
     if (text[at] === "\\") {
       at += 1;
-      result += text[at] === "n" ? " " : text[at];
+      said += text[at] === "n" ? " " : text[at];
     } else if (quote === "`" && text.startsWith("${", at)) {
       at = endOfValue(text, at + 2);
-      result += "…";
-    } else result += text[at];
+      said += "…";
+    } else said += text[at];
   }
-  return result.replaceAll(/\s+/g, " ");
+  // After the quote and the comma.
+  return { said: said.replaceAll(/\s+/g, " "), end: at + 2 };
 }
 
 /** Where the closing brace of a value in a template is. */
