@@ -91,7 +91,7 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   await poll(async () => (await text()).match(/Fetch tasks\s*0 wait/));
   expect(await page.evaluate("document.activeElement.getAttribute('href')")).toMatch(/^\/usage/);
   expect(await isOpen()).toBe(false);
-  // The pieces that were sent make up the page as the server has it now.
+  // What was sent is the page as the server has it now.
   const [shown, served] = (await page.evaluate(`(async () => {
     const html = await (await fetch("/")).text();
     const ours = (root) => root.querySelector("[data-live]").innerHTML.replaceAll(' open=""', "");

@@ -107,7 +107,7 @@ function loadCommand({ month, hasRedis, sourceFlags = "" }: AskedClose, meter: M
 }
 
 /** The command that closes the month. `digests`: of what was looked at. */
-export function closeCommand(
+function closeCommand(
   order: Pick<AskedClose, "month" | "without" | "withoutCosts" | "sourceFlags" | "digests"> & {
     readonly accepts?: boolean;
   },

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, STRIDES, type Stride } from "../time/stride.ts";
+import { DAY_MS, HOUR_MS, type Stride } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
 import { GROUPINGS, type GroupBy } from "../usage/record.ts";
 import type { UnstoredRequest } from "./request.ts";
@@ -22,24 +22,6 @@ export function windowsOf(tasks: readonly UnstoredRequest[]): PlannedWindow[] {
 
 export function requestsOfWindow({ requests }: PlannedWindow): number {
   return requests.reduce((sum, count) => sum + count, 0);
-}
-
-/** What changed between two plans. A window whose requests changed is in both lists. */
-export interface PlanDifference {
-  readonly came: readonly PlannedWindow[];
-  readonly went: readonly PlannedWindow[];
-}
-
-export function planDifference(
-  before: readonly PlannedWindow[],
-  after: readonly PlannedWindow[],
-): PlanDifference {
-  const keyOf = ({ stride, start, end, requests }: PlannedWindow) => `${stride} ${start} ${end} ${requests}`;
-  const without = (some: readonly PlannedWindow[], others: readonly PlannedWindow[]) => {
-    const keys = new Set(others.map(keyOf));
-    return some.filter((one) => !keys.has(keyOf(one)));
-  };
-  return { came: without(after, before), went: without(before, after) };
 }
 
 /** Why a part of what was asked for is not fetched. */
@@ -105,33 +87,3 @@ export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
   final: "final already, so not fetched again",
   not_available: "not available in that stride, so the requests are dropped",
 };
-
-/** A form holds some 100 kB of them. */
-const MOST = 4000;
-const NUMBER = "[0-9a-z]{1,8}";
-const WINDOW = new RegExp(`^[0-4](\\.${NUMBER}){${2 + GROUPINGS.length}}$`);
-
-/** The windows of a plan as a short text, for a form; empty where they are too many for one. */
-export function writeWindows(windows: readonly PlannedWindow[]): string {
-  if (windows.length > MOST) return "";
-  return windows
-    .map(({ stride, start, end, requests }) =>
-      [STRIDES.indexOf(stride), start / HOUR_MS, (end - start) / HOUR_MS, ...requests]
-        .map((number) => number.toString(36))
-        .join("."),
-    )
-    .join("_");
-}
-
-/** Undefined for a text that `writeWindows` did not write, and for windows that were too many. */
-export function readWindows(text: string): PlannedWindow[] | undefined {
-  const parts = text.split("_");
-  if (parts.length > MOST || !parts.every((part) => WINDOW.test(part))) return undefined;
-  return parts.map((part) => {
-    const [stride = 0, first = 0, hours = 0, ...requests] = part
-      .split(".")
-      .map((one) => Number.parseInt(one, 36));
-    const start = first * HOUR_MS;
-    return { stride: STRIDES[stride] ?? "day", start, end: start + hours * HOUR_MS, requests };
-  });
-}

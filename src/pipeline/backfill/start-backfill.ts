@@ -1,9 +1,3 @@
-import {
-  type PlanDifference,
-  type PlannedWindow,
-  planDifference,
-  windowsOf,
-} from "../../domain/planning/planned-windows.ts";
 import { UsageError } from "../../errors.ts";
 import type { Database, Store } from "../../store/db/database.ts";
 import { type Backfill, createBackfill, listBackfills, startedSince } from "../../store/work/backfills.ts";
@@ -15,14 +9,12 @@ import { refuseOutside, type Wish } from "./wish.ts";
 interface ShownPlan {
   readonly digest: string;
   readonly shownAt: number;
-  /** Undefined where nobody kept them: then a change has no difference to show. */
-  readonly windows: readonly PlannedWindow[] | undefined;
 }
 
 type Started =
   | { readonly outcome: "started"; readonly backfillId: number }
   /** The plan is another one by now. Nothing was entered. */
-  | { readonly outcome: "changed"; readonly difference: PlanDifference | undefined };
+  | { readonly outcome: "changed" };
 
 /**
  * Starts what a preview showed, and only that: the plan is made again, and where it differs nothing is entered. What was
@@ -51,12 +43,7 @@ export async function startShown(
   const same = await startedSince(store.db, asked);
   if (same !== undefined) return { outcome: "started", backfillId: same };
   const { tasks } = await planBackfill(source, wish, now);
-  if (digestOf(source, wish, tasks) !== shown.digest) {
-    return {
-      outcome: "changed",
-      difference: shown.windows && planDifference(shown.windows, windowsOf(tasks)),
-    };
-  }
+  if (digestOf(source, wish, tasks) !== shown.digest) return { outcome: "changed" };
   if (tasks.length === 0) {
     throw new UsageError({
       code: "backfill_empty",

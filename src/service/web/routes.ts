@@ -331,24 +331,15 @@ async function liveUpdates(
 
 async function* changes({ fragment, everyMs, clock, signal }: Followed & { readonly signal: AbortSignal }) {
   const ends = clock.now() + LASTS_MS;
-  let last: string[] = [];
+  let last: string | undefined;
   while (!signal.aborted && clock.now() < ends) {
     const { content, asOf } = await fragment();
-    const pieces = piecesOf(content);
-    yield { id: `${asOf}`, ...eventOf(last, pieces) };
-    last = pieces;
+    // What is the same is still as of now.
+    yield {
+      id: `${asOf}`,
+      ...(content === last ? { event: "same", data: "" } : { event: "fragment", data: content }),
+    };
+    last = content;
     await clock.wait(everyMs, signal).catch(() => {});
   }
-}
-
-/** What a look at a page has to tell whoever knows the last one. One that is the same is still as of now. */
-function eventOf(last: readonly string[], pieces: readonly string[]) {
-  const changed = pieces.flatMap((piece, n) => (piece === last[n] ? [] : [[n, piece] as const]));
-  if (pieces.length !== last.length) return { event: "fragment", data: pieces.join("") };
-  return changed.length === 0 ? { event: "same", data: "" } : { event: "pieces", data: changed };
-}
-
-/** Each tag with the text after it. Assets/live.js divides in the same way. */
-function piecesOf(content: string): string[] {
-  return content.split(/(?=<)/);
 }

@@ -5,7 +5,7 @@ import {
   type PastIncident,
   reportIncidents,
 } from "../../../pipeline/alerts/report.ts";
-import { capital, card, type Html, html, instant, joined, name, prose, sign, table, twin } from "../parts.ts";
+import { capital, card, type Html, html, instant, joined, name, prose, sign, table } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
 export function addAlerts(web: Web): void {
@@ -17,8 +17,7 @@ export function addAlerts(web: Web): void {
 
 function shown({ incidents, past }: IncidentReport): Html {
   return html`${incidents.length === 0 ? html`<p>No open incident.</p>` : openTable(incidents)}
-    ${past.length === 0 ? "" : pastTable(past)}
-    ${twin("usage-etl alerts")}`;
+    ${past.length === 0 ? "" : pastTable(past)}`;
 }
 
 function openTable(incidents: readonly OpenIncident[]): Html {

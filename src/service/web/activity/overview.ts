@@ -240,7 +240,7 @@ function loading(report: SourceReport, now: number): Html {
       <div><dt>Last sync</dt><dd>${lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason === null ? "" : html`. ${prose(lastSync.reason)}`}`}</dd></div>
       <div><dt>Next sync</dt><dd>${next(nextSync, now)}</dd></div>
       <div><dt>Compared</dt><dd>with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}</dd></div>
-    </dl>${twin(`usage-etl status`)}</details>`;
+    </dl></details>`;
 }
 
 /** The statement that people rely on. Both ends are exclusive in the data and inclusive here. */

@@ -27,7 +27,6 @@ import {
   signed,
   sourceUnknown,
   table,
-  twin,
 } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
@@ -55,13 +54,10 @@ export function addTimeline(web: Web): void {
     const byId = new Map(runs.map((run) => [run.runId, run]));
     const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
     const older = last && cursorText([last.at, last.kind, last.id]);
-    const kindFlags = kind !== undefined && isRunKind(kind) ? ` --kind ${kind}` : "";
-    const sourceFlags = source === undefined ? "" : ` --source ${source}`;
     const body = html`${filterForm(sources, source, kind)}
       ${shown.length === 0 ? html`<p>Nothing of this is recorded${before === undefined ? "" : " before this place in the list"}.</p>` : list(shown, { byId, masked: who.role === "viewer", hasSources: sources.length > 1 && source === undefined })}
       ${older === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
       ${before === undefined ? "" : html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}
-      ${twin(`usage-etl runs list${kindFlags}${sourceFlags}`)}
       <p class="quiet">Runs, restatements and late changes are kept for USAGE_KEEP_HISTORY, all else for good.</p>`;
     return { title: "Timeline", body };
   });

@@ -36,20 +36,10 @@ function follow(part) {
   const stream = new EventSource(part.element.dataset.live);
   part.stream = stream;
   part.element.classList.add("followed");
-  // The whole of it, then what changed of it: each tag with the text after it is a piece.
-  let pieces = [];
-  const show = (event) => {
-    replaceContent(part.element, pieces.join(""));
+  stream.addEventListener("fragment", (event) => {
+    replaceContent(part.element, JSON.parse(event.data));
     noteAsNow(event);
     if (part.element.querySelector("[data-live-ended]") !== null) leave(part);
-  };
-  stream.addEventListener("fragment", (event) => {
-    pieces = JSON.parse(event.data).split(/(?=<)/);
-    show(event);
-  });
-  stream.addEventListener("pieces", (event) => {
-    for (const [n, piece] of JSON.parse(event.data)) pieces[n] = piece;
-    show(event);
   });
   stream.addEventListener("same", noteAsNow);
 }

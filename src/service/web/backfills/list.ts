@@ -15,7 +15,6 @@ import {
   instant,
   optional,
   table,
-  twin,
 } from "../parts.ts";
 import type { Web } from "../routes.ts";
 
@@ -41,8 +40,7 @@ export function addBackfillList(web: Web): void {
         ${who.role === "operator" ? html`<p><a class="button" href="${address("/backfills/new", { source })}">New backfill</a></p>` : ""}
         ${slugs.length > 1 ? filter(slugs, source) : ""}
         ${shown.length === 0 ? html`<p class="quiet">There is no backfill${before === undefined ? "" : " before that one"}.</p>` : tableOf(shown)}
-        ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}
-        ${twin(`usage-etl backfill list`)}`,
+        ${found.length > PAGE ? html`<p><a href="${older}" rel="next">Older backfills</a></p>` : ""}`,
     };
   });
 }

@@ -1,7 +1,5 @@
 import { z } from "zod";
 import type { Config } from "../../../config/config.ts";
-import { sourceFlagsOf } from "../../../config/config.ts";
-import { readWindows, windowsOf, writeWindows } from "../../../domain/planning/planned-windows.ts";
 import { isDay } from "../../../domain/time/days.ts";
 import { STRIDES, type Stride } from "../../../domain/time/stride.ts";
 import { GROUPINGS, type GroupBy } from "../../../domain/usage/record.ts";
@@ -37,10 +35,9 @@ import {
   prose,
   refusal,
   sourceField,
-  twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { type CheckedWish, differenceOf, previewOf } from "./preview.ts";
+import { type CheckedWish, previewOf } from "./preview.ts";
 
 /** Counting the records of years takes seconds, and somebody waits. */
 const MOST_RECORDS = 20_000;
@@ -67,7 +64,6 @@ export type Asked = z.output<typeof ASKED>;
 const STARTED = ASKED.extend({
   digest: z.string().regex(/^[0-9a-f]{64}$/),
   shown_at: z.coerce.number().int().positive().max(8.64e15),
-  windows: z.string().max(200_000).default(""),
 });
 
 type Of = Pick<Context<unknown, unknown>, "config" | "db" | "now" | "who" | "csrf">;
@@ -81,7 +77,7 @@ export function addNewBackfill(web: Web): void {
     if (checked === undefined) return newPage(context, body);
     try {
       const source = await chosenSource(context, checked);
-      const shown = { digest: body.digest, shownAt: body.shown_at, windows: readWindows(body.windows) };
+      const shown = { digest: body.digest, shownAt: body.shown_at };
       const started = await startShown(store, source, checked.wish, { shown, by: actor, now });
       if (started.outcome === "started") {
         await enqueue(source.slug);
@@ -89,8 +85,7 @@ export function addNewBackfill(web: Web): void {
       }
       const changed = notice(
         "warn",
-        html`<p>The plan has changed since it was shown, so nothing was started. Look at it anew, and start it then.</p>
-          ${differenceOf(started.difference)}`,
+        html`<p>The plan has changed since it was shown, so nothing was started. Look at it anew, and start it then.</p>`,
       );
       return { ...(await newPage(context, body, changed)), status: 409 };
     } catch (error) {
@@ -151,7 +146,6 @@ async function previewSection(
     ${known.stored === undefined ? notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`) : ""}
     ${previewOf({ checked, preview, budget })}
     ${startForm(context, { asked, known, preview })}
-    ${twin(...commandsOf(checked, asked, config))}
   </section>`;
 }
 
@@ -171,7 +165,7 @@ function startForm(
   return postForm("/backfills/new", {
     csrf: csrf(),
     label: `Start this backfill: ${counted(tasks.length, "request")}`,
-    fields: { ...asked, digest, shown_at: now, windows: writeWindows(windowsOf(tasks)) },
+    fields: { ...asked, digest, shown_at: now },
   });
 }
 
@@ -277,25 +271,4 @@ function isStride(given: string): given is Stride {
 
 function isDimension(given: string): given is GroupBy {
   return GROUPINGS.some((one) => one === given);
-}
-
-/** The commands that do the same: each names one dimension or all. */
-export function commandsOf(
-  { source, wish, workspaceIds }: CheckedWish,
-  { from, to }: Asked,
-  config: Pick<Config, "sources">,
-): string[] {
-  const { stride, reprocess, groupings } = wish;
-  const flags = [
-    ...(stride === "day" ? [] : [` --stride ${stride}`]),
-    ...(workspaceIds === undefined ? [] : [` --workspace ${workspaceIds.join(" ")}`]),
-    ...(reprocess === "missing" ? [] : [" --reprocess all"]),
-  ];
-  const sourceFlags = sourceFlagsOf(config, source.slug);
-  const dimensions =
-    groupings.length === GROUPINGS.length ? [""] : groupings.map((one) => ` --group-by ${one}`);
-  return dimensions.map((dimension) => {
-    const allFlags = [...flags, dimension].join("");
-    return `usage-etl backfill --from ${from} --to ${to}${sourceFlags}${allFlags}`;
-  });
 }

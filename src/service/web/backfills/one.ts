@@ -29,7 +29,6 @@ import {
   notice,
   prose,
   table,
-  twin,
 } from "../parts.ts";
 import { seeQueues } from "../queues-seen.ts";
 import type { Context, Web } from "../routes.ts";
@@ -108,8 +107,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
         <div><dt>Started</dt><dd>${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a></dd></div>
       </dl>
       ${who.role === "operator" ? html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>` : ""}
-      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>
-      ${twin(`usage-etl backfill show ${id}`)}`,
+      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
   };
 }
 
@@ -178,14 +176,6 @@ async function heldUp(of: Of, source: string): Promise<string | undefined> {
   return "No worker takes its fetch tasks now. They wait in Postgres, and go on once a worker runs. Start `usage-etl serve`.";
 }
 
-/** Written out: a test tries every command that the sources name. */
-const TWINS: Readonly<Record<Steering, (id: number) => string>> = {
-  pause: (id) => `usage-etl backfill pause ${id}`,
-  resume: (id) => `usage-etl backfill resume ${id}`,
-  cancel: (id) => `usage-etl backfill cancel ${id}`,
-  retry: (id) => `usage-etl backfill retry ${id}`,
-};
-
 /** Each leads to the form of the page, which has the session's token: this part is replaced while it is looked at. */
 function buttons({ backfillId, state, failed }: Backfill): Html {
   const actions: Steering[] = [
@@ -200,7 +190,7 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
     cancel: "Cancel this backfill",
   };
   return html`<ul class="orders">${actions.map((action) => {
-    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${labels[action] ?? capital(action)}</button> ${twin(TWINS[action](backfillId))}`;
+    const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" ? "danger" : ""}">${labels[action] ?? capital(action)}</button>`;
     if (action !== "cancel") return html`<li>${button}</li>`;
     return html`<li><details id="ask-cancel"><summary>Cancel…</summary>
       <p>What is loaded stays. What waits is not fetched by this backfill any more, and it cannot be resumed.</p>${button}</details></li>`;

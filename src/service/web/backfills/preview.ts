@@ -2,7 +2,6 @@ import type { SourceConfig } from "../../../config/config.ts";
 import type { RangeLine } from "../../../domain/coverage/range-status.ts";
 import {
   LEFT_OUT,
-  type PlanDifference,
   type PlannedWindow,
   requestsByDimension,
   requestsOfWindow,
@@ -118,13 +117,4 @@ function windowTable(windows: readonly PlannedWindow[], caption: string): Html {
       heads: ["Range", "Per", ...dimensions.map(({ groupBy }) => dimensionTitle(groupBy)), "All"],
       rows,
     })}</details>`;
-}
-
-/** How a plan differs from the one that was shown before. */
-export function differenceOf(difference: PlanDifference | undefined): Html {
-  if (difference === undefined) return html`<p>The plan is too long to show how it differs.</p>`;
-  const { came, went } = difference;
-  if (came.length + went.length === 0) return html`<p>The windows are the same, for other workspaces.</p>`;
-  return html`${came.length === 0 ? "" : windowTable(came, "Windows that came")}
-    ${went.length === 0 ? "" : windowTable(went, "Windows that went")}`;
 }

@@ -4,7 +4,6 @@ import {
   type ColumnState,
   cellParts,
   columnStates,
-  partsFor,
   withoutRunning,
 } from "../../../domain/coverage/coverage-grid.ts";
 import { dayOf } from "../../../domain/time/days.ts";
@@ -67,39 +66,6 @@ function day(
   const { kind, glyph, note } = signOf(state, status, differs);
   const title = `${dayOf(range.start)}: ${described(state, status, unit)}${note}`;
   return html`<td class="status ${kind}"><a href="${to}" title="${title}"><span aria-hidden="true">${glyph}</span></a></td>`;
-}
-
-/** The years before the last 13 months, each with the worst of its days; nothing where those are all there is and shown. */
-export function years({ coverage, cells, target }: Chosen, chosen: Interval | undefined): Html {
-  const { start } = lastMonths(coverage.now);
-  const first = firstOf(coverage);
-  if (chosen === undefined && first >= start) return html``;
-  const before = yearsOf(first, start);
-  const all = partsFor(shownOf(cells), "month", coverage.now).map(({ parts }) => parts);
-  const states = columnStates(all, before, DAY_MS);
-  const unit = unitOf("day", "day", all.length);
-  const link = (range: Interval | undefined, text: Html | string, title = "") =>
-    html`<li><a href="${addressOf("/coverage", { ...target, range })}" ${title && html`title="${title}"`} ${range?.start === chosen?.start && range?.end === chosen?.end ? html`aria-current="page"` : ""}>${text}</a></li>`;
-  return html`<nav class="presets" aria-label="Years"><ul>${link(undefined, "Last 13 months")}${before
-    .map((range, n) => {
-      const state = states[n] as ColumnState;
-      const { status } = state;
-      if (status === undefined) return "";
-      const year = dayOf(range.start).slice(0, 4);
-      const { kind, glyph } = signOf(state, status, false);
-      const text = described(state, status, unit);
-      const sign = html`<span class="status ${kind}" aria-hidden="true">${glyph}</span><span class="visually-hidden">${text}</span>`;
-      return link(range, html`${year} ${sign}`, text);
-    })
-    .reverse()}</ul></nav>`;
-}
-
-/** The calendar years of a stretch of time. */
-function yearsOf(from: number, until: number): Interval[] {
-  const all: Interval[] = [];
-  for (let year = new Date(from).getUTCFullYear(); Date.UTC(year, 0) < until; year++)
-    all.push({ start: Date.UTC(year, 0), end: Date.UTC(year + 1, 0) });
-  return all;
 }
 
 /** The last 13 months, as far as history goes back. */

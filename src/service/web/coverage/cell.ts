@@ -17,7 +17,7 @@ import {
   type SourceCoverage,
   sourceCoverage,
 } from "../../../store/coverage/coverage-cells.ts";
-import { ASKED, type Asked, checkAsked, commandsOf } from "../backfills/new.ts";
+import { ASKED, type Asked, checkAsked } from "../backfills/new.ts";
 import type { Page } from "../layout.ts";
 import {
   address,
@@ -30,7 +30,6 @@ import {
   STATUSES,
   type Status,
   table,
-  twin,
   UNPROVED,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
@@ -174,8 +173,7 @@ function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query):
       <div><dt>Dimension</dt><dd>${groupBy === undefined ? "all" : dimensionTitle(groupBy)}</dd></div>
       <div><dt>Loaded by</dt><dd>${stride}</dd></div>
     </dl>
-    <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>
-    ${twin(`usage-etl coverage --from ${shortInstant(range.start)} --to ${shortInstant(range.end)} --days`)}`;
+    <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
 }
 
 /** What is claimed of the days that hours belong to: they are fetched and compared apart, so both may be said of one time. */
@@ -255,7 +253,7 @@ function addAskAgain(web: Web): void {
     const known = await previewedSource(checked.source, store.db);
     const source = { ...known, workspaceIds: workspacesOf(workspaceIds, known.workspaceIds) };
     const { tasks } = await planBackfill(source, wish, now);
-    const shown = { digest: digestOf(source, wish, tasks), shownAt: body.shown_at, windows: undefined };
+    const shown = { digest: digestOf(source, wish, tasks), shownAt: body.shown_at };
     const started = await startShown(store, source, wish, { shown, by: actor, now });
     // Something was loaded there in this moment: the preview shows what is left to ask.
     if (started.outcome === "changed") {
@@ -298,12 +296,8 @@ function askAgain(
   }
   if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be asked for: ${refusal}.</p>`;
   const form = (label: string, asked: Asked): Html => {
-    const { checked } = checkAsked(config, asked);
-    if (checked === undefined) return html``;
-    const commands = twin(...commandsOf(checked, asked, config));
-    if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>${commands}`;
-    const fields = { ...asked, shown_at: Math.round(now) };
-    return html`${postForm("/cell", { csrf: csrf(), label, fields })}${commands}`;
+    if (who.role !== "operator") return html`<p class="quiet">Operators can ask for it again.</p>`;
+    return postForm("/cell", { csrf: csrf(), label, fields: { ...asked, shown_at: Math.round(now) } });
   };
   const wholly = (label: string) =>
     html`<p>Fetches all of it again, also what is final. A change of a final count is kept as a restatement.</p>${form(label, all)}`;

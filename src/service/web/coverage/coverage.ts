@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { sourceFlagsOf } from "../../../config/config.ts";
 import {
   type Columns,
   columnsOf,
@@ -15,7 +14,7 @@ import {
   partsFor,
   withoutRunning,
 } from "../../../domain/coverage/coverage-grid.ts";
-import { dayOf, shortInstant } from "../../../domain/time/days.ts";
+import { dayOf } from "../../../domain/time/days.ts";
 import { ceilToGrid, DAY_MS, floorToGrid } from "../../../domain/time/stride.ts";
 import type { Interval } from "../../../domain/time/window.ts";
 import { GROUPINGS } from "../../../domain/usage/record.ts";
@@ -34,7 +33,6 @@ import {
   dimensionTitle,
   type Fields,
   type Html,
-  hidden,
   html,
   lastDayField,
   legend,
@@ -44,10 +42,9 @@ import {
   plainName,
   prose,
   sourceField,
-  twin,
 } from "../parts.ts";
 import type { Context, Web } from "../routes.ts";
-import { calendar, firstOf, lastMonthsOf, years } from "./calendar.ts";
+import { calendar, firstOf, lastMonthsOf } from "./calendar.ts";
 import {
   addressOf,
   checkedRange,
@@ -57,7 +54,7 @@ import {
   type Target,
   workspaceUnknown,
 } from "./query.ts";
-import { coverageTable, HOURS_APART, marksLegend, type Rows, rowsOf } from "./table.ts";
+import { coverageTable, HOURS_APART, type Rows, rowsOf } from "./table.ts";
 
 const QUERY = z.object({
   ...TARGET,
@@ -78,7 +75,7 @@ export function addCoverage(web: Web): void {
   web.page("/coverage", { query: QUERY, oneInstant: true }, show);
 }
 
-async function show({ db, query, config, now }: Context<Query, unknown>): Promise<Page> {
+async function show({ db, query, now }: Context<Query, unknown>): Promise<Page> {
   const title = "Coverage";
   const sources = await listSources(db);
   const source = chosenSource(sources, query.source)?.source;
@@ -90,7 +87,6 @@ async function show({ db, query, config, now }: Context<Query, unknown>): Promis
   const isHours = chosen !== undefined && columnsOf(chosen, stride).length === "hour";
   const coverage = await sourceCoverage(db, { source, stride, tracedIn: isHours ? chosen : undefined });
   if (coverage === undefined) return { title, body: nothingYet() };
-  const sourceFlags = sourceFlagsOf(config, source);
   const target: Chosen = { source, stride, groupBy: query.group_by, workspaceId: query.workspace };
   const cells = coverage.cells.filter(
     ({ groupBy, workspaceId }) =>
@@ -124,15 +120,14 @@ async function show({ db, query, config, now }: Context<Query, unknown>): Promis
     body: html`${filters}
     ${isUnloaded ? notice("info", html`<p>Nothing is loaded yet${target.groupBy || target.workspaceId ? " of what is chosen" : ""}. ${prose("The next sync loads it; `usage-etl status` says when that is.")}</p>`) : ""}
     ${coverage.isUnavailable ? notice("warn", `The platform does not answer by ${stride} for this source. It is asked again once a day.`) : ""}
-    ${isCalendar ? html`<h2>Calendar</h2>${years(all, chosen)}${calendar(all, span)}${legend()}` : ""}
+    ${isCalendar ? html`<h2>Calendar</h2>${calendar(all, span)}${legend()}` : ""}
     ${gaps(coverage, cellParts(cells), { target, shown: span })}
     ${stride === "hour" ? html`<p class="quiet">${HOURS_APART} <a href="${addressOf("/coverage", { ...target, stride: "day", range: chosen && span })}">The same by day</a></p>` : ""}
     ${isCalendar ? folded(rows, query, workspaces) : html`<h2 id="table">${rangeText(span)}</h2>${around(query, { coverage, target, span, length })}${workspaces}`}
-    ${backfillForm(target, coverage, span)}
+    <p><a href="${addressOf("/backfills/new", { ...target, range: expectedOf(coverage, span) })}">Load this range</a></p>
     <h2>Legend</h2>
-    ${isCalendar ? "" : legend()}${marksLegend()}
+    ${isCalendar ? "" : legend()}
     <p class="quiet">A cell shows the worst of its ${stride === "day" ? "days" : "hours"}, with their number where not all are alike. The day under way counts in its month once it is loaded.</p>
-    ${twin(`usage-etl coverage --from ${shortInstant(span.start)} --to ${shortInstant(span.end)}${sourceFlags} --days`)}
     <script type="module" src="/assets/coverage.js"></script>`,
   };
 }
@@ -239,29 +234,10 @@ function more({ gaps, page }: Query): Fields {
   return { gaps, page };
 }
 
-/** Starts with what is shown. With JavaScript, what is selected in the table fills it. */
-function backfillForm(target: Chosen, coverage: SourceCoverage, span: Interval): Html {
-  const { source, stride, groupBy } = target;
-  const expected = {
-    start: Math.max(span.start, coverage.dataStart),
-    end: Math.min(span.end, Math.ceil(coverage.now / DAY_MS) * DAY_MS),
-  };
-  const { start } = expected;
-  const end = Math.max(expected.end, start);
-  const hourField = (label: string, name: string, at: number) =>
-    html`<label>${label} <input type="datetime-local" step="3600" name="${name}" value="${new Date(at).toISOString().slice(0, 16)}"></label>`;
-  const range =
-    stride === "day"
-      ? html`${dayField("From", "from", dayOf(start))} ${lastDayField(dayOf(end))}`
-      : html`${hourField("From", "from", start)} ${hourField("To (not included)", "to", end)}`;
-  return html`<h2>Load a range</h2>
-    <form class="row" method="get" action="/backfills/new" data-range>
-      ${hidden({ source, stride, group_by: groupBy })}
-      ${range}
-      ${workspaceChoice(coverage, target)}
-      <button>New backfill of this range</button>
-    </form>
-    <p class="quiet" data-range-note aria-live="polite"></p>`;
+/** What is expected of a range: from the data start on, up to the end of today. */
+function expectedOf({ dataStart, now }: SourceCoverage, { start, end }: Interval): Interval {
+  const from = Math.max(start, dataStart);
+  return { start: from, end: Math.max(Math.min(end, Math.ceil(now / DAY_MS) * DAY_MS), from) };
 }
 
 type Cells = readonly CellParts<CoverageCell>[];

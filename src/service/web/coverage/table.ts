@@ -84,7 +84,7 @@ function part(
   });
   const sign = signOf(state, status, differing.includes(column));
   const text = `${described(state, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
-  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" data-from="${column.start}" data-to="${column.end}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
+  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
 }
 
 /** A line of the table: a workspace with the worst of its dimensions, or one of its dimensions. */
@@ -203,7 +203,7 @@ function cellContent(
   const affected = worst === undefined ? 0 : count[worst];
   const share = affected === unitsOf(count) || kind === "differs" ? "" : ` ${affected}`;
   const word = isNarrow ? share : `${SHORT[kind]}${share}`;
-  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${word}</span></span><span class="visually-hidden">${text}</span>${marks(count)}`;
+  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${word}</span></span><span class="visually-hidden">${text}</span>`;
 }
 
 /** The counts of a part in words: the worst first. */
@@ -232,27 +232,8 @@ function proof(word: string, proved: number, units: number): string {
   return proved >= units ? word : `${word} ${proved} of ${units}`;
 }
 
-/** Marks stand only where all of the part is proved. */
-function marks(count: Count): Html {
-  const units = unitsOf(count);
-  const letters = [
-    ...(units > 0 && count.reconciled >= units ? ["R"] : []),
-    ...(units > 0 && count.matched >= units ? ["T"] : []),
-  ];
-  if (letters.length === 0) return html``;
-  return html`<span class="marks" aria-hidden="true">${letters.map((one) => html`<span class="mark">${one}</span>`)}</span>`;
-}
-
 export const HOURS_APART =
   "Hours are fetched and compared with the platform's export apart from days. So a day may be proved while its hours are not yet.";
-
-/** What the marks mean. */
-export function marksLegend(): Html {
-  return html`<dl class="legend">
-    <div><dt><span class="mark" aria-hidden="true">R</span> reconciled</dt><dd>all of it equals the platform's export</dd></div>
-    <div><dt><span class="mark" aria-hidden="true">T</span> matched by totals</dt><dd>all of it is part of a total that equals the stored days</dd></div>
-  </dl>`;
-}
 
 export function unitOf(length: ColumnLength, stride: GridStride, dimensions: number): string {
   const isHour = length === "hour" && stride === "hour";

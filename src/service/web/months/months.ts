@@ -30,7 +30,6 @@ import {
   sign,
   signed,
   table,
-  twin,
 } from "../parts.ts";
 import { inShort } from "./open-month.ts";
 import { costColumn, figuresByMonth } from "./statement.ts";
@@ -177,7 +176,6 @@ export async function closedPage(
     source: ListedSource;
     closed: ClosedMonth;
     masked: boolean;
-    sourceFlags: string;
     /** Undefined: who looks may close nothing. */
     csrf: string | undefined;
   },
@@ -241,7 +239,7 @@ function adjustmentTable({ totals, netTraces, largest }: Adjustments): Html {
 }
 
 /** A month that was closed without costs, and the way to close them. */
-function costlessMonth({ month, source, sourceFlags, csrf }: Parameters<typeof closedPage>[1]): Html {
+function costlessMonth({ month, source, csrf }: Parameters<typeof closedPage>[1]): Html {
   const fields = { source: source.source, costs: "closed" };
   const form =
     csrf &&
@@ -251,7 +249,7 @@ function costlessMonth({ month, source, sourceFlags, csrf }: Parameters<typeof c
       fields,
     });
   return html`<p>None: ${monthTitle(month)} was closed without costs, so it has none anywhere. Once prices for it are imported, its costs can be closed too.</p>
-    ${form ?? html`<p>An operator can close them.</p>`} ${twin(`usage-etl close ${month.name}${sourceFlags}`)}`;
+    ${form ?? html`<p>An operator can close them.</p>`}`;
 }
 
 function costTable({ rows, total }: { rows: readonly ClosedCost[]; total: number }): Html {

@@ -1,7 +1,6 @@
 import { monthTitle } from "../../../domain/months/month.ts";
 import {
   type AskedClose,
-  closeCommand,
   DISAGREEMENTS,
   OPEN_WORDS,
   type OpenDay,
@@ -37,7 +36,6 @@ import {
   type Status,
   sign,
   table,
-  twin,
 } from "../parts.ts";
 
 interface OpenMonth {
@@ -118,11 +116,10 @@ export async function confirmation(
     source: ListedSource;
     without: readonly string[];
     accepts: boolean;
-    sourceFlags: string;
     csrf: string;
   },
 ): Promise<Html> {
-  const { look, source, without, accepts, sourceFlags, csrf } = given;
+  const { look, source, without, accepts, csrf } = given;
   const { month, required, accepted } = look;
   const totals = await totalsToClose(db, {
     sourceId: source.sourceId,
@@ -166,8 +163,7 @@ export async function confirmation(
       ),
     })}
     ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
-    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}
-    ${twin(closeCommand({ month, without, withoutCosts, accepts, digests: [digest], sourceFlags }))}`;
+    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}`;
 }
 
 /** The sign of a reason: that of the status it is, or of something to compare. */

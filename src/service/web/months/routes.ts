@@ -81,7 +81,7 @@ export function addMonths(web: Web): void {
 }
 
 async function monthPage(context: Context<Asked, Params>): Promise<Page> {
-  const { db, query, who, config, now } = context;
+  const { db, query, who, now } = context;
   const { source, sources } = await chosenSource(context, query.source);
   const named = monthNamed(context.params.month);
   if (named?.name === monthAt(now).name) {
@@ -105,7 +105,6 @@ async function monthPage(context: Context<Asked, Params>): Promise<Page> {
           source,
           closed,
           masked: who.role === "viewer",
-          sourceFlags: sourceFlagsOf(config, source.source),
           csrf: isOperator ? context.csrf() : undefined,
         });
   return pageOf(
@@ -215,8 +214,7 @@ async function confirmPage(context: Context<unknown, Params>, wanted: Asked): Pr
   }
   const { without } = wanted;
   const accepts = wanted.accept === "yes";
-  const sourceFlags = sourceFlagsOf(context.config, source.source);
-  const body = await confirmation(db, { look, source, without, accepts, sourceFlags, csrf: context.csrf() });
+  const body = await confirmation(db, { look, source, without, accepts, csrf: context.csrf() });
   return { title: `Close ${monthTitle(month)}`, body: html`${body}${back}` };
 }
 

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import {
   leftOutOf,
   outsideOf,
-  planDifference,
   requestsByDimension,
   requestsOfWindow,
   windowsOf,
@@ -42,22 +41,6 @@ test("the windows of requests are each named once, oldest first, with their requ
     { groupBy: "api_key", requests: 1 },
   ]);
   expect(requestsByDimension([], GROUPINGS).map(({ requests }) => requests)).toEqual([0, 0, 0, 0]);
-});
-
-test("two plans differ by the windows that came and went; one with other requests did both", () => {
-  const [kept, changed, gone] = windowsOf([
-    request("user", 0, 2),
-    request("user", 2, 4),
-    request("user", 4, 6),
-  ]);
-  const [more] = windowsOf([request("user", 2, 4), request("project", 2, 4)]);
-  const [hours] = windowsOf([request("user", 0, 2, "hour")]);
-  if (!kept || !changed || !gone || !more || !hours) throw new Error("no windows");
-  expect(planDifference([kept, changed, gone], [kept, more, hours])).toEqual({
-    came: [more, hours],
-    went: [changed, gone],
-  });
-  expect(planDifference([kept], [{ ...kept }])).toEqual({ came: [], went: [] });
 });
 
 describe("what a range loses", () => {
