@@ -1,133 +1,7 @@
 import { createServer } from "node:http";
-import { type AddressInfo, createServer as createPlain, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { createServer as createTls, TLSSocket, type TlsOptions } from "node:tls";
 import { Secret } from "../../config/secret.ts";
-
-/** Stand-ins for receivers of alerts: a webhook, Slack, PagerDuty and a mail server on this machine. */
-
-/** What a receiver does with a message that it has read: `lies` answers 200 or takes the connection, and says that it failed. */
-export type Manner = "well" | "refuses" | "redirects" | "lies" | "cuts" | "holds";
-
-/** `body`: of a POST, or a whole mail. */
-export type OnMessage = (message: { readonly path: string; readonly body: string }) => Manner;
-
-interface Receivers {
-  /** Of the web: its paths are `/webhook`, `/slack` and `/pagerduty`. */
-  readonly webUrl: string;
-  readonly smtpPort: number;
-  close(): Promise<void>;
-}
-
-export async function openReceivers(
-  onMessage: OnMessage,
-  { ports = [0, 0], tls }: { ports?: readonly [web: number, smtp: number]; tls?: MailTls } = {},
-): Promise<Receivers> {
-  const [web, smtp] = [webServer(onMessage), mailServer(onMessage, tls)];
-  const [webPort, smtpPort] = await Promise.all([listen(web, ports[0]), listen(smtp.server, ports[1])]);
-  return {
-    webUrl: `http://127.0.0.1:${webPort}`,
-    smtpPort,
-    close: async () => {
-      const closed = [web, smtp.server].map((server) => new Promise((done) => server.close(done)));
-      web.closeAllConnections();
-      smtp.end();
-      await Promise.all(closed);
-    },
-  };
-}
-
-async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((listening, failed) => {
-    server.once("error", failed).listen(port, "127.0.0.1", listening);
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-const TAKEN: Readonly<Record<string, string>> = {
-  "/slack": "ok",
-  "/pagerduty": '{"status":"success","message":"Event processed"}',
-};
-const LIES: Readonly<Record<string, string>> = {
-  "/slack": "invalid_payload",
-  "/pagerduty": '{"status":"invalid event","errors":[]}',
-};
-
-function webServer(onMessage: OnMessage) {
-  return createServer(async (request, response) => {
-    const path = request.url ?? "";
-    const body = await text(request).catch(() => undefined);
-    if (body === undefined) return;
-    const manner = onMessage({ path, body });
-    if (manner === "holds") return;
-    if (manner === "cuts") return void response.destroy();
-    if (manner === "refuses") return void response.writeHead(503).end();
-    if (manner === "redirects") return void response.writeHead(307, { location: "/elsewhere" }).end();
-    response.writeHead(path === "/pagerduty" ? 202 : 200).end((manner === "lies" ? LIES : TAKEN)[path]);
-  });
-}
-
-/** `from`: from the first byte, or once asked to. */
-interface MailTls extends TlsOptions {
-  readonly from: "start" | "asked";
-}
-
-function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
-  const open = new Set<Socket>();
-  const take = (socket: Socket) => {
-    open.add(socket);
-    socket.on("close", () => open.delete(socket));
-    talk(socket, onMessage, tls, "220 receiver ESMTP");
-  };
-  const server = tls?.from === "start" ? createTls(tls, take) : createPlain(take);
-  const end = () => {
-    for (const socket of open) socket.destroy();
-  };
-  return { server, end };
-}
-
-/** As much of SMTP as a sender of one mail needs. */
-function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, greeting?: string): void {
-  let [waiting, mail] = ["", undefined as string | undefined];
-  const say = (line: string) => void socket.write(`${line}\r\n`);
-  socket.on("error", () => {});
-  if (greeting !== undefined) say(greeting);
-  const onCommand = (line: string) => {
-    const command = line.slice(0, 4).toUpperCase();
-    if (command === "EHLO")
-      return say(tls?.from === "asked" ? "250-receiver\r\n250 STARTTLS" : "250-receiver\r\n250 AUTH PLAIN");
-    if (command === "DATA") {
-      mail = "";
-      return say("354 go on");
-    }
-    if (command === "QUIT") return void socket.end("221 bye\r\n");
-    if (command === "AUTH") return say("235 welcome");
-    if (command !== "STAR") return say("250 ok");
-    if (tls === undefined) return say("502 not here");
-    say("220 go on");
-    socket.removeAllListeners("data");
-    const secure = new TLSSocket(socket, { ...tls, isServer: true });
-    talk(secure, onMessage, undefined);
-  };
-  socket.on("data", (chunk) => {
-    waiting += chunk.toString("utf8");
-    for (let end = waiting.indexOf("\r\n"); end >= 0; end = waiting.indexOf("\r\n")) {
-      const line = waiting.slice(0, end);
-      waiting = waiting.slice(end + 2);
-      if (mail === undefined) onCommand(line);
-      else if (line !== ".") mail += `${line.replace(/^\./, "")}\n`;
-      else {
-        const manner = onMessage({ path: "mail", body: mail });
-        mail = undefined;
-        if (manner === "cuts") socket.destroy();
-        else if (manner !== "holds") say(manner === "well" ? "250 taken" : "451 not now");
-      }
-    }
-  });
-}
-
-/** Of a message on a terminal. */
-const LONGEST = 160;
 
 interface DemoReceivers {
   /** The settings that the routes of owners.yaml name. */
@@ -136,27 +10,40 @@ interface DemoReceivers {
   close(): Promise<void>;
 }
 
-/** Receivers of the demo's routes, which say what they got. */
+/** Longest line that is printed of a message. */
+const LONGEST = 160;
+
+/** Starts a webhook, a Slack and a PagerDuty on this machine, which print the messages that they receive. */
 export async function openDemoReceivers(say: (line: string) => void): Promise<DemoReceivers> {
-  const { webUrl, smtpPort, close } = await openReceivers(({ path, body }) => {
-    const line = gist(path, body);
-    say(`${path.replace("/", "")} got: ${line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line}`);
-    return "well";
+  const server = createServer(async (request, response) => {
+    const receiver = request.url?.replace("/", "") ?? "";
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return;
+    const line = gistOf(body);
+    say(`${receiver} got: ${line.length > LONGEST ? `${line.slice(0, LONGEST - 1)}…` : line}`);
+    response.writeHead(receiver === "pagerduty" ? 202 : 200);
+    response.end(receiver === "pagerduty" ? '{"status":"success"}' : "ok");
   });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const settings = {
-    USAGE_ROUTE_WEBHOOK: `${webUrl}/webhook`,
-    USAGE_ROUTE_SLACK: `${webUrl}/slack`,
-    USAGE_ROUTE_PAGERDUTY: `${webUrl.replace("//", "//demo-integration-key@")}/pagerduty`,
-    USAGE_ROUTE_MAIL: `smtp://127.0.0.1:${smtpPort}`,
+    USAGE_ROUTE_WEBHOOK: `http://${host}/webhook`,
+    USAGE_ROUTE_SLACK: `http://${host}/slack`,
+    USAGE_ROUTE_PAGERDUTY: `http://demo-integration-key@${host}/pagerduty`,
   };
-  const secrets = new Map(Object.entries(settings).map(([name, value]) => [name, new Secret(value)]));
-  return { settings, secrets, close };
+  return {
+    settings,
+    secrets: new Map(Object.entries(settings).map(([name, value]) => [name, new Secret(value)])),
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
 }
 
-/** The first line of what a person would read. */
-function gist(path: string, body: string): string {
-  if (path === "mail") return /^Subject: (.*(?:\n .*)*)/m.exec(body)?.[1]?.replaceAll("\n", "") ?? "";
-  const { text, payload, event_action: action, dedup_key: key } = JSON.parse(body);
-  const all: string = text ?? payload?.summary ?? `${action} ${key}`;
-  return all.split("\n")[0] ?? "";
+/** The first line that a person would read. */
+function gistOf(body: string): string {
+  const { text = "", blocks, payload, event_action: action, dedup_key: key } = JSON.parse(body);
+  const message: string = blocks?.[0]?.text.text ?? payload?.summary ?? (text || `${action} ${key}`);
+  return message.split("\n")[0] ?? "";
 }

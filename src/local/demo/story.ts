@@ -15,7 +15,6 @@ export const BILLED = "demo-bill";
 const REFUSED_AGO = { from: 13, to: 10 };
 const FAILING_AGO = 17;
 const UNUSUAL_AGO = 5;
-const NEVER_ENDS = Number.MAX_SAFE_INTEGER;
 
 const storySchema = z.object({
   /** First day of the month that is closed. */
@@ -118,27 +117,20 @@ type TwoWorkspaces = readonly [
   Standin["organisation"]["workspaces"][0],
 ];
 
-/** 422 is split down to days. Hours would be too many parts: 423 is not split. */
+/** 422 is split down to days. 423 is not split, since hours would be too many parts. */
 function refusals(
   query: Record<string, string>,
   { from, to }: { from: string; to: string },
   detail: string,
 ): FaultStep[] {
-  const match = { query, during: { from: midnight(from), to: midnight(to) } };
-  const body = JSON.stringify({ detail });
-  return (
-    [
-      [422, "day"],
-      [423, "hour"],
-    ] as const
-  ).map(([status, stride]) => ({
-    fault: { kind: "status", status, body },
-    match: { ...match, stride },
-    times: NEVER_ENDS,
-  }));
+  const during = { from: `${from}T00:00:00Z`, to: `${to}T00:00:00Z` };
+  const refuse = (status: number, stride: "day" | "hour"): FaultStep => ({
+    fault: { kind: "status", status, body: JSON.stringify({ detail }) },
+    match: { query, during, stride },
+    times: Number.MAX_SAFE_INTEGER,
+  });
+  return [refuse(422, "day"), refuse(423, "hour")];
 }
-
-const midnight = (day: string) => `${day}T00:00:00Z`;
 
 function iso(day: DateTime): string {
   return day.toISODate() as string;

@@ -2,12 +2,12 @@ import { createServer } from "node:http";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { openReceivers } from "../../../src/local/demo/receivers.ts";
 import { budgetCondition, openIncidents } from "../../../src/pipeline/alerts/conditions.ts";
 import { type AlertSettings, sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { alertSettings, startWebhook, webhookAt } from "../../support/alerts.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { setOwners } from "../../support/owners.ts";
+import { openReceivers } from "../../support/receivers.ts";
 import { type Bench, senderOn, setReadable, setup } from "../../support/source.ts";
 
 /** The webhook hears of what begins, grows and ends, once each, and never of an address or a key. */

@@ -2,12 +2,12 @@ import type { RootOperationNode } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { type AlertKind, type Route, SEVERITIES, takes } from "../../../src/domain/bill/alert-route.ts";
-import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { replaceRoutes } from "../../../src/store/activity/alert-routes.ts";
 import type { Database, Store } from "../../../src/store/db/database.ts";
 import { seed, times } from "../../support/drawn.ts";
+import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
-import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { notifyRoutes } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { listRoutes } from "../../../src/store/activity/alert-routes.ts";
 import { endWait } from "../../../src/store/activity/notifications.ts";
 import type { Store } from "../../../src/store/db/database.ts";
 import { setOwners } from "../../support/owners.ts";
+import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";
 
 /** How routes wait after failures, and that one route holds up no other. */

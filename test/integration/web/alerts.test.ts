@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
-import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import { sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { alertSettings } from "../../support/alerts.ts";
 import { setOwners } from "../../support/owners.ts";
 import { rowsOf, setupPages } from "../../support/pages.ts";
+import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setup } from "../../support/source.ts";
 
 test("the page lists open incidents with the routes that were notified, then past ones", async () => {

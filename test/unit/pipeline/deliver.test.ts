@@ -3,12 +3,12 @@ import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../src/config/secret.ts";
 import type { Route, RouteType } from "../../../src/domain/bill/alert-route.ts";
-import { type Manner, openReceivers } from "../../../src/local/demo/receivers.ts";
 import type { Condition } from "../../../src/pipeline/alerts/conditions.ts";
 import { deliver } from "../../../src/pipeline/alerts/deliver.ts";
 import { alertOf, messageOf, testMessage } from "../../../src/pipeline/alerts/message.ts";
 import { receiverOf, routeProblem } from "../../../src/pipeline/alerts/receiver.ts";
 import { createAuthority } from "../../support/certificates.ts";
+import { type Manner, openReceivers } from "../../support/receivers.ts";
 
 /** What receivers answer decides whether a message has arrived, and no answer shows a secret. */
 
