@@ -1,7 +1,6 @@
--- What each team pays for October of what an invoice has, as rows for a journal entry. Run it as usage_reader. `is_final`: every day
--- is loaded and cannot change any more but by a restatement.
--- Without an owner file all of it is (unallocated). Costs are estimates from imported prices, in whole cents only at the end, so that
--- the rows of a currency add up to its total; what rounding leaves goes to the largest row.
+-- Lists what each team pays for the invoiced usage of October, as rows for a journal entry. Run it as usage_reader. `is_final` is true if
+-- every day is loaded and only a restatement can change it. Without an owner file everything is (unallocated). Costs are estimates from
+-- imported prices. They are rounded to cents at the end, and the largest row takes the remainder, so that the rows of a currency add up.
 WITH month AS (
   SELECT DATE '2026-10-01' AS first, DATE '2026-11-01' AS next
 ),

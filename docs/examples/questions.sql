@@ -39,7 +39,7 @@ WHERE group_by = 'workspace' AND stride = 'day'
 ORDER BY restated_at DESC
 LIMIT 100;
 
--- Which figures can be sent? Those of days that are final and reconciled.
+-- Which figures can be sent? Days that are final and reconciled can.
 SELECT workspace_name, sum(traces) FILTER (WHERE is_final AND is_reconciled) AS total_traces,
        count(*) FILTER (WHERE is_final AND is_reconciled) AS days,
        count(*) FILTER (WHERE NOT (is_final AND is_reconciled)) AS days_left_out, min(proved_at) AS first_proved_at
@@ -48,7 +48,7 @@ WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
 GROUP BY workspace_id, workspace_name
 ORDER BY workspace_name;
 
--- What will it cost? An estimate from imported prices. usage_unpriced_daily lists the days that it leaves out.
+-- What will it cost? This is an estimate from imported prices; usage_unpriced_daily lists the days that it leaves out.
 SELECT date_trunc('month', usage_date::timestamp)::date AS month_start, workspace_name, currency,
        sum(estimated_cost) AS total_cost, bool_and(is_final) AS all_final
 FROM reporting.fct_cost_workspace_daily
@@ -56,7 +56,7 @@ WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
 GROUP BY 1, workspace_id, workspace_name, currency
 ORDER BY 1, total_cost DESC;
 
--- The same cost, divided by user.
+-- What does each user cost? This divides the same cost.
 SELECT coalesce(user_email, user_id, 'not loaded by user') AS "user", currency, sum(estimated_cost) AS total_cost
 FROM reporting_detail.fct_cost_user_daily
 WHERE usage_date >= '2026-03-01' AND usage_date < '2026-04-01'
