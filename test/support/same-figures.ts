@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildClock } from "./clock-library.ts";
@@ -27,7 +27,8 @@ import { compareFolders } from "./same-figures/compare.ts";
  */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const CACHE = join(ROOT, "node_modules/.cache/same-figures");
+// Node strips no types below node_modules.
+const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "usage-etl-same-figures");
 const COLLECTOR = join(ROOT, "test/support/same-figures/collect.ts");
 
 const option = (name: string): string | undefined => {
