@@ -3,8 +3,6 @@ import { floorToGrid } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import { type ColumnLength, type GridStride, unitMsOf } from "./coverage-columns.ts";
 
-/** Counts of days or hours by status, in columns of time. The status of each is read from `usage.coverage_cell`. */
-
 /** As in the views: the first that applies. What is loaded, final and not failed is `empty` or `ok`. */
 export const STATUSES = [
   ...(["not_available", "failed", "missing", "unverified", "provisional"] as const),
@@ -16,13 +14,11 @@ export type Status = (typeof STATUSES)[number];
 const KINDS = ["not_available", "failed", "missing", "unverified", "provisional", "final"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Of which source and stride, as of when. */
+/** The source and stride that a grid is about, and the instant it is read at. */
 export interface Expectation {
   readonly stride: GridStride;
   readonly dataStart: number;
-  /** By Postgres's clock. */
   readonly now: number;
-  /** Whether the server does not answer in this stride. */
   readonly isUnavailable: boolean;
 }
 
@@ -30,33 +26,30 @@ export interface Expectation {
 export type Parts = Readonly<Record<Kind, readonly Interval[]>> & {
   readonly reconciled: readonly Interval[];
   readonly matched: readonly Interval[];
-  /** Has a figure, which may be one from before a failure. */
+  /** Has a figure. It may be older than a failure. */
   readonly loaded: readonly Interval[];
-  /** Has traces. */
   readonly traced: readonly Interval[];
 };
 
 /** What is known of the time of a cell. */
 interface Cell {
   readonly days: Parts;
-  /** Of the stride `hour` alone. */
   readonly hours: Parts | undefined;
 }
 
-/** A cell with its parts in the unit that is shown. */
 export interface CellParts<C extends Cell> {
   readonly cell: C;
   readonly parts: Parts;
 }
 
-/** In days, or in hours where the coverage is that of hours. */
+/** Coverage of hours is counted in hours, all other coverage in days. */
 export function cellParts<C extends Cell>(cells: readonly C[]): CellParts<C>[] {
   return cells.map((cell) => ({ cell, parts: cell.hours ?? cell.days }));
 }
 
 /**
- * In the unit of columns: days, or hours where a column is an hour. A day says what the views say. A month does not call the day under
- * way missing.
+ * Parts in the unit of the columns: hours where a column is an hour, else days. A day has the state that the views
+ * show. A month does not count the current day as missing.
  */
 export function partsFor<C extends Cell>(
   cells: readonly C[],
@@ -70,9 +63,8 @@ export function partsFor<C extends Cell>(
   }));
 }
 
-/** One cell in one column. */
 export interface ColumnState {
-  /** Days, or hours where a column is an hour. */
+  /** Counts hours where a column is an hour, else days. */
   readonly count: Count;
   /** Undefined where nothing is expected. */
   readonly status: Status | undefined;
@@ -80,13 +72,12 @@ export interface ColumnState {
   readonly proved: number;
 }
 
-/** The state of cells, taken together as one, in each column. */
+/** The state of all cells together, in each column. */
 export function columnStates(
   all: readonly Parts[],
   columns: readonly Interval[],
   unitMs: number,
 ): ColumnState[] {
-  // Time with traces may lie outside of what is expected.
   const traced = unitsIn(
     all.map((one) => intersectNormal(one.traced, one.final)),
     columns,
@@ -104,15 +95,14 @@ export function columnStates(
 }
 
 /**
- * Without the day or hour under way, as long as it is not loaded: it is not late yet. Months do not count it, as in
- * `fct_usage_workspace_monthly`, and no gap holds it.
+ * Removes the current day or hour while it is not loaded, because it is not late yet. `fct_usage_workspace_monthly`
+ * does the same.
  */
 export function withoutRunning(parts: Parts, stride: GridStride, now: number): Parts {
   const start = floorToGrid(now, unitMsOf(stride));
   return { ...parts, missing: subtract(parts.missing, [{ start, end: Number.POSITIVE_INFINITY }]) };
 }
 
-/** Units of one cell in one column. */
 export interface Count extends Readonly<Record<Kind, number>> {
   readonly reconciled: number;
   readonly matched: number;
@@ -132,7 +122,7 @@ export function countsOf(all: readonly Parts[], columns: readonly Interval[], un
   return counts;
 }
 
-/** By where intervals begin and end, not unit by unit: a thousand workspaces have a million days in a year. */
+/** Works on the ends of intervals and not on units, because a thousand workspaces have a million days in a year. */
 function unitsIn(
   all: readonly (readonly Interval[])[],
   columns: readonly Interval[],
@@ -141,7 +131,7 @@ function unitsIn(
   const first = columns[0]?.start ?? 0;
   const length = ((columns.at(-1)?.end ?? first) - first) / unitMs;
   const place = (at: number) => Math.min(Math.max((at - first) / unitMs, 0), length);
-  /** How many more parts hold a unit than hold the one before. */
+  /** Difference between the number of parts that hold a unit and those that hold the unit before. */
   const changes: number[] = Array(length + 1).fill(0);
   const change = (at: number, by: number) => {
     changes[place(at)] = (changes[place(at)] ?? 0) + by;
@@ -152,7 +142,7 @@ function unitsIn(
       change(end, -1);
     }
   }
-  /** Units of all parts before each place. */
+  /** Units of all parts before each position. */
   const before = [0];
   for (let n = 0, holding = 0; n < length; n++) {
     holding += changes[n] as number;
@@ -165,12 +155,10 @@ export const COUNTED = [...KINDS, "reconciled", "matched"] as const;
 type Mutable = { -readonly [name in keyof Count]: number };
 const NONE = Object.fromEntries(COUNTED.map((name) => [name, 0])) as unknown as Count;
 
-/** Whether it is final, and not all of it is proved. */
 export function isUnproved({ count, status, proved }: ColumnState): boolean {
   return (status === "ok" || status === "empty") && proved < count.final;
 }
 
-/** Units that are expected in a column. */
 export function unitsOf(count: Count): number {
   return KINDS.reduce((all, kind) => all + count[kind], 0);
 }
@@ -180,13 +168,13 @@ export function kindOf(count: Count): Kind | undefined {
   return KINDS.find((kind) => count[kind] > 0);
 }
 
-/** A kind as a status of the views. Final units are `ok` together where any of them has traces. */
+/** Converts a kind into a status of the views. Final units are `ok` if any of them has traces, else `empty`. */
 export function statusOf(kind: Kind, hasTraces: boolean): Status {
   if (kind !== "final") return kind;
   return hasTraces ? "ok" : "empty";
 }
 
-/** Time that is missing, failed or unverified: what somebody who looks for gaps wants to find. */
+/** Time that is missing, failed or unverified. */
 function gapTime({ failed, missing, unverified }: Parts): Interval[] {
   return union(union(failed, missing), unverified);
 }
@@ -200,7 +188,6 @@ export function gapsOf(cells: readonly { readonly parts: Parts }[]): Interval[] 
   return normalize(cells.flatMap(({ parts }) => gapTime(parts)));
 }
 
-/** The cells that have a gap in a stretch of time. */
 export function cellsIn<Cell extends { readonly parts: Parts }>(
   gap: Interval,
   cells: readonly Cell[],

@@ -1,6 +1,6 @@
 const PASSING = "A passing fault outlasted every attempt. Syncs retry it by themselves. To ask now, retry.";
 
-/** What to do about fetch tasks that failed with a code: the runbook of docs/errors.md, in a sentence. */
+/** The next step for fetch tasks that failed with a code. */
 const STEPS: Readonly<Record<string, string>> = {
   server_error: PASSING,
   network: PASSING,

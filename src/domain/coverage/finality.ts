@@ -2,7 +2,6 @@ import { intersect, subtract, union } from "../time/intervals.ts";
 import { DAY_MS, floorToGrid, STRIDE_MS } from "../time/stride.ts";
 import type { Interval, Window } from "../time/window.ts";
 
-/** A part of time that one fetch loaded for a scope. Loaded intervals of a scope never overlap. */
 export interface LoadedInterval extends Interval {
   readonly final: boolean;
   readonly fetchNumber: number;
@@ -17,16 +16,16 @@ export interface FetchStamp {
 }
 
 /**
- * The instant up to which a fetch settles. It moves by whole UTC days, so that coverage stays in few intervals. A bucket
- * is final when it ends at or before it.
+ * The instant up to which a fetch is final. It moves by whole UTC days, so that coverage consists of few intervals. A
+ * bucket is final if it ends at or before this instant.
  */
 export function finalUntil(fetchedAt: number, settleAfterMs: number): number {
   return floorToGrid(fetchedAt - settleAfterMs, DAY_MS);
 }
 
 /**
- * The loaded intervals of a window. What was final stays final, even where a longer `USAGE_SETTLE_AFTER` would not
- * settle it today: it was shown as final, and its changes must stay restatements.
+ * Returns the loaded intervals of a window. A final part stays final even if a longer `USAGE_SETTLE_AFTER` would not
+ * make it final today: users saw it as final, so its changes must be restatements.
  */
 export function loadedIntervalsOf(
   window: Window,

@@ -5,7 +5,6 @@ import type { GroupBy } from "../usage/record.ts";
 /** How the buckets of a requested range are loaded. */
 export type LoadStatus = "final" | "provisional" | "not_available" | "failed" | "unverified" | "missing";
 
-/** Days (hours, if hours were requested) x workspaces of one dimension that share a status. */
 export interface RangeLine {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -14,19 +13,17 @@ export interface RangeLine {
   /** Why it failed; null for every other status. */
   readonly code: string | null;
   readonly buckets: number;
-  /** Epoch milliseconds. */
   readonly first: number;
   readonly end: number;
   /** The earliest instant of the next attempt, epoch milliseconds; null where none is planned. */
   readonly retryAt: number | null;
 }
 
-/** Whether nothing of the range is left to load. */
 export function isLoaded({ status }: Pick<RangeLine, "status">): boolean {
   return status === "final" || status === "provisional";
 }
 
-/** What the tables say about a range that was asked for. `open`: what is left of it, which the sentence leads to. */
+/** Describes what the tables say about a requested range. `open` is the part that is still to be loaded. */
 export function rangeSentence(lines: readonly RangeLine[]): {
   readonly sentence: string;
   readonly open: readonly RangeLine[];
@@ -46,7 +43,6 @@ export function rangeSentence(lines: readonly RangeLine[]): {
 
 const UNIT = "figures by workspace and dimension";
 
-/** Such as `by day 444 final and 36 provisional; long-lived traces by day 444 final`. */
 function describeLoaded(all: readonly RangeLine[]): string {
   return METERS.flatMap((meter) => {
     const loaded = describeStrides(all.filter((line) => line.meter === meter));

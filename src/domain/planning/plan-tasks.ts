@@ -6,7 +6,6 @@ import { GROUPINGS, type GroupBy } from "../usage/record.ts";
 import { batchesOf, type Member, requestsFor, type UsageRequest } from "./request.ts";
 import { alignRange, planWindows } from "./windows.ts";
 
-/** A scope, and the parts of its time that have to be fetched. */
 export interface PlannedScope extends Member {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
@@ -15,19 +14,19 @@ export interface PlannedScope extends Member {
 }
 
 interface TaskDemand {
-  /** The meter of all these scopes. */
   readonly meter: Meter;
   /** All scopes that may be loaded, of the wanted strides and every finer one. */
   readonly scopes: readonly PlannedScope[];
   readonly wanted: readonly { readonly stride: Stride; readonly range: Interval }[];
-  /** Nothing before is asked for, epoch milliseconds. */
+  /** Nothing before this instant is requested. Epoch milliseconds. */
   readonly dataStart: number;
 }
 
 /**
- * The tasks that load what is wanted and missing, one request each. Those by workspace come first, since their answers
- * show which workspaces the key reads; then days, which may show that their hours need no answer; then the newest. Scopes by workspace that miss the same time share requests. Time
- * that does not fit the wanted stride's tier is planned in the finer strides, where it may be loaded already.
+ * Returns the requests that load what is missing. Workspace requests come first, because their responses show which
+ * workspaces the key can read. Then come days, which may show that their hours need no request, and then the newest
+ * time. Workspace scopes that miss the same time share requests. Time that does not fit the stride's tier is planned
+ * in finer strides.
  */
 export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): UsageRequest[] {
   const cells = Map.groupBy(scopes, (scope) => `${scope.groupBy} ${scope.workspaceId}`);
@@ -40,7 +39,7 @@ export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): Usa
   };
   const numberOf = numbering();
   for (const { stride, range } of wanted) {
-    // Thousands of workspaces lack the same time, and then share the list of it: they are cut into windows once.
+    // Thousands of workspaces miss the same time and share one list of it, which is cut into windows once.
     const planned = new Map<string, readonly Demand[]>();
     for (const cell of cells.values()) {
       const inStride = (finer: Stride) => cell.findLast((scope) => scope.stride === finer);
@@ -74,14 +73,13 @@ export function planTasks({ meter, scopes, wanted, dataStart }: TaskDemand): Usa
     );
 }
 
-/** A window of a dimension, and the scopes that lack it. */
+/** A window of a dimension, with the scopes that miss it. */
 interface Demand {
   readonly groupBy: GroupBy;
   readonly window: Window;
   readonly members: Set<PlannedScope>;
 }
 
-/** Numbers for objects: the same for the same one. */
 function numbering(): (one: object) => number {
   const numbers = new Map<object, number>();
   return (one) => {
@@ -110,9 +108,9 @@ function missingWindows(
 }
 
 /**
- * The fewest windows of a stride's tier, inside `within`, that hold all of these buckets (their starts, epoch
- * milliseconds). They begin and end with one of these buckets unless the tier asks for more. A bucket is left out where
- * no part of `within` around it is long enough for the tier.
+ * The fewest windows of a stride's tier, inside `within`, that hold these buckets (starts, epoch milliseconds). A
+ * window begins and ends with one of the buckets unless the tier needs a longer window. Leaves out a bucket if no
+ * part of `within` around it is long enough for the tier.
  */
 export function coverBuckets(
   buckets: readonly number[],
@@ -139,7 +137,6 @@ export function coverBuckets(
   });
 }
 
-/** Buckets to be fetched again for one scope, and the time in which its windows may lie. */
 export interface CoveredScope extends Member {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
@@ -147,7 +144,10 @@ export interface CoveredScope extends Member {
   readonly within: readonly Interval[];
 }
 
-/** The fewest tasks of one stride that hold these buckets. Scopes by workspace share requests where their time allows. */
+/**
+ * Returns the fewest requests of one stride that hold these buckets. Workspace scopes share requests where their time
+ * allows.
+ */
 export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
   return METERS.flatMap((meter) =>
     GROUPINGS.flatMap((groupBy) =>
@@ -159,7 +159,7 @@ export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): Usa
   );
 }
 
-/** Common windows where all have time in common; the buckets that are left get windows of their own. */
+/** Shared windows over the time that all scopes have in common. The other buckets get windows of their own. */
 function coverTogether(
   of: Pick<UsageRequest, "meter" | "groupBy">,
   batch: readonly CoveredScope[],

@@ -27,16 +27,14 @@ export function requestsOfWindow({ requests }: PlannedWindow): number {
 /** Why a part of what was asked for is not fetched. */
 export type LeftOutReason = "before_data_start" | "future" | "final" | "not_available";
 
-/** A part that is not fetched. `buckets`: days (hours, if hours were asked for) x workspaces x dimensions. */
 export interface LeftOut {
   readonly reason: LeftOutReason;
-  /** Epoch milliseconds. */
   readonly first: number;
   readonly end: number;
   readonly buckets: number;
 }
 
-/** The part of time that the range that was asked for loses at its ends. */
+/** The part of a requested range that is cut off at its ends. */
 export function outsideOf(
   asked: Interval,
   given: { range: Interval | undefined; dataStart: number; stride: Stride; scopes: number },
@@ -55,7 +53,6 @@ export function outsideOf(
   ];
 }
 
-/** Parts of some scopes' time with one reason, added up. */
 export function leftOutOf(reason: LeftOutReason, stride: Stride, parts: readonly Interval[]): LeftOut[] {
   if (parts.length === 0) return [];
   const unit = stride === "hour" ? HOUR_MS : DAY_MS;
@@ -69,7 +66,7 @@ export function leftOutOf(reason: LeftOutReason, stride: Stride, parts: readonly
   ];
 }
 
-/** The requests of each dimension that was asked for, in the order of `GROUPINGS`. */
+/** Requests of each requested dimension, in the order of `GROUPINGS`. */
 export function requestsByDimension(
   tasks: readonly UnstoredRequest[],
   groupings: readonly GroupBy[],
@@ -80,7 +77,7 @@ export function requestsByDimension(
   }));
 }
 
-/** Why a part is left out, behind its range. */
+/** Reasons as people read them after a range. */
 export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
   before_data_start: "before the data start, so nothing is asked for",
   future: "in the future, so nothing is asked for",

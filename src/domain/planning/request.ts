@@ -7,7 +7,6 @@ import type { GroupBy } from "../usage/record.ts";
 /** Very many ids in one URL fail (docs/platform.md, Requests): 50 UUIDs take about 2.6 KB of it. */
 export const WORKSPACES_PER_REQUEST = 50;
 
-/** A workspace in a request, by the platform's id, and the scope that its usage is stored under. */
 export interface Member {
   readonly workspaceId: string;
   readonly scopeId: number;
@@ -22,12 +21,11 @@ export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
   readonly members: readonly M[];
 }
 
-/** A request that nothing is stored for. */
 export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
 
 /**
- * Members that may share a request. Only answers by workspace name the workspace, so only they can hold several; those of some
- * meters never do.
+ * Groups members that may share a request. Only responses by workspace name the workspace, so only they can hold
+ * several.
  */
 export function batchesOf<M>(
   { meter, groupBy }: Pick<UsageRequest, "meter" | "groupBy">,
@@ -39,7 +37,6 @@ export function batchesOf<M>(
   );
 }
 
-/** The fewest requests that ask for all members. */
 export function requestsFor<M extends Pick<Member, "workspaceId">>(all: UsageRequest<M>): UsageRequest<M>[] {
   return batchesOf(all, all.members).map((members) => ({ ...all, members }));
 }
@@ -53,8 +50,8 @@ export function scopeIdsOf({ members }: UsageRequest): number[] {
 }
 
 /**
- * The fewest requests that can cover the time of these: for each set of workspaces, the length of every gapless run of
- * time over the longest window of the tier. It is a lower bound, computed apart from the plan.
+ * Lower bound of the requests that cover this time, computed independently of the plan: for each set of workspaces,
+ * each gapless run of time divided by the longest window of its tier.
  */
 export function fewestRequests(requests: readonly UsageRequest[]): number {
   const together = Map.groupBy(

@@ -26,13 +26,10 @@ export function alignRange(range: Interval, stride: Stride, notBefore?: number):
 }
 
 /**
- * Tiles a range that `alignRange` gave exactly, oldest window first: least time not at `stride`, then least not at
- * that or the next finer one, and so on, then fewest windows, then earliest cuts.
- *
- * That optimum takes all that each stride can hold, coarsest first: a stride covers either all whole buckets of a gap or
- * none, and gaps are planned apart. No stride coarser than `stride` is used.
- *
- * @throws RangeError when an end is off the hour or `end` lies before `start`
+ * Tiles a range from `alignRange` exactly, oldest window first: least time not at `stride`, then least not at the
+ * next finer stride, then fewest windows, then earliest cuts. Taking all that each stride can hold, coarsest first,
+ * reaches that optimum: a stride covers either all whole buckets of a gap or none. No stride coarser than `stride` is
+ * used. Throws RangeError if an end is off the hour or `end` lies before `start`.
  */
 export function planWindows(range: Interval, stride: Stride): Window[] {
   const { start, end } = range;
@@ -41,7 +38,7 @@ export function planWindows(range: Interval, stride: Stride): Window[] {
     throw new RangeError(`No plan tiles [${start}, ${end}): align the range to the hour first (alignRange)`);
   }
   const whole = windowsInside(range, stride);
-  // Mostly that is all: a plan of years with many holes asks this for each of them.
+  // The usual case. A plan of years with many holes comes here for each hole.
   if (whole[0]?.start === start && whole.at(-1)?.end === end) return whole;
   let windows: Window[] = [];
   let gaps: Interval[] = [range];
@@ -67,15 +64,14 @@ function windowsInside(gap: Interval, stride: Stride): Window[] {
   if (buckets < min) return [];
   const max = Math.min(TIER_BUCKETS[stride].max, buckets);
   const count = Math.ceil(buckets / max);
-  // Late enough for the later windows to hold the remaining buckets, else as early as the earlier windows allow.
+  // Late enough that the later windows can hold the remaining buckets, else as early as the earlier windows allow.
   const cut = (i: number) => first + size * Math.max(min * i, buckets - (count - i) * max);
   return Array.from({ length: count }, (_, i) => ({ start: cut(i), end: cut(i + 1), stride }));
 }
 
-/** The strides whose windows prove the days: their totals must be the days' sums. Coarsest first. */
+/** The strides of control totals, coarsest first. */
 const CONTROL_STRIDES: readonly Stride[] = ["year", "month", "week"];
 
-/** How far back a check reaches: the calendar month under way, the last three months, or everything. */
 export const REACHES = ["month", "quarter", "all"] as const;
 export type Reach = (typeof REACHES)[number];
 
@@ -91,9 +87,9 @@ export function rangeOfReach(reach: Reach, final: Interval): Interval {
 }
 
 /**
- * Windows of whole weeks, months and years whose totals prove the days of a range, in few requests: the coarsest that
- * fit, then windows of weeks for the days that are left, reaching over their neighbours. No window extends
- * beyond `final`. Days outside of whole weeks are checked later, or never before the first whole week.
+ * Windows of whole weeks, months and years whose totals prove the days of a range in few requests: the coarsest that
+ * fit, then weeks for the other days, which may overlap their neighbors. No window extends beyond `final`. Days
+ * outside of whole weeks are checked later; days before the first whole week are never checked.
  */
 export function controlWindows(range: Interval, final: Interval): Window[] {
   const windows = planWindows(range, "year").filter((window) => CONTROL_STRIDES.includes(window.stride));

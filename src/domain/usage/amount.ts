@@ -1,12 +1,12 @@
 import { MEASURE_DIGITS, type Measure } from "./meter.ts";
 
-/** An exact decimal: so many ten-billionths, the digits of a cost. Counts of traces are amounts too. */
+/** An exact decimal in ten-billionths, the digits of a cost. Counts of traces are amounts too. */
 export type Amount = bigint;
 
 const DIGITS = 10;
 const CENT = 10n ** BigInt(DIGITS - 2);
 
-/** Of a plain decimal with at most ten digits after the point, or of a whole number. */
+/** Takes a plain decimal with at most ten digits after the point, or a whole number. */
 export function amountOf(value: string | number): Amount {
   const text = String(value);
   const [whole = "", fraction = ""] = text.replace("-", "").split(".");
@@ -14,7 +14,7 @@ export function amountOf(value: string | number): Amount {
   return text.startsWith("-") ? -size : size;
 }
 
-/** Of a plain decimal that may have more digits, such as a share of a cost: the first ten after the point. Zero where there is none. */
+/** Takes a plain decimal and cuts it after ten digits. Zero for null and undefined. */
 export function amountCut(text: string | null | undefined): Amount {
   const [whole = "0", fraction = ""] = (text ?? "0").split(".");
   return amountOf(`${whole}.${fraction.slice(0, DIGITS)}`);
@@ -23,7 +23,10 @@ export function amountCut(text: string | null | undefined): Amount {
 const UNIT_DIGITS = MEASURE_DIGITS.lcu;
 const UNITS = new RegExp(`^(\\d{1,12})(?:\\.(\\d{1,${UNIT_DIGITS}}))?$`);
 
-/** Whole millionths of a decimal of the platform, such as "0.045"; undefined for anything that is not exactly such a number. */
+/**
+ * Converts a decimal of the platform such as "0.045" into whole millionths. Undefined for anything that is not
+ * exactly such a number.
+ */
 export function fromUnitText(text: string): number | undefined {
   const [, whole, fraction = ""] = UNITS.exec(text) ?? [];
   if (whole === undefined) return undefined;
@@ -32,8 +35,8 @@ export function fromUnitText(text: string): number | undefined {
 }
 
 /**
- * Whole billionths of an amount of US dollars, to the nearest: the platform gives floating-point numbers, whose later digits are
- * noise. Undefined for anything that is not such an amount, from 0 on.
+ * Converts US dollars into whole billionths, to the nearest, because the later digits of the platform's
+ * floating-point numbers are noise. Undefined for anything that is not an amount from 0 on.
  */
 export function fromUsd(amount: unknown): number | undefined {
   if (typeof amount !== "number" || !(amount >= 0)) return undefined;
@@ -41,30 +44,32 @@ export function fromUsd(amount: unknown): number | undefined {
   return Number.isSafeInteger(billionths) ? billionths : undefined;
 }
 
-/** The amount of a stored number, exactly: `usage.amount_of` does the same in the views. */
+/** Converts a stored number exactly. `usage.amount_of` does the same in SQL. */
 export function amountOfStored(measure: Measure, stored: number): Amount {
   return BigInt(stored) * 10n ** BigInt(DIGITS - MEASURE_DIGITS[measure]);
 }
 
-/** The same as a number, whose shortest decimal is exact. */
+/** The same as a JavaScript number, whose shortest decimal is exact. */
 export function inUnits<N extends number | null>(measure: Measure, stored: N): N {
   return (stored === null ? null : stored / 10 ** MEASURE_DIGITS[measure]) as N;
 }
 
-/** With all its digits and no others: `1234.5`. */
 export function amountText(amount: Amount): string {
   const digits = String(amount < 0n ? -amount : amount).padStart(DIGITS + 1, "0");
   const fraction = digits.slice(-DIGITS).replace(/0+$/, "");
   return `${amount < 0n ? "-" : ""}${digits.slice(0, -DIGITS)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** The same with thousands separators. */
+/** As text with thousands separators. */
 export function amountShown(amount: Amount): string {
   const [whole = "", fraction] = amountText(amount).split(".");
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === undefined ? "" : `.${fraction}`);
 }
 
-/** Rounded to cents, half away from zero, with thousands separators: `1,234.50`. Less than half a cent of something is no zero. */
+/**
+ * Rounds to cents, half away from zero, with thousands separators: `1,234.50`. An amount below half a cent is not
+ * shown as zero.
+ */
 export function centsShown(amount: Amount): string {
   const size = amount < 0n ? -amount : amount;
   const cents = (size + CENT / 2n) / CENT;
@@ -74,12 +79,12 @@ export function centsShown(amount: Amount): string {
   return `${amount < 0n ? "-" : ""}${whole}.${text.slice(-2)}`;
 }
 
-/** Near enough to draw it. */
+/** A floating-point number for charts. */
 export function amountDrawn(amount: Amount): number {
   return Number(amountText(amount));
 }
 
-/** How many per cent one amount is of another, to a tenth; null of nothing. */
+/** Percentage to a tenth. Null if `whole` is zero. */
 export function percentOf(part: Amount, whole: Amount): number | null {
   if (whole === 0n) return null;
   const thousandths = (part * 10_000n) / whole;

@@ -10,24 +10,20 @@ interface NameSpan {
   lastHour: number;
 }
 
-/** One value of the dimension within one of the requested workspaces, for one measure. */
 export interface AnswerKey {
   readonly measure: Measure;
-  /** Index into the requested workspaces. */
   readonly workspace: number;
   readonly dimensionId: string;
-  /** First and last bucket, in hours since 1970. */
   readonly firstHour: number;
   readonly lastHour: number;
-  /** Rarely more than one. */
+  /** A key rarely has more than one name. */
   readonly names: readonly Readonly<NameSpan>[];
 }
 
-/** Before every bucket, so that the first one of a key ascends. */
+/** Lies before every bucket, so that the first bucket of a key counts as ascending. */
 const BEFORE_ALL = -(2 ** 31);
 const NONE = -1;
 
-/** The numbers of a key. Hours are those of all its records, and of its first name. */
 const WORKSPACE = 0;
 const MEASURE = 1;
 const FIRST = 2;
@@ -37,16 +33,15 @@ const NAME_LAST = 5;
 const NEXT = 6;
 const WORDS = 7;
 
-/** The keys of an answer, by number. They are kept in columns: as objects they take twice the memory. */
+/** The keys of a response, by number. They are columns because objects take twice the memory. */
 export class AnswerKeys implements Iterable<AnswerKey> {
-  /** Of the key that has most. */
+  /** Number of names of the key that has the most. */
   mostNames = 0;
   /** Names beyond the first of each key. */
   moreNames = 0;
   readonly #ids: string[] = [];
-  /** The first one of each key. */
+  /** First name of each key. */
   readonly #names: (string | null)[] = [];
-  /** Those beyond it. */
   readonly #more = new Map<number, NameSpan[]>();
   #words = new Int32Array(WORDS * 64);
 
@@ -54,7 +49,6 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     return this.#ids.length;
   }
 
-  /** A new object. */
   at(number: number): AnswerKey {
     const words = this.#words;
     const from = number * WORDS;
@@ -94,7 +88,6 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     return found;
   }
 
-  /** The names of each key but its first. */
   *laterNames(): Generator<{ readonly number: number } & Readonly<NameSpan>, void, undefined> {
     const numbers = [...this.#more.keys()].sort((a, b) => a - b);
     for (const number of numbers) for (const span of this.#more.get(number) ?? []) yield { number, ...span };
@@ -109,7 +102,7 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     );
   }
 
-  /** Returns its number. `measure`: index into `MEASURES`. `dimensionId` is kept as it is. */
+  /** Returns the number of the key. `measure` is an index into `MEASURES`. */
   enter(workspace: number, measure: number, dimensionId: string, hour: number): number {
     const number = this.#ids.push(dimensionId) - 1;
     this.#names.push(null);
@@ -127,7 +120,7 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     return number;
   }
 
-  /** Notes a record of the key. Returns false if its bucket is not after all others. */
+  /** Notes a record of the key. Returns false if its bucket does not come after all others. */
   widen(number: number, hour: number): boolean {
     const words = this.#words;
     const from = number * WORDS;
@@ -139,7 +132,6 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     return false;
   }
 
-  /** Notes a record of the key with a name. */
   widenName(number: number, name: string, hour: number): void {
     const first = this.#names[number] as string | null;
     if (first === name) {
@@ -169,7 +161,9 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     this.mostNames = Math.max(this.mostNames, 1 + later.length);
   }
 
-  /** The key that last followed this one: answers repeat the order of keys from bucket to bucket. Undefined: none did. */
+  /**
+   * Returns the key that last followed this one, because responses repeat the order of keys from bucket to bucket.
+   */
   nextOf(number: number): number | undefined {
     const next = this.#words[number * WORDS + NEXT];
     return next === NONE ? undefined : next;
@@ -182,29 +176,26 @@ export class AnswerKeys implements Iterable<AnswerKey> {
 
 const SCRATCH = Buffer.allocUnsafeSlow(4096);
 
-/** A substring keeps the whole text it was cut from in memory; a copy does not. */
+/** Copies a substring, because a substring keeps the whole text it was cut from in memory. */
 function ownCopy(text: string): string {
   // Three bytes are the most that a character takes.
   if (3 * text.length > SCRATCH.length) return Buffer.from(text).toString();
   return SCRATCH.toString("utf8", 0, SCRATCH.write(text));
 }
 
-/** The request, as far as it decides which records fit. */
 export interface Requested {
   readonly window: Window;
   readonly groupBy: GroupBy;
   readonly workspaceIds: readonly string[];
   /** False drops every name (`USAGE_USER_EMAIL`). */
   readonly withNames?: boolean;
-  /** Keys beyond these do not fit. Default: any number. */
+  /** Refuses more keys than this. Default: no limit. */
   readonly mostKeys?: number | undefined;
 }
 
-/** A record as three numbers. */
 export interface NumberedRow {
-  /** Of the record's key: its number, or its series id on the way into the store. */
+  /** Number of the record's key, or its series id in the store. */
   id: number;
-  /** Hours since 1970. */
   bucketHour: number;
   traces: number;
 }
@@ -217,12 +208,12 @@ export interface Misfit {
 
 /** Bound of `entity_external_id_length`, in UTF-8 bytes. */
 const MAX_ID_BYTES = 1000;
-/** What a record without a measure counts. */
+/** The measure of a record that names none. */
 const TRACES = MEASURES.indexOf("traces");
 
 /**
- * Numbers the keys of an answer, JSON or CSV, in order of appearance, and checks that each record fits its request. Memory grows
- * with the keys, not with the records.
+ * Numbers the keys of a response, JSON or CSV, in order of appearance, and checks that each record fits its request.
+ * Memory grows with the keys, not with the records.
  */
 export class KeyNumbering {
   readonly keys = new AnswerKeys();
@@ -237,7 +228,7 @@ export class KeyNumbering {
   readonly #workspaces: ReadonlyMap<string, number>;
   readonly #index: Map<string, number>[];
   #last = 0;
-  /** The last bucket that was checked; records of one bucket follow each other. */
+  /** The bucket that was checked last. Records of one bucket follow each other. */
   #checked: number | null | undefined;
 
   constructor(requested: Requested) {
@@ -257,7 +248,6 @@ export class KeyNumbering {
     this.#index = workspaceIds.flatMap(() => MEASURES.map(() => new Map()));
   }
 
-  /** The number of the record's key, or why the record does not fit. A fitting record without a bucket has the window's only one. */
   numberOf(record: UsageRecord): number | Misfit {
     const { bucketStart } = record;
     if (bucketStart !== this.#checked) {

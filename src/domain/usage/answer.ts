@@ -8,26 +8,25 @@ import {
 } from "./answer-keys.ts";
 import type { UsageRecord } from "./record.ts";
 
-/** Why an answer cannot be used. `grid`: ask one stride finer. `record`: ask for less, down to one bucket. */
+/** Why a response cannot be used. `grid`: request one stride finer. `record`: request less, down to one bucket. */
 export interface AnswerFlaw {
   readonly kind: "grid" | "record";
   readonly code: Misfit["code"] | "stride_differs";
   readonly message: string;
 }
 
-/** A row, and the requested workspace that it belongs to, by index. */
+/** A row with the index of the requested workspace it belongs to. */
 export interface AnswerRow extends NumberedRow {
   workspace: number;
 }
 
 /**
- * Collects the records of one answer in columns: 16 bytes a record, so a million take 16 MB. Store nothing of it before the
- * client has proved the answer whole and `flaw` is undefined.
+ * Collects the records of one response in columns: 16 bytes a record. Store nothing of it before the client has
+ * proved the response whole and `flaw` is undefined.
  */
 export class AnswerCollector {
-  /** Sum of all traces received; what is stored must sum to the same. Of deployment usage: the sum of all its measures. */
+  /** Sum of all traces received. What is stored must have the same sum. For deployments: the sum of all measures. */
   traces = 0;
-  /** Received, those that do not fit the request included. */
   records = 0;
 
   readonly #requested: Requested;
@@ -43,7 +42,6 @@ export class AnswerCollector {
     this.#numbering = new KeyNumbering(requested);
   }
 
-  /** Distinct keys, in order of appearance. */
   get keys(): AnswerKeys {
     return this.#numbering.keys;
   }
@@ -77,12 +75,15 @@ export class AnswerCollector {
 
   #note(misfit: Misfit): void {
     const kind = misfit.code === "bucket_misplaced" ? "grid" : "record";
-    // A wrong grid explains misplaced buckets, so it replaces a flaw of one record.
+    // A wrong grid explains misplaced buckets, so it replaces the flaw of one record.
     if (this.#flaw === undefined || (this.#flaw.kind === "record" && kind === "grid"))
       this.#flaw = { kind, ...misfit };
   }
 
-  /** The reason not to use this answer. `stride` is the one that the answer announced; undefined: none of the five. */
+  /**
+   * The reason not to use this response. `stride` is the one that the response announced; undefined if it is none of
+   * the five.
+   */
   flaw(stride: Stride | undefined): AnswerFlaw | undefined {
     const planned = this.#requested.window.stride;
     if (stride !== planned) {
@@ -95,14 +96,13 @@ export class AnswerCollector {
     return this.#flaw;
   }
 
-  /** Indices of the requested workspaces that have a record. */
   named(): Set<number> {
     return this.keys.workspaces();
   }
 
   /**
-   * The rows in order of (id of their key, bucket). Records that share a key and bucket are added up. `ids[number]` is the id that a
-   * key's rows get, by default the number itself. The generator refills and yields one object.
+   * Yields the rows in order of (id of the key, bucket), and adds up records that share a key and bucket.
+   * `ids[number]` is the id that a key's rows get, by default the number itself. The generator reuses one object.
    */
   *rows(ids?: ArrayLike<number>): Generator<AnswerRow, void, undefined> {
     const byId = Int32Array.from({ length: this.keys.length }, (_, key) => key);

@@ -6,17 +6,15 @@ export const DIGEST_BYTES = 16;
 const LANES = 4;
 
 /**
- * A digest of one scope's rows in a window: 128 bits for each bucket, in the order of the buckets.
- *
- * Each row (series, bucket, traces) is mixed to 128 bits as MurmurHash3_x86_128 mixes a block, which no two rows share. A bucket's
- * digest is the sum of its rows in each of the four 32-bit lanes, so the order of rows does not matter, and a bucket without rows
- * has zeros. It is for telling equal content from other content, not against somebody who looks for a collision.
+ * A digest of one scope's rows in a window: 128 bits for each bucket, in the order of the buckets. Each row is mixed
+ * as MurmurHash3_x86_128 mixes a block; a bucket's digest is the sum of its rows in each 32-bit lane, so the order of
+ * rows does not matter. It tells equal content from other content; it does not resist somebody who looks for a
+ * collision.
  */
 export class WindowDigest {
   readonly #window: Window;
   readonly #bucketHours: number;
   readonly #lanes: Uint32Array;
-  /** Whether each bucket has traces. */
   readonly #traced: Uint8Array;
 
   constructor(window: Window) {
@@ -33,7 +31,7 @@ export class WindowDigest {
     let h2 = mixed(bucketHour, 0xab0e9789, 16, 0x38b34ae5);
     let h3 = mixed(traces | 0, 0x38b34ae5, 17, 0xa1e38b93);
     let h4 = mixed(high, 0xa1e38b93, 18, 0x239b961b);
-    // The body's chain: each lane takes in the one before.
+    // Each lane depends on the lane before it.
     h1 = (Math.imul(rotated(h1, 19), 5) + 0x561ccd1b) | 0;
     h2 = (Math.imul((rotated(h2, 17) + h3) | 0, 5) + 0x0bcaa747) | 0;
     h3 = (Math.imul((rotated(h3, 15) + h4) | 0, 5) + 0x96cd1c35) | 0;
@@ -57,7 +55,6 @@ export class WindowDigest {
     lanes[at + 3] = (lanes[at + 3] as number) + h4 + h1;
   }
 
-  /** The time of the buckets that have traces. */
   traced(): Interval[] {
     const bucketMs = STRIDE_MS[this.#window.stride];
     const parts: Interval[] = [];
@@ -83,7 +80,7 @@ export class WindowDigest {
   }
 }
 
-/** A 32-bit word before it enters its lane. */
+/** Mixes a 32-bit word before it enters its lane. */
 function mixed(word: number, before: number, turn: number, after: number): number {
   return Math.imul(rotated(Math.imul(word, before), turn), after);
 }
@@ -92,7 +89,7 @@ export function rotated(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
 }
 
-/** Each bit of the result depends on each bit of the word, and each word has its own result. */
+/** A bijection in which each bit of the result depends on each bit of the word. */
 function finished(word: number): number {
   let h = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);

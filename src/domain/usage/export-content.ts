@@ -3,34 +3,30 @@ import type { Window } from "../time/window.ts";
 import type { NumberedRow } from "./answer-keys.ts";
 import { rotated } from "./digest.ts";
 
-/** What the records of one bucket and scope amount to. Those with 0 traces do not count. */
 interface BucketContent {
   readonly records: number;
   readonly traces: number;
-  /** Signed 64 bits: exclusive or of the hash of each record. */
+  /** Signed 64 bits: exclusive or of the hashes of the records. */
   readonly hash: bigint;
 }
 
-/** What the hash of a key's records begins with. */
 export interface ContentKey {
-  /** Index into the requested workspaces. */
   readonly workspace: number;
-  /** 64 bits that belong to the key alone: the high and the low word. */
+  /** 64 bits of the key alone: the high and the low word. */
   readonly seed: readonly [high: number, low: number];
 }
 
-/** Postgres's hash of a larger amount may be that of a smaller one, so nothing is said about its bucket. */
+/** Above this, two amounts may have the same Postgres hash, so the bucket is not compared by hash. */
 const MOST_TRACES = 2 ** 32 - 1;
-/** Of Postgres's hash functions, for a value of 4 bytes. */
+/** Initial state of Postgres's hash functions for a value of 4 bytes. */
 const INITIAL = (0x9e3779b9 + 4 + 3923095) | 0;
 const WORDS = 4;
 
 /**
- * What an export says of each bucket and workspace, in few words that Postgres can compute of what is stored
- * (store/proof/compare-export.ts), so that equal buckets need not be compared record by record.
- *
- * A record's hash is Postgres's `hashint8extended(traces, seed)`, and the seed is of its key. Rows come in any order. A key that
- * comes twice in a bucket makes more records than are stored, so that bucket is compared record by record.
+ * Condenses an export by bucket and workspace into words that Postgres computes from stored records
+ * (store/proof/compare-export.ts), so that equal buckets are not compared record by record. A record's hash is
+ * Postgres's `hashint8extended(traces, seed)` with the seed of its key. A key that comes twice in a bucket makes more
+ * records than are stored, so that bucket is compared record by record.
  */
 export class ExportContent {
   readonly #window: Window;
@@ -38,10 +34,10 @@ export class ExportContent {
   readonly #buckets: number;
   readonly #records: Float64Array;
   readonly #traces: Float64Array;
-  /** Two words each: the high and the low one. */
+  /** Two words each, high and low. */
   readonly #hashes: Int32Array;
   readonly #unknown: Uint8Array;
-  /** By key number: the three words that its hash begins with, and one more than its workspace; 0: not seen yet. */
+  /** By key number: the three words that its hash begins with, and its workspace plus one; 0 if the key is new. */
   #seeds = new Int32Array(WORDS * 1024);
 
   constructor(window: Window, workspaces: number) {
@@ -55,7 +51,7 @@ export class ExportContent {
     this.#unknown = new Uint8Array(all);
   }
 
-  /** `keyOf`: of a key that is seen for the first time. */
+  /** `keyOf` is called for a new key only. */
   add({ id, bucketHour, traces }: NumberedRow, keyOf: (id: number) => ContentKey): void {
     if (traces === 0) return;
     const seed = id * WORDS;
@@ -76,12 +72,11 @@ export class ExportContent {
     hashes[2 * at + 1] = (hashes[2 * at + 1] as number) ^ low;
   }
 
-  /** The first hour of each bucket of the window. */
   *hours(): Generator<number, void, undefined> {
     for (let i = 0; i < this.#buckets; i++) yield this.#window.start / HOUR_MS + i * this.#bucketHours;
   }
 
-  /** Undefined where the export's words could be those of other records. `bucketHour` must be one of the window. */
+  /** Undefined if other records could have the same words. */
   of(workspace: number, bucketHour: number): BucketContent | undefined {
     const at = workspace * this.#buckets + (bucketHour - this.#window.start / HOUR_MS) / this.#bucketHours;
     if (this.#unknown[at] === 1) return undefined;
@@ -103,7 +98,10 @@ export class ExportContent {
   }
 }
 
-/** `hash_bytes_uint32_extended` of Postgres (Bob Jenkins's lookup3), before the value is added. A seed of 0 is not mixed in. */
+/**
+ * Postgres's `hash_bytes_uint32_extended` (Bob Jenkins's lookup3) before the value is added. A seed of 0 is not mixed
+ * in.
+ */
 function begun(high: number, low: number): [number, number, number] {
   let [a, b, c] = [INITIAL, INITIAL, INITIAL];
   if (high === 0 && low === 0) return [a, b, c];
@@ -124,7 +122,7 @@ function begun(high: number, low: number): [number, number, number] {
   return [a, b, c];
 }
 
-/** Its end: the high and the low word of the hash. */
+/** The end of that function: the high and the low word of the hash. */
 function finished(first: number, second: number, third: number): [high: number, low: number] {
   let [a, b, c] = [first, second, third];
   c = ((c ^ b) - rotated(b, 14)) | 0;

@@ -9,18 +9,15 @@ import {
 } from "./answer-keys.ts";
 import type { UsageRecord } from "./record.ts";
 
-/** A row of the CSV export as a record. */
 export interface ExportRow extends UsageRecord {
-  /** Epoch milliseconds of the bucket's end; null where, and only where, the row has no start either. */
+  /** Epoch milliseconds of the bucket's end. Null only if the row has no start either. */
   readonly bucketEnd: number | null;
-  /** Line of the body on which the row begins; the header is line 1. */
   readonly line: number;
 }
 
-/** Columns of the export that hold a bucket's start and end, for messages. */
 export const BUCKET_COLUMNS = { start: "Time Bucket Start", end: "Time Bucket End" } as const;
 
-/** Why an export is refused whole: its rows are CSV, but do not fit the request. */
+/** An export whose rows are CSV but do not fit the request. It is refused whole. */
 export class ExportFlaw extends Error {
   readonly code: Misfit["code"] | "stride_differs" | "answer_cut";
   constructor(code: ExportFlaw["code"], message: string) {
@@ -29,20 +26,21 @@ export class ExportFlaw extends Error {
   }
 }
 
-/** What `ExportKeys` gathers beside the rows. */
 export interface ExportNotes {
-  /** Number of the first key; the others follow. */
   readonly first: number;
   readonly keys: AnswerKeys;
-  /** Buckets whose end, epoch milliseconds, is not their start plus the stride. */
+  /** Buckets whose end (epoch milliseconds) is not their start plus the stride. */
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
 
-/** Keys and names kept in memory (some 60 MB); with more, one key may get a second number, and the store folds them. */
+/**
+ * Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges
+ * them.
+ */
 const MOST_KEYS = 250_000;
-/** Names of one key are searched one after another. */
+/** Names of one key are searched one by one. */
 const MAX_NAMES_OF_KEY = 1_000;
-/** More rows with a wrong end than this are another stride. */
+/** More rows with a wrong end mean another stride. */
 const MAX_WRONG_ENDS = 10_000;
 
 const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {
@@ -52,23 +50,21 @@ const COLUMNS: Readonly<Partial<Record<Misfit["code"], string>>> = {
 };
 
 /**
- * Checks the rows of an export one by one and numbers their keys, so that a million rows pass through as three numbers each.
+ * Checks the rows of an export and numbers their keys, so that a million rows pass through as three numbers each.
  * Throws `ExportFlaw` with line and column.
  */
 export class ExportKeys {
   rows = 0;
   traces = 0;
-  /** Whether each key's buckets came in rising order so far: then none came twice. */
+  /** Whether each key's buckets came in rising order: then none came twice. */
   isAscending = true;
-  /** Key, bucket and line of the last row. */
   last: { key: number; bucketHour: number; line: number } | undefined;
-  /** Indices of the requested workspaces that have a row, up to the last `take`. */
+  /** Indices of the requested workspaces that have had a row. */
   readonly named = new Set<number>();
 
   readonly #requested: Requested;
   readonly #mostKeys: number;
   #numbering: KeyNumbering;
-  /** Number of the first key since the last `take`. */
   #first = 1;
   #ends: { key: number; bucketHour: number; end: number }[] = [];
   #wrongEnds = 0;
@@ -80,7 +76,7 @@ export class ExportKeys {
     this.#numbering = new KeyNumbering(requested);
   }
 
-  /** Rows whose id is the number of their key. The generator refills and yields one object. */
+  /** Rows whose id is the number of their key. The generator reuses one object. */
   *keyed(rows: readonly ExportRow[]): Generator<NumberedRow, void, undefined> {
     const out: NumberedRow = { id: 0, bucketHour: 0, traces: 0 };
     let row: ExportRow | undefined;
@@ -98,22 +94,21 @@ export class ExportKeys {
     if (row !== undefined) this.last = { key: out.id, bucketHour: out.bucketHour, line: row.line };
   }
 
-  /** The key of a number that was given since the last `take`. */
   keyOf(number: number): AnswerKey {
     return this.#numbering.keys.at(number - this.#first);
   }
 
-  /** Call `take` now, so that memory stays bounded. */
+  /** True if `take` must be called now to keep memory bounded. */
   get isFull(): boolean {
     const { length, moreNames, mostNames } = this.#numbering.keys;
     return length + moreNames >= this.#mostKeys || mostNames >= MAX_NAMES_OF_KEY;
   }
 
-  /** The keys and ends since the last call; forgets them. */
+  /** Returns the keys and ends since the last call, and forgets them. */
   take(): ExportNotes {
     const { keys, isAscending } = this.#numbering;
     const notes = { first: this.#first, keys, ends: this.#ends };
-    // A key that was taken before is numbered anew, so its buckets may have come twice.
+    // A key that was taken before gets a new number, so its buckets may have come twice.
     if (!isAscending || (this.#first > 1 && keys.length > 0)) this.isAscending = false;
     for (const workspace of keys.workspaces()) this.named.add(workspace);
     this.#first += keys.length;
@@ -122,7 +117,7 @@ export class ExportKeys {
     return notes;
   }
 
-  /** Call it after the last row. Throws `ExportFlaw` if all rows, or very many, have another stride's end. */
+  /** Call this after the last row. Throws `ExportFlaw` if very many rows, or all, have the end of another stride. */
   finish(): void {
     const { stride } = this.#requested.window;
     const where = `line ${this.#firstWrongLine}, column "${BUCKET_COLUMNS.end}"`;

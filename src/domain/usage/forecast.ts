@@ -1,27 +1,25 @@
 import { addDays, addMonths, daysBetween, monthStart } from "../time/days.ts";
 
-/** What was used on a day: traces, or what they cost. */
 export interface DayAmount {
   readonly day: string;
-  /** Null: not loaded. */
   readonly amount: number | null;
   readonly isFinal: boolean;
 }
 
-/** How it is made, in one sentence. */
+/** The method in one sentence, shown to users. */
 export const FORECAST_METHOD =
   "Each day to come counts as its weekday did in the last four weeks of final days, at the level of the last two weeks.";
 
 const WEEK = 7;
 const SHAPE_DAYS = 4 * WEEK;
 const LEVEL_DAYS = 2 * WEEK;
-/** Days up to today that a forecast looks at: four weeks of final days, and ten that may not be final yet. */
+/** Four weeks of final days, and ten that may not be final yet. */
 export const FORECAST_DAYS = SHAPE_DAYS + 10;
 
 /**
- * What a month comes to: its days before `today` as they are loaded, and for each later one what its weekday had. Only final days say
- * that; of `today` what it has already, if that is more. `days`: in order and without gaps. Null: less than two weeks are final, or a
- * day of the month before today is not loaded. Measured against constant pace by `npm run bench:forecast` (docs/size.md).
+ * Forecasts the total of a month: its loaded days before `today`, and for each later day what its weekday had on
+ * final days. Today counts with the larger of its own amount and that. `days` are in order without gaps. Null if less
+ * than two weeks are final, or a day of the month before today is not loaded.
  */
 export function monthForecast(days: readonly DayAmount[], today: string): number | null {
   const end = addMonths(monthStart(today), 1);
@@ -35,7 +33,7 @@ export function monthForecast(days: readonly DayAmount[], today: string): number
   return expected.reduce((all, amount, n) => all + (n === 0 ? Math.max(amount, soFar) : amount), sum);
 }
 
-/** What each of some days is expected to have, by the final days before. Null: less than two weeks are final. */
+/** The expected amount of each wanted day, from the final days before. Null if less than two weeks are final. */
 export function expectedDays(days: readonly DayAmount[], wanted: readonly string[]): number[] | null {
   const final = days.filter(
     (one): one is DayAmount & { amount: number } => one.isFinal && one.amount !== null,

@@ -1,8 +1,8 @@
 import { GROUPINGS, type GroupBy } from "./grouping.ts";
 
 /**
- * What is counted: a kind of usage, and for traces a filter by retention tier (docs/platform.md). Usage of different meters is
- * never added up: `longlived` and `shortlived` are parts of `traces`, and deployments, sandboxes and evaluators are counted apart.
+ * What is counted: a kind of usage, and for traces a retention tier. Usage of different meters is never added up:
+ * `longlived` and `shortlived` are parts of `traces`.
  */
 export const METERS = [
   "traces",
@@ -15,9 +15,9 @@ export const METERS = [
 export type Meter = (typeof METERS)[number];
 
 /**
- * The numbers that records carry, each with its digits after the point: stored as whole numbers (src/domain/usage/amount.ts).
- * `agent_uptime_seconds` is a raw sum over replicas. `lcu` and `lsu` are compute and storage units. `spend_usd` is computed by the
- * platform from model prices, and no invoice.
+ * The measures of records, each with its digits after the point; they are stored as whole numbers (amount.ts).
+ * `agent_uptime_seconds` is a sum over replicas. `lcu` and `lsu` are compute and storage units. `spend_usd` is the
+ * platform's estimate from model prices and is on no invoice.
  */
 export const MEASURE_DIGITS = {
   traces: 0,
@@ -33,19 +33,18 @@ export type Measure = keyof typeof MEASURE_DIGITS;
 export const MEASURES = Object.keys(MEASURE_DIGITS) as Measure[];
 
 interface MeterTerms {
-  /** The platform's word, as in its parameter `kind`. Sandboxes and evaluators have addresses of their own, and the words are ours. */
+  /**
+   * The platform's parameter `kind`. `sandboxes` and `evaluators` are our words, since those endpoints have no such
+   * parameter.
+   */
   readonly kind: "traces" | "langsmith_deployments" | "sandboxes" | "evaluators";
-  /** The platform's word, as in its parameter `trace_tier`; `all` where there is no such filter. */
+  /** The platform's parameter `trace_tier`; `all` where there is no such filter. */
   readonly tier: "all" | "longlived" | "shortlived";
-  /** What each record counts. */
   readonly measures: readonly Measure[];
-  /** What it is split by. */
   readonly groupings: readonly GroupBy[];
-  /** What a "project" of it is: each has ids of its own. */
   readonly project: "project" | "deployment" | "sandbox" | "run_rule";
-  /** Whether a request is about one workspace: it stands in a header, and no answer names it. */
+  /** True if a request names one workspace in a header and no response names it. */
   readonly isByWorkspace: boolean;
-  /** Whether the platform exports it as CSV, which `reconcile` compares. */
   readonly isExported: boolean;
 }
 
@@ -84,12 +83,10 @@ export const METER: Readonly<Record<Meter, MeterTerms>> = {
   },
 };
 
-/** The dimensions of a meter among those that are asked for. */
 export function groupingsFor(meter: Meter, wanted: readonly GroupBy[] = GROUPINGS): GroupBy[] {
   return wanted.filter((groupBy) => METER[meter].groupings.includes(groupBy));
 }
 
-/** For people. */
 export const METER_NAME: Readonly<Record<Meter, string>> = {
   traces: "traces",
   longlived: "long-lived traces",
@@ -99,23 +96,23 @@ export const METER_NAME: Readonly<Record<Meter, string>> = {
   evaluators: "evaluator spend",
 };
 
-/** The meter of a scope's kind and tier; undefined for one that this release does not know. */
+/** Undefined if this release does not know the scope's kind and tier. */
 export function meterOf(kind: string, tier: string): Meter | undefined {
   return METERS.find((meter) => METER[meter].kind === kind && METER[meter].tier === tier);
 }
 
-/** The meter whose records carry it; of traces of all tiers and of one tier the same number. */
+/** The meter whose records carry the measure. */
 export function meterOfMeasure(measure: Measure): Meter {
   return METERS.find((meter) => METER[meter].measures.includes(measure)) ?? "traces";
 }
 
-/** The flags by which commands ask for it. */
+/** The flags by which commands choose the meter. */
 export function meterFlags(meter: Meter): string {
   const { kind, tier } = METER[meter];
   return tier === METER.traces.tier ? `--kind ${kind}` : `--tier ${tier}`;
 }
 
-/** What a number counts, for people: the measure where a record has several. */
+/** The name of a number for people. It includes the measure where a record has several. */
 export function numberName(meter: Meter, measure: Measure): string {
   return METER[meter].measures.length > 1 ? measure : METER_NAME[meter];
 }

@@ -1,4 +1,4 @@
-/** A value of a tag that a resource has, by the platform's id. A resource may have several of one key. */
+/** A tag value of a resource. A resource may have several values of one key. */
 export interface ResourceTag {
   readonly dimension: "project" | "deployment" | "sandbox";
   readonly resourceId: string;
@@ -6,9 +6,8 @@ export interface ResourceTag {
   readonly value: string;
 }
 
-/** The tags of all resources of a workspace. */
 export interface WorkspaceTags {
   readonly tags: readonly ResourceTag[];
-  /** What is no tag of a resource, with its place: `2.resources.projects.0.resource_id is nothing`. The others are right. */
+  /** Entries that are no tag of a resource, with their place: `2.resources.projects.0.resource_id is nothing`. */
   readonly refused: readonly string[];
 }

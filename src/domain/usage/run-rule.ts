@@ -1,4 +1,4 @@
-/** A rule that runs an evaluator on the traces of a project, or on a dataset. Ids are `NO_ID` where there is none. */
+/** A rule that runs an evaluator on the traces of a project or on a dataset. Missing ids are `NO_ID`. */
 export interface RunRule {
   readonly runRuleId: string;
   readonly name: string | null;
@@ -8,6 +8,6 @@ export interface RunRule {
   readonly projectName: string | null;
   readonly datasetId: string;
   readonly datasetName: string | null;
-  /** What it may spend a week, in billionths of a US dollar; null: no limit is told. */
+  /** Weekly limit in billionths of a US dollar. Null: the platform names none. */
   readonly weeklyLimit: number | null;
 }

@@ -1,7 +1,6 @@
 import { DAY_MS } from "../time/stride.ts";
 import type { DayAmount } from "./forecast.ts";
 
-/** A day that has far more or far less than its weekday lets one expect. */
 export interface UnusualDay {
   readonly day: string;
   readonly amount: number;
@@ -9,38 +8,36 @@ export interface UnusualDay {
   readonly isFinal: boolean;
 }
 
-/** How they are found, in one sentence. */
 export const UNUSUAL_METHOD =
   "A day is expected to have what its weekday had in the last eight weeks, more or less by as much as the last seven days were above or below their own weekdays. It is unusual where it differs from that far more than the days of those weeks did.";
 
 const WEEK = 7;
 const BASE_DAYS = 8 * WEEK;
-/** With fewer of each, nothing is expected: what is new is never unusual. */
+/** With less history nothing is expected, so a new project is never unusual. */
 const LEAST = { weekdays: 3, levels: 5, deviations: 14 };
-/** Days before the first one that is judged by a whole base: its deviations, and the weekdays before the first of these. */
+/** History that is needed before the first judged day. */
 export const UNUSUAL_DAYS = 2 * BASE_DAYS + WEEK;
 
-/** Standard deviations of ordinary days. Chosen by `npm run bench:unusual`, whose figures are in docs/size.md. */
+/** In standard deviations of ordinary days. Chosen by measurement. */
 const THRESHOLD = 3.25;
-/** A standard deviation is at least this, as a logarithm: 5 %. */
+/** Lower bound of a standard deviation, as a logarithm: 5 %. */
 const LEAST_DEVIATION = 0.05;
-/** Neighbouring days that are unusual in the same way and are told. More of them are a new level. */
+/** Longer runs of unusual days are a new level, not unusual. */
 const MOST_IN_A_ROW = 2;
 
-/** A final day, by its number. All as logarithms: a day is twice or half of another, whatever its size. */
 interface Base {
   readonly n: number;
   readonly amount: number;
-  /** Above its weekday; null where that is not known. */
+  /** Distance to its weekday's amount; null where that is not known. */
   readonly level: number | null;
-  /** Above what was expected. */
+  /** Distance to the expected amount. */
   readonly deviation: number | null;
   isLeftOut: boolean;
 }
 
 /**
- * The unusual days of a series, in order. Only final days say what is expected, and unusual ones do not, unless they
- * are the beginning of a new level. A day that is not final may still grow, so it is never unusual for having little.
+ * Returns the unusual days of a series, in order. Expectations come from final days that were not unusual themselves,
+ * unless they began a new level. A day that is not final may still grow, so it is never unusual for a low amount.
  */
 export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): UnusualDay[] {
   const base: Base[] = [];
@@ -80,7 +77,7 @@ export function unusualDays(days: readonly DayAmount[], threshold = THRESHOLD): 
   return found;
 }
 
-/** The standard deviation of ordinary days from what was expected of them. Infinite: too few are known. */
+/** Standard deviation of ordinary days from what was expected of them. Infinite if too few are known. */
 function deviationOf(ordinary: readonly Base[], expected: number): number {
   let [known, squares] = [0, 0];
   for (const { deviation } of ordinary) {
@@ -90,12 +87,12 @@ function deviationOf(ordinary: readonly Base[], expected: number): number {
   }
   if (known < LEAST.deviations) return Number.POSITIVE_INFINITY;
   const ofDays = Math.sqrt(squares / known);
-  // Events that come independently of each other vary by the root of their number.
+  // Independent events vary by the root of their number.
   const ofChance = 1 / Math.sqrt(Math.max(Math.exp(expected), 1));
   return Math.max(ofDays, ofChance, LEAST_DEVIATION);
 }
 
-/** The mean of the middle half, which no single day moves far. Null: fewer values than wanted. */
+/** Mean of the middle half, which no single day moves far. Null if there are fewer values than `least`. */
 function middle(values: readonly number[], least: number): number | null {
   if (values.length < least) return null;
   const cut = Math.floor(values.length / 4);
