@@ -1,6 +1,3 @@
-/** Routes: which incidents are sent to which receiver. */
-
-/** What an incident is about. */
 export const ALERT_KINDS = [
   "difference",
   "control_total",
@@ -16,7 +13,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** Nobody has to act on a warning yet: half of a budget is used, for example. */
+/** No action is needed for a warning yet: half of a budget is used, for example. */
 export const SEVERITIES = ["critical", "warning"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -24,22 +21,22 @@ export const ROUTE_TYPES = ["webhook", "slack", "pagerduty", "email"] as const;
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
 export interface Route {
-  /** Its line in the owner file, from 1. */
+  /** Line in the owner file, from 1. */
   readonly line: number;
   readonly name: string;
   readonly type: RouteType;
-  /** The setting that holds the address or key. The secret itself is in no file and no table. */
+  /** Name of the setting that holds the address or key. No file and no table holds the secret. */
   readonly setting: string;
   /** Null and empty unless the type is `email`. */
   readonly sender: string | null;
   readonly recipients: readonly string[];
-  /** Null: incidents of every owner and of none; every kind; both severities. */
+  /** Null means no filter: incidents of every owner and of none, of every kind, of both severities. */
   readonly owners: readonly string[] | null;
   readonly kinds: readonly AlertKind[] | null;
   readonly severities: readonly Severity[] | null;
 }
 
-/** The route of USAGE_ALERT_WEBHOOK_URL takes every incident. */
+/** The route of USAGE_ALERT_WEBHOOK_URL. */
 export const DEFAULT_ROUTE: Route = {
   line: 0,
   name: "default",
@@ -54,7 +51,7 @@ export const DEFAULT_ROUTE: Route = {
 
 interface Incident {
   readonly kind: AlertKind;
-  /** Null: it belongs to no owner. */
+  /** Null: the incident belongs to no owner. */
   readonly owner: string | null;
   readonly severity: Severity;
 }
@@ -67,7 +64,7 @@ export function takes({ owners, kinds, severities }: Route, { kind, owner, sever
   );
 }
 
-/** `budget, unusual; only critical`. The owners are left out. */
+/** Describes the filters except the owners: `budget, unusual; only critical`. */
 export function describeTaken({ kinds, severities }: Route): string {
   const taken = kinds === null ? "everything" : kinds.join(", ");
   return severities?.length === 1 ? `${taken}; only ${severities[0]}` : taken;

@@ -2,7 +2,10 @@ import type { CalendarMonth } from "../months/month.ts";
 import { type Amount, amountOf, amountShown } from "../usage/amount.ts";
 import type { CountedOver } from "./price.ts";
 
-/** A line of the bill of a month, over all workspaces of a source, from `reporting.usage_bill_monthly`. Amounts are exact decimal texts. */
+/**
+ * A line of the monthly bill of a source, over all workspaces, from `reporting.usage_bill_monthly`. Amounts are exact
+ * decimal texts.
+ */
 export interface BillLine {
   readonly service: "traces" | "deployments" | "sandboxes" | "evaluators";
   readonly line:
@@ -16,22 +19,23 @@ export interface BillLine {
     | "not_charged"
     | "not_invoiced";
   readonly measure: string;
-  /** Of a line `unpriced`: the SKUs that have a price on other days. */
+  /** For a line `unpriced`: the SKUs that have a price on other days. */
   readonly sku: string | null;
   readonly unitPrice: string | null;
-  /** Of a price by volume: it applies after so many of a month, up to so many. Null: a price for all; without an end or not known. */
+  /**
+   * Volume step of the price: it applies above `fromQuantity`, up to `toQuantity`. Null: one price for all, no upper
+   * end, or unknown.
+   */
   readonly fromQuantity: number | null;
   readonly toQuantity: number | null;
-  /** What fills those: all workspaces together, or each by itself. Null: no price by volume, or not known. */
+  /** Whether all workspaces fill the steps together or each one separately. Null: no volume price, or unknown. */
   readonly countedOver: CountedOver | null;
-  /** ISO 4217. */
   readonly currency: string | null;
-  /** Such as `2026-09`: the closed month that is corrected. */
+  /** The closed month that is corrected, such as `2026-09`. */
   readonly correctedMonth: string | null;
   readonly quantity: string | null;
-  /** Null: not known, which is not zero. */
+  /** Null means unknown, not zero. */
   readonly cost: string | null;
-  /** Workspace days that have ended; null: none has, or no workspace is known. */
   readonly daysExpected: number | null;
   readonly daysLoaded: number | null;
   readonly isFinal: boolean;
@@ -62,19 +66,19 @@ export function lineName(one: BillLine): string {
   return line === "correction" ? `${name}, correction of ${correctedMonth}` : name;
 }
 
-/** Which part of a month's usage the price is for, such as `first 100,000`; undefined: for all of it. */
+/** The part of a month's usage that the price is for, such as `first 100,000`. Undefined: all of it. */
 function volumeOf({ fromQuantity, toQuantity, countedOver }: BillLine): string | undefined {
   if (fromQuantity === null) return undefined;
   const [from, to] = [fromQuantity, toQuantity].map((quantity) => quantity?.toLocaleString("en-US"));
   const whose = countedOver === "workspace" ? " of each workspace" : "";
-  // Of a price that is imported no more only the start is known.
+  // For a price that is no longer stored only the start is known.
   if (to === undefined && countedOver === null)
     return fromQuantity === 0 ? "first tier" : `tier above ${from}`;
   if (fromQuantity === 0) return to === undefined ? "first tier" : `first ${to}${whose}`;
   return `above ${from}${to === undefined ? "" : ` up to ${to}`}${whose}`;
 }
 
-/** What may be claimed of a line, in a few words. */
+/** Status of a line in a few words. */
 export function lineState(one: BillLine): string {
   const { line, sku, daysExpected, daysLoaded, isFinal, isProved, isClosed } = one;
   if (line === "not_reported") return "charged, and the platform does not report it";
@@ -94,12 +98,11 @@ export function lineState(one: BillLine): string {
   return isProved ? "final and proved" : "final, not proved";
 }
 
-/** With thousands separators; null where there is none. */
 export function shownAmount(text: string | null): string | null {
   return text === null ? null : amountShown(amountOf(text));
 }
 
-/** The sum of each currency, in their order. */
+/** Sum per currency, in alphabetical order. */
 export function billTotals(lines: readonly BillLine[]): { currency: string; cost: Amount }[] {
   const sums = new Map<string, Amount>();
   for (const { currency, cost } of lines) {
@@ -110,10 +113,12 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-/** What an invoice has that no known API reports. Source: the platform's prices as published in September 2026. */
 export const NOT_REPORTED = "seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits";
 
-/** What a month comes to, such as `Total: 1,234.5 USD, final and proved.` `dataStart`: the first day that is loaded, ISO. */
+/**
+ * Describes a month's total, such as `Total: 1,234.5 USD, final and proved.` `dataStart` is the first loaded day,
+ * ISO.
+ */
 export function describeTotal(
   lines: readonly BillLine[],
   { month, dataStart }: { month: CalendarMonth; dataStart: string },
@@ -128,22 +133,22 @@ export function describeTotal(
   return `Total: ${totals.join(" and ")}, ${totalState(lines)}.\nAn invoice also has what no API reports: ${NOT_REPORTED}.`;
 }
 
-/** Whether the line is charged, or may be, and what it costs is not known. What evaluators spent is on no bill. */
+/** True if the line is charged, or may be, and its cost is unknown. Evaluator spend is on no bill. */
 function isWithoutCost({ service, line, cost }: BillLine): boolean {
   return cost === null && service !== "evaluators" && line !== "not_charged";
 }
 
-/** What the costs of a month leave out, in whole or in part. */
+/** Names the usage whose cost is wholly or partly missing from the month's total. */
 export function namesWithoutCost(lines: readonly BillLine[]): string[] {
   return [...new Set(lines.filter(isWithoutCost).map(lineName))];
 }
 
-/** What evaluators spent is on no bill. */
+/** Leaves out evaluator spend, which is on no bill. */
 function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
   return lines.filter(({ service }) => service !== "evaluators");
 }
 
-/** Whether all of a bill that has lines is final; and whether it is proved too. */
+/** Both are false for a bill without lines. */
 export function isBillFinal(lines: readonly BillLine[]): boolean {
   const charged = chargedOf(lines);
   return charged.length > 0 && charged.every(({ isFinal }) => isFinal);
@@ -153,7 +158,7 @@ export function isBillProved(lines: readonly BillLine[]): boolean {
   return isBillFinal(lines) && chargedOf(lines).every(({ isProved }) => isProved);
 }
 
-/** What may be claimed of the total of a bill that has one. */
+/** Status of the total of a bill that has lines. */
 export function totalState(all: readonly BillLine[]): string {
   const lines = chargedOf(all);
   if (lines.some(isWithoutCost)) return "without the lines that have no cost";

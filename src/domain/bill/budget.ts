@@ -3,42 +3,40 @@ import { addDays, daysBetween } from "../time/days.ts";
 import { type Amount, amountDrawn, amountOf } from "../usage/amount.ts";
 import { type DayAmount, expectedDays } from "../usage/forecast.ts";
 
-/** A day of what a budget is about. */
+/** One day of a budget's usage. */
 export interface BudgetDay {
   readonly day: string;
   readonly amount: Amount;
-  /** Whether all of it is known: loaded and, of money, priced. */
+  /** True if all of it is loaded and, for money, priced. */
   readonly isLoaded: boolean;
-  /** Of money: it has usage that a price is missing for. */
+  /** For money: some usage has no price. */
   readonly isUnpriced: boolean;
   readonly isFinal: boolean;
-  /** Slugs of the sources in which a part of it is not loaded or lacks a price. */
+  /** Slugs of the sources where part of it is not loaded or not priced. */
   readonly missingIn: readonly string[];
 }
 
-/** How a budget stands in its period: a calendar month, or a billing period. */
 export interface BudgetState {
-  /** As far as it is loaded. */
+  /** Spent as far as it is loaded. */
   readonly spent: Amount;
-  /** Of it, on final days. */
+  /** The part of it on final days. */
   readonly final: Amount;
-  /** Days of the period, up to today, that are not loaded or lack a price: then it is at least as much. */
+  /** Days up to today that are not loaded or not priced. If there are any, `spent` is a lower bound. */
   readonly daysMissing: number;
-  /** Those of them that lack a price. */
+  /** The days among them that are not priced. */
   readonly daysUnpriced: number;
-  /** Slugs of the sources that those days are missing in. */
   readonly missingIn: readonly string[];
-  /** The first day of the period that counts, which is later where the data starts in it; null: none of it does. */
+  /** First day of the period that counts; later than its start where the data starts later. Null: none counts. */
   readonly countedFrom: string | null;
-  /** Per cents of the amount, and of the period's days: those that are over. */
+  /** Percentage of the amount, and of the period's days that have passed. */
   readonly percent: number;
   readonly percentOfTime: number;
   readonly isOver: boolean;
-  /** What the period comes to; null where nothing can be said of it, as of one that is over or has not begun. */
+  /** Forecast for the whole period. Null if it is over or has not begun, or if no forecast is possible. */
   readonly forecast: number | null;
-  /** The day on which the amount is used up; `isSure` if that day is loaded. */
+  /** Day on which the amount is used up. `isSure` if that day is loaded. */
   readonly reached: { readonly day: string; readonly isSure: boolean } | null;
-  /** The largest per cent of `warnAt` that is passed. */
+  /** The highest mark of `warnAt` that is passed. */
   readonly passed: number | null;
 }
 
@@ -47,7 +45,7 @@ interface ExpectedBy {
   readonly sum: number;
 }
 
-/** `days`: in order and without gaps, from before the period (`FORECAST_DAYS`) up to today or the period's end. */
+/** `days` are in order without gaps, from `FORECAST_DAYS` before the period up to today or the period's end. */
 export function budgetState(
   {
     amount,
@@ -56,7 +54,7 @@ export function budgetState(
   }: {
     readonly amount: string;
     readonly warnAt: readonly number[];
-    /** Whether what is not loaded may be taken from what is spent. */
+    /** True if unloaded usage may be negative, so that `spent` is no lower bound. */
     readonly mayBeLess?: boolean;
   },
   {
@@ -92,12 +90,15 @@ export function budgetState(
   };
 }
 
-/** By the days before `today` as they are loaded, and what each later one is expected to have; of `today` what it has already, if that is more. */
+/**
+ * Adds up the loaded days before `today` and the expected amount of each later day. Today counts with the larger of
+ * its own amount and that.
+ */
 function expectedBy(
   own: readonly BudgetDay[],
   { past, period, today }: { past: readonly DayAmount[]; period: Days; today: string },
 ): ExpectedBy[] | null {
-  // Of a day that is not loaded nobody knows.
+  // No statement is possible if a day is not loaded.
   if (today < period.from || period.to <= today || own.some(({ isLoaded, day }) => !isLoaded && day < today))
     return null;
   const later = Array.from({ length: daysBetween({ from: today, to: period.to }) }, (_, n) =>

@@ -10,30 +10,24 @@ export const PRICED_MEASURES = [
   "lcu",
   "lsu",
 ] as const;
-/** What a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
+/** The quantity that a SKU is charged for. Long-lived and short-lived traces are parts of `traces`. */
 export type PricedMeasure = (typeof PRICED_MEASURES)[number];
 
-/** Whether a price of deployments is valid from `unitsSince` on (`deploymentUnitsSince`): then no invoice has what it costs. */
 export function isOnNoInvoice(price: Price, unitsSince: string): boolean {
   const isOfDeployments = METER.deployments.measures.some((measure) => measure === measureOf(price));
   return isOfDeployments && (price.validTo === null || price.validTo > unitsSince);
 }
 
-/** A checked unit price, as table `usage.price` holds it. */
 export interface Price {
   readonly sku: string;
-  /** A plain decimal, at most 8 digits before the point and 10 after it. A float could not hold all its digits. */
+  /** Plain decimal with at most 8 digits before the point and 10 after it. A float could not hold all digits. */
   readonly unitPrice: string;
-  /** ISO 4217. */
   readonly currency: string;
-  /** UTC days. The end is not included; null: until further notice. */
+  /** UTC days, end exclusive. Null: no end. */
   readonly validFrom: string;
   readonly validTo: string | null;
-  /** Null: every source. */
   readonly source: string | null;
-  /** The platform's id. Null: every workspace. */
   readonly workspace: string | null;
-  /** Default: all traces. */
   readonly measure?: PricedMeasure;
 }
 
@@ -41,7 +35,7 @@ export interface Price {
 const WHOLE_DIGITS = 8;
 const FRACTION_DIGITS = 10;
 
-/** A decimal in its shortest plain form (`5E-4` is `0.0005`), or the reason why it is not a unit price. */
+/** Returns a decimal in its shortest plain form (`5E-4` becomes `0.0005`), or the reason why it is no unit price. */
 export function parseUnitPrice(text: string): { price: string } | { why: string } {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text) ?? [];
@@ -61,10 +55,10 @@ export function parseUnitPrice(text: string): { price: string } | { why: string 
   return { price: `${before === "" ? "0" : before}${after === "" ? "" : `.${after}`}` };
 }
 
-/** Of costs. A price may have as many less those of its measure. */
+/** Digits of a cost. A price may have that many minus those of its measure. */
 const COST_DIGITS = 10;
 
-/** Why a price cannot be one of this measure; undefined where it can. */
+/** Returns why a price is impossible for this measure. */
 export function measurePriceProblem(price: string, measure: PricedMeasure): string | undefined {
   const [, after = ""] = price.split(".");
   const own = measure === "longlived" || measure === "shortlived" ? 0 : MEASURE_DIGITS[measure];
@@ -72,7 +66,7 @@ export function measurePriceProblem(price: string, measure: PricedMeasure): stri
   return `has more than ${COST_DIGITS - own} digits after the point, and is a price of ${measure}, which has ${own} itself: costs have ${COST_DIGITS} at most`;
 }
 
-/** Whether two prices are valid on the same day. Their scopes are not compared. */
+/** True if two prices are valid on the same day. Scopes are not compared. */
 export function overlaps(one: Price, other: Price): boolean {
   return startsBefore(one, other.validTo) && startsBefore(other, one.validTo);
 }
@@ -86,13 +80,11 @@ export function measureOf({ measure = "traces" }: Pick<Price, "measure">): Price
   return measure;
 }
 
-/** Whether both may apply to the same usage. A price without source or workspace applies to all. */
 export function isForSame(one: Price, other: Price): boolean {
   const meets = (a: string | null, b: string | null) => a === null || b === null || a === b;
   return meets(one.source, other.source) && meets(one.workspace, other.workspace);
 }
 
-/** SKU, source and workspace: two prices of one scope may not be valid on the same day. */
 export function scopeOf({ sku, source, workspace }: Price): string {
   return JSON.stringify([sku, source, workspace]);
 }
@@ -102,22 +94,22 @@ function startsBefore(price: Price, end: string | null): boolean {
 }
 
 export const COUNTED_OVER = ["source", "workspace"] as const;
-/** Whose traces of a calendar month fill the tiers: those of the whole source, or of each workspace by itself. */
+/** Whether the traces of the whole source fill the volume steps, or those of each workspace separately. */
 export type CountedOver = (typeof COUNTED_OVER)[number];
 
-/** What traces cost after the first `fromQuantity` ones of a calendar month. */
+/** Price of the traces after the first `fromQuantity` of a calendar month. */
 interface VolumeTier {
   readonly fromQuantity: number;
   readonly unitPrice: string;
 }
 
-/** A price with its volume tiers, ascending. `unitPrice` is that of the traces before the first of them. */
+/** A price with its volume steps, ascending. `unitPrice` applies before the first step. */
 export interface TieredPrice extends Price {
   readonly countedOver: CountedOver;
   readonly tiers: readonly VolumeTier[];
 }
 
-/** A price, and its place in the file: `line 3`. The tiers of one price are lines of their own. */
+/** A price and its place in the file: `line 3`. Each volume step has a line of its own. */
 export interface PriceLine {
   readonly where: string;
   readonly price: Price & { readonly fromQuantity?: number; readonly countedOver?: CountedOver | null };
@@ -129,8 +121,8 @@ export interface PlacedPrice {
 }
 
 /**
- * Joins the lines of each price: the line of the first trace on, and those of its tiers, which have the same SKU, source,
- * workspace and days. Returns what is wrong with other lines as text.
+ * Joins the lines of each price: the base line and its steps, which have the same SKU, source, workspace and days.
+ * Returns the problems of other lines as text.
  */
 export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[]; problems: string[] } {
   const problems: string[] = [];
@@ -141,7 +133,7 @@ export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[];
   );
   const joined = lines.filter(isFirst).map((line): PlacedPrice => {
     const tiers = tiersOf.get(keyOf(line)) ?? [];
-    // A second line of the first trace on is an overlap of prices, and is named as such.
+    // A second base line overlaps the first and is reported as such.
     tiersOf.delete(keyOf(line));
     problems.push(...disagreements(line, tiers));
     const { fromQuantity: _, ...price } = line.price;
@@ -156,7 +148,6 @@ export function joinTiers(lines: readonly PriceLine[]): { joined: PlacedPrice[];
   return { joined, problems };
 }
 
-/** Equal for equal prices only. */
 export function textOf(price: TieredPrice): string {
   const { unitPrice, currency, validFrom, validTo, countedOver, tiers } = price;
   const steps = tiers.map((tier) => [tier.fromQuantity, tier.unitPrice]);
@@ -177,7 +168,7 @@ function keyOf({ price }: PriceLine): string {
   return JSON.stringify([scopeOf(price), price.validFrom, price.validTo]);
 }
 
-/** Tiers of one price have one currency and one way of counting, and begin at different quantities. */
+/** Steps of one price have one currency and one way of counting, and begin at different quantities. */
 function disagreements(first: PriceLine, tiers: readonly PriceLine[]): string[] {
   const problems: string[] = [];
   const counting = [first, ...tiers].find(({ price }) => price.countedOver);
@@ -200,18 +191,17 @@ function disagreements(first: PriceLine, tiers: readonly PriceLine[]): string[] 
   return problems;
 }
 
-/** Usage of a source on days for which no price of any SKU is valid. */
+/** Usage of a source on days without a valid price of any SKU. */
 export interface UnpricedUsage {
-  /** All stored prices. Without any, no costs are estimated and no day counts as unpriced. */
   readonly prices: number;
   readonly days: number;
   readonly traces: number;
-  /** ISO days; null where there are none. */
+  /** ISO days; null if there are none. */
   readonly firstDay: string | null;
   readonly lastDay: string | null;
 }
 
-/** `3 days with 1,200 traces (2026-03-01 to 2026-03-09) have no price, ...`; undefined where every day has one. */
+/** `3 days with 1,200 traces (2026-03-01 to 2026-03-09) have no price, ...`. Undefined if every day has one. */
 export function describeUnpriced({ days, traces, firstDay, lastDay }: UnpricedUsage): string | undefined {
   if (days === 0) return undefined;
   const [what, when] = days === 1 ? ["1 day", firstDay] : [`${days} days`, `${firstDay} to ${lastDay}`];
@@ -220,14 +210,12 @@ export function describeUnpriced({ days, traces, firstDay, lastDay }: UnpricedUs
 
 /** Usage of a workspace that costs leave out. */
 export interface UnpricedDay {
-  /** ISO. */
   readonly day: string;
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly traces: number;
 }
 
-/** Such as `1,200 traces (2026-03-01 to 2026-03-09)`. The days are in order. Undefined: none. */
+/** Such as `1,200 traces (2026-03-01 to 2026-03-09)`. The days are in order. Undefined if there are none. */
 export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string | undefined {
   const [first, last] = [unpriced[0]?.day, unpriced.at(-1)?.day];
   if (first === undefined) return undefined;
@@ -235,7 +223,6 @@ export function describeUnpricedDays(unpriced: readonly UnpricedDay[]): string |
   return `${traces} traces (${first === last ? first : `${first} to ${last}`})`;
 }
 
-/** What the estimates of costs leave out. */
 export function describeCosts(costs: UnpricedUsage): string {
   if (costs.prices === 0) return "No prices are imported, so no costs are estimated.";
   return describeUnpriced(costs) ?? "Every loaded day with traces has a price.";

@@ -1,18 +1,16 @@
 import type { Interval } from "../time/window.ts";
 
-/** One total of the billing provider: a metric over a part of time. */
 export interface ProviderReading extends Interval {
-  /** Null where it is not named. */
+  /** Null if the provider names none. */
   readonly customerId: string | null;
   readonly metricId: string;
   readonly metricName: string | null;
-  /** Of all workspaces. Null: unknown, which is not zero. */
+  /** Total of all workspaces. Null means unknown, not zero. */
   readonly value: number | null;
-  /** By the platform's id. */
   readonly workspaces: ReadonlyMap<string, number | null>;
 }
 
-/** What came of a total of a month, in words. */
+/** Results of comparing a monthly total, as people read them. */
 export const PROVIDER_OUTCOMES = {
   equal: "equals the stored days",
   differs: "differs from the stored days",
@@ -30,25 +28,24 @@ export const PROVIDER_OUTCOMES = {
 } as const;
 export type ProviderOutcome = keyof typeof PROVIDER_OUTCOMES;
 
-/** What the provider holds of one month, by metric and workspace. */
+/** The provider's total of one month, metric and workspace. */
 export interface ProviderTotal {
-  /** Empty: the answer has no metric of this meter. */
+  /** Empty: the response has no metric of this meter. */
   readonly metricId: string;
   readonly metricName: string | null;
-  /** Null: a metric that nothing is compared with. */
+  /** Null: nothing is compared with this metric. */
   readonly meter: ProviderMeter | null;
   /** Null: the total of all workspaces. */
   readonly workspaceId: string | null;
-  /** Null: unknown. */
   readonly value: number | null;
-  /** Why it is not compared; null: it can be. */
+  /** The reason why it is not compared. Null: it can be. */
   readonly unusable: ProviderOutcome | null;
 }
 
 /**
- * The totals of a month: one of each metric, and one of each of its workspaces. Readings of parts of the month, and of several
- * customers of one contract, are added up. Nothing is left out: what cannot be compared says why. A workspace that is known here
- * and that the provider does not name has 0, but only if all others add up to the whole.
+ * Returns one total per metric and one per workspace of it. Readings of parts of the month, and of several customers
+ * of one contract, are added up. Totals that cannot be compared are returned with the reason. A known workspace that
+ * the provider does not name has 0, but only if all others add up to the metric's total.
  */
 export function totalsOfMonth(
   readings: readonly ProviderReading[],
@@ -95,7 +92,7 @@ export function totalsOfMonth(
   ];
 }
 
-/** Why nothing of a metric is compared; null: it can be. */
+/** The reason why nothing of a metric is compared. Null: it can be. */
 function reasonOf(
   own: readonly ProviderReading[],
   { meter, isOnly, month }: { meter: ProviderMeter | null; isOnly: boolean; month: Interval },
@@ -115,7 +112,7 @@ function unusable(value: number | null): ProviderOutcome | null {
   return Number.isSafeInteger(value) ? null : "not_whole";
 }
 
-/** By workspace; null if any part of it is unknown. A reading that does not name it adds nothing. */
+/** Amount by workspace. Null if any part is unknown. A reading that does not name a workspace adds nothing to it. */
 function amountsOf(readings: readonly ProviderReading[]): ReadonlyMap<string, number | null> {
   const entries = readings.flatMap(({ workspaces }) => [...workspaces]);
   const byId = Map.groupBy(entries, ([id]) => id);
@@ -127,7 +124,7 @@ function sumOf(parts: readonly (number | null)[]): number | null {
   return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0);
 }
 
-/** Whether the readings follow each other without gap or overlap from the month's start to its end. */
+/** True if the readings cover the month exactly, without gap or overlap. */
 function isTiling(readings: readonly Interval[], { start, end }: Interval): boolean {
   let at = start;
   for (const one of readings.toSorted((a, b) => a.start - b.start)) {
@@ -137,23 +134,22 @@ function isTiling(readings: readonly Interval[], { start, end }: Interval): bool
   return at === end;
 }
 
-/** What of the billing provider's totals can be compared: traces of all tiers, and those with extended retention. */
+/** The meters that the billing provider's totals are compared with. */
 export const PROVIDER_METERS = ["traces", "longlived"] as const;
 export type ProviderMeter = (typeof PROVIDER_METERS)[number];
 
-/** In words. */
 export const METER_WORDS: Readonly<Record<ProviderMeter, string>> = {
   traces: "traces",
   longlived: "extended traces",
 };
 
-/** Words that say nothing of what is counted. */
+/** Words in a metric's name that do not say what is counted. */
 const FILLERS = new Set(["langsmith", "base", "charge", "charges", "data", "retention", "usage", "count"]);
 const EXTENDED = new Set(["extended", "longlived", "upgrade", "upgrades"]);
 
 /**
- * The meter that a billable metric counts, by its name (docs/platform.md, Bill): `LangSmith Traces (Base Charge)`, `LangSmith
- * Traces (Extended Data Retention Upgrades)`. Undefined for any other name: a metric that is guessed wrong would differ for ever.
+ * The meter of a billable metric, by its name: `LangSmith Traces (Base Charge)`, `LangSmith Traces (Extended Data
+ * Retention Upgrades)`. Undefined for any other name, because a wrong guess would differ forever.
  */
 export function meterOfMetric(name: string | null): ProviderMeter | undefined {
   const words =
@@ -168,21 +164,20 @@ export function meterOfMetric(name: string | null): ProviderMeter | undefined {
   return rest.every((word) => EXTENDED.has(word)) ? "longlived" : undefined;
 }
 
-/** What is known of the billing provider's totals of a month. */
 export interface ProviderMonth {
-  /** When they were read, ISO instant; null: never. */
+  /** ISO instant of the newest reading. Null: never read. */
   readonly readAt: string | null;
-  /** Why the server does not show them; null: it does, or was not asked. */
+  /** Why the server does not show totals. Null: it does, or was not requested. */
   readonly refusal: string | null;
-  /** Workspaces by what came of the comparison of each meter, as it was then. */
+  /** Workspaces by the result of the last comparison, for each meter. */
   readonly outcomes: readonly {
     readonly meter: ProviderMeter;
     readonly outcome: ProviderOutcome;
     readonly workspaces: number;
-    /** What the provider holds of workspaces that are not loaded here; null of others, and where it does not know. */
+    /** The provider's total of workspaces that are not loaded here. Null if unknown. */
     readonly held?: number | null;
   }[];
-  /** Workspaces of which final counts changed since. */
+  /** Workspaces whose final counts have changed since. */
   readonly changedSince: number;
 }
 
@@ -191,14 +186,14 @@ const COMPARED: ReadonlyMap<ProviderOutcome, string> = new Map([
   ["differs", "DIFFERENT"],
 ]);
 
-/** What the billing provider's totals say of a month: what was compared and when, and what was not and why. */
+/** Describes what was compared and when, and what was not compared and why. */
 export function describeProviderMonth(of: ProviderMonth): string {
   if (of.readAt === null) {
     return of.refusal === null
       ? "not compared with the billing provider: its totals were not read. `usage-etl totals --provider` reads them."
       : "not compared with the billing provider: the server does not show its totals to this key.";
   }
-  // A meter that is not loaded is no part of what was asked for.
+  // A meter that is not loaded is not part of the comparison.
   const said = of.outcomes.filter(({ outcome }) => outcome !== "not_loaded");
   const parts = said.map(({ meter, outcome, workspaces, held }) => {
     const whose =

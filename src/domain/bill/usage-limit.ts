@@ -1,34 +1,32 @@
-/** How much of a limit of usage is used in the calendar month under way. */
+/** Use of a usage limit in the current calendar month. */
 export interface LimitUse {
-  /** `(all)`: of the organization. */
+  /** `(all)` for the organization. */
   readonly workspaceId: string;
   readonly workspaceName: string | null;
   /** The platform's word. */
   readonly limitType: string;
-  /** Null: there is no limit. */
   readonly value: number | null;
   readonly isRejecting: boolean;
   /** First day of the month, ISO. */
   readonly month: string;
-  /** At least: days that are not loaded are left out. Null: usage of this kind is not known here. */
+  /** A lower bound: days that are not loaded are left out. Null: this kind of usage is unknown here. */
   readonly traces: number | null;
   readonly isComplete: boolean;
   readonly daysFinal: number;
   readonly percent: number | null;
-  /** ISO day on which the limit is reached at the pace of the final days; null: none, or not this month. */
+  /** ISO day on which the limit is reached at the pace of the final days. Null: not this month. */
   readonly reachedOn: string | null;
-  /** ISO instant. */
   readonly readAt: string;
 }
 
-/** Percent of a limit at which it is warned of. */
+/** Percentages of a limit at which a warning is sent. */
 const MARKS = [50, 75, 90, 100] as const;
 
 export function marksPassed({ percent }: Pick<LimitUse, "percent">): number {
   return percent === null ? 0 : MARKS.filter((mark) => percent >= mark).length;
 }
 
-/** The kinds that are known; another keeps the platform's word. */
+/** The known kinds. Any other keeps the platform's word. */
 const LIMITED: Readonly<Record<string, string>> = {
   monthly_traces: "Monthly limit of traces",
   monthly_longlived_traces: "Monthly limit of long-lived traces",
@@ -49,7 +47,7 @@ export function describeLimit(use: LimitUse): string {
   return `${name}: ${least}${traces.toLocaleString("en-US")} of ${limit} traces (${shortPercent(percent)} %) in ${month.slice(0, 7)}.${paceOf(use)}${rejecting}`;
 }
 
-/** The pace is that of final days only, and says so. */
+/** The pace is that of final days only, and the text says so. */
 function paceOf({ percent, reachedOn, daysFinal }: LimitUse): string {
   if (percent !== null && percent >= 100) return " It is reached.";
   const days = `${daysFinal} final ${daysFinal === 1 ? "day" : "days"}`;
@@ -57,7 +55,7 @@ function paceOf({ percent, reachedOn, daysFinal }: LimitUse): string {
   return daysFinal === 0 ? "" : ` At the pace of the ${days} it is not reached this month.`;
 }
 
-/** Rounded down: 99.99 % is not 100. */
+/** Rounded down, because 99.99 % is not 100 %. */
 function shortPercent(percent: number): string {
   return String(Math.floor(percent * 10) / 10);
 }

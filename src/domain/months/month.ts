@@ -2,9 +2,8 @@ import { addDays, addMonths, type Days, monthStart } from "../time/days.ts";
 
 /** A calendar month, UTC. */
 export interface CalendarMonth {
-  /** Such as `2026-03`. */
   readonly name: string;
-  /** Its first day and that of the next month, ISO. */
+  /** Its first day and the first day of the next month, ISO. */
   readonly start: string;
   readonly end: string;
 }
@@ -13,10 +12,9 @@ export function daysOfMonth({ start, end }: Pick<CalendarMonth, "start" | "end">
   return { from: start, to: end };
 }
 
-/** Made once: making it takes longer than a hundred titles. */
+/** Creating the format takes longer than using it a hundred times. */
 const TITLE = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** Such as `March 2026`. */
 export function monthTitle({ start }: Pick<CalendarMonth, "start">): string {
   return TITLE.format(new Date(start));
 }
@@ -33,12 +31,11 @@ export function monthAt(instant: number): CalendarMonth {
   return monthNamed(new Date(instant).toISOString().slice(0, 7)) as CalendarMonth;
 }
 
-/** The month before. */
 export function monthBefore({ start }: CalendarMonth): CalendarMonth {
   return monthAt(Date.parse(start) - 1);
 }
 
-/** Days as people name them: whole months by their names, else the first and the last day. */
+/** Names whole months by their names, and other ranges by their first and last day. */
 export function daysText({ from, to }: Days): string {
   const last = addDays(to, -1);
   if (from !== monthStart(from) || to !== monthStart(to)) return from === last ? from : `${from} to ${last}`;

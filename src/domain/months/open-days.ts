@@ -5,14 +5,13 @@ import { METER, METER_NAME, METERS, type Meter, meterFlags } from "../usage/mete
 import type { GroupBy } from "../usage/record.ts";
 import type { CalendarMonth } from "./month.ts";
 
-/** What keeps a month open, for one reason, meter and dimension. */
+/** One reason, meter and dimension that keep a month open. */
 export interface OpenPoint {
   readonly reason: OpenReason;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** Workspace days. */
   readonly days: number;
-  /** The first and the last of the days: UTC midnights, epoch milliseconds. */
+  /** First and last of the days: UTC midnights, epoch milliseconds. */
   readonly first: number;
   readonly last: number;
   /** The platform's ids. */
@@ -25,10 +24,10 @@ interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "firs
   readonly workspaceIds: Set<string>;
 }
 
-/** The points by reason, in the order in which reasons apply. `open` is sorted by day. */
+/** Groups open days by reason, in the order in which reasons apply. `open` is sorted by day. */
 export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
   const points = new Map<string, Counted>();
-  // Days of one point stand together mostly, so most of them need no look-up.
+  // Days of one point usually follow each other, so most of them need no lookup.
   let point: Counted | undefined;
   for (const { reason, meter, groupBy, day, workspaceId } of open) {
     if (point?.reason !== reason || point.meter !== meter || point.groupBy !== groupBy) {
@@ -46,24 +45,22 @@ export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
     .sort((a, b) => OPEN_REASONS.indexOf(a.reason) - OPEN_REASONS.indexOf(b.reason));
 }
 
-/** What was asked to be closed, and what the commands of the steps need. */
+/** The requested close, and what the commands of the steps need. */
 export interface AskedClose {
   readonly month: CalendarMonth;
-  /** Workspaces that are left out already. */
   readonly without: readonly string[];
   readonly withoutCosts?: boolean;
-  /** Whether it is to have costs, has traces, and no price is valid on any of its days. */
+  /** True if costs are wanted, there are traces, and no price is valid on any day of the month. */
   readonly lacksPrice?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis a load runs in the process of the command. */
   readonly hasRedis: boolean;
-  /** What a close that accepts disagreements would keep and accept, one for each source where nothing else is open. */
+  /** Digests of closes that accept the disagreements, one for each source where nothing else is open. */
   readonly digests?: readonly string[];
-  /** ` --source SLUG` where the commands are to mean one of several sources; else empty. */
   readonly sourceFlags?: string;
 }
 
-/** What helps against some of the open points. */
+/** What a person can do about some of the open points. */
 interface Step {
   readonly kind:
     | "none"
@@ -75,15 +72,13 @@ interface Step {
     | "accept"
     | "workspace"
     | "prices";
-  /** Sentences for a person. Commands stand in them, in backticks. */
+  /** Sentences for a person, with commands in backticks. */
   readonly text: string;
-  /** The commands of the text that take the step, without backticks. */
+  /** The commands of the text, without backticks. */
   readonly commands: readonly string[];
-  /** Of a step about one workspace: the platform's id. */
   readonly workspaceId?: string;
 }
 
-/** The steps in the order in which they help. Steps for what a sync can read come first. */
 export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const readable = open.filter(isReadable);
   return [
@@ -99,14 +94,13 @@ export function stepsOf(open: readonly OpenDay[], asked: AskedClose): Step[] {
   ];
 }
 
-/** The command that loads the days of a meter. */
 function loadCommand({ month, hasRedis, sourceFlags = "" }: AskedClose, meter: Meter): string {
   const tierFlags = meter === "traces" ? "" : ` ${meterFlags(meter)}`;
   const inlineFlags = hasRedis ? "" : " --inline";
   return `usage-etl backfill --from ${month.start} --to ${month.end}${tierFlags}${sourceFlags}${inlineFlags}`;
 }
 
-/** The command that closes the month. `digests`: of what was looked at. */
+/** `digests` are those of the state that was previewed. */
 function closeCommand(
   order: Pick<AskedClose, "month" | "without" | "withoutCosts" | "sourceFlags" | "digests"> & {
     readonly accepts?: boolean;
@@ -126,7 +120,7 @@ const NO_DAYS: Step = {
   commands: [],
 };
 
-/** For what is not loaded of one meter, or not final. */
+/** Steps for days of one meter that are not loaded or not final. */
 function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): Step[] {
   const load = loadCommand(asked, meter);
   const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
@@ -147,7 +141,6 @@ function loadSteps(own: readonly OpenDay[], meter: Meter, asked: AskedClose): St
   return steps;
 }
 
-/** When a day of a meter is final, in words. */
 function finalFrom(end: number, meter: Meter, settleAfterMs: number): string {
   const isTier = METER[meter].tier !== METER.traces.tier;
   const final = shortInstant(end + (isTier ? tierSettleAfterMs([], settleAfterMs) : settleAfterMs));
@@ -156,7 +149,7 @@ function finalFrom(end: number, meter: Meter, settleAfterMs: number): string {
     : `${final} (USAGE_SETTLE_AFTER)`;
 }
 
-/** For what is loaded and not proved. */
+/** Steps for days that are loaded and not proved. */
 function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: AskedClose): Step[] {
   const reconcile = `usage-etl reconcile --from ${month.start} --to ${month.end}${sourceFlags}`;
   const steps: Step[] = [];
@@ -178,13 +171,12 @@ function proofSteps(readable: readonly OpenDay[], { month, sourceFlags = "" }: A
 
 function acceptSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
   if (!open.some(({ reason }) => DISAGREEMENTS.includes(reason))) return [];
-  // With digests, so that nothing is accepted that is found between this list and that command.
+  // The digests prevent that a difference found after this list is accepted unseen.
   const accept = closeCommand({ ...asked, accepts: true });
   const text = `Ask the platform about what differs there, or accept it: \`${accept}\``;
   return [{ kind: "accept", text, commands: [accept] }];
 }
 
-/** For each workspace that no sync can read. */
 function workspaceSteps(open: readonly OpenDay[], asked: AskedClose): Step[] {
   const unread = new Map(open.filter((one) => !isReadable(one)).map((one) => [one.workspaceId, one.access]));
   return [...unread].map(([workspaceId, access]) => {
@@ -215,12 +207,11 @@ function has(open: readonly OpenDay[], wanted: OpenReason): boolean {
   return open.some(({ reason }) => reason === wanted);
 }
 
-/** What is loaded of traces has to be reconciled then. */
 function isTraceGap({ meter, reason }: OpenDay): boolean {
   return meter === "traces" && (reason === "missing" || reason === "failed" || reason === "provisional");
 }
 
-/** Whether a sync and a reconcile can do something about it. */
+/** True if a sync and a reconcile can help. */
 function isReadable({ access, reason }: OpenDay): boolean {
   return access === "read" && reason !== "unverified";
 }
@@ -231,7 +222,7 @@ const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, re
   not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
 };
 
-/** Why a day of a meter, dimension and workspace keeps its month open: the first that applies. */
+/** Why a day of a meter, dimension and workspace keeps its month open. The first that applies. */
 export const OPEN_REASONS = [
   "not_available",
   "missing",
@@ -247,7 +238,7 @@ export const OPEN_REASONS = [
 ] as const;
 export type OpenReason = (typeof OPEN_REASONS)[number];
 
-/** No request repairs these. The month is closed anyway if the user accepts them. */
+/** No request repairs these. The month is closed if the user accepts them. */
 export const DISAGREEMENTS: readonly OpenReason[] = [
   "platform_disagrees",
   "total_differs",
@@ -255,15 +246,13 @@ export const DISAGREEMENTS: readonly OpenReason[] = [
   "provider_differs",
 ];
 
-/** Whether a sync asks for a workspace: the listing may lack it, or the configuration not name it any more. */
+/** Whether a sync requests a workspace. It does not if the listing or the configuration lacks it. */
 export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
 
 export interface OpenDay {
-  /** UTC midnight, epoch milliseconds. */
   readonly day: number;
   readonly meter: Meter;
   readonly groupBy: GroupBy;
-  /** The platform's id. */
   readonly workspaceId: string;
   readonly access: WorkspaceAccess;
   readonly reason: OpenReason;

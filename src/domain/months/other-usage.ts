@@ -1,21 +1,21 @@
 import { METER_NAME, type Meter } from "../usage/meter.ts";
 
 /**
- * What a close has to do with a meter. `checked`: the source keeps its days, so they have to be loaded, final and without a
- * difference. `not_counted`, `not_known`: wanted, but the server does not count it, or nobody has learned whether it does.
- * `not_wanted`: loaded, and kept no more: a difference of it counts, a gap does not.
+ * How a close treats a meter. `checked`: its days must be loaded, final and without a difference. `not_counted`,
+ * `not_known`: wanted, but the server does not count it, or this is not known yet. `not_wanted`: loaded earlier; a
+ * difference counts, a gap does not.
  */
 type OtherState = "checked" | "not_counted" | "not_known" | "not_wanted";
 
 export interface KnownUsage {
   readonly meter: Meter;
   readonly state: OtherState;
-  /** What the server answered where it does not count it; else null. */
+  /** The server's response if it does not count the meter; else null. */
   readonly evidence: string | null;
-  /** Daily figures that are final, and those that were compared with a whole export. */
+  /** Final daily figures, and those among them that were compared with an export. */
   readonly finalDays: number;
   readonly reconciledDays: number;
-  /** Differences that are left, from the export or from a total. */
+  /** Open differences from the export or a total. */
   readonly differences: number;
 }
 
@@ -31,14 +31,13 @@ export function closeDoes({ state }: KnownUsage): string {
   return CLOSE[state];
 }
 
-/** Meters of which something is loaded, or should be. */
+/** Meters that have figures or should have some. */
 export function withFigures(known: readonly KnownUsage[]): KnownUsage[] {
   return known.filter(
     (one) => one.state === "checked" || one.finalDays + one.reconciledDays + one.differences > 0,
   );
 }
 
-/** A sentence for meters that are in no figure, and where to read what the server answered. */
 export function describeAbsent(known: readonly KnownUsage[]): string[] {
   const present = new Set(withFigures(known));
   const absent = known.filter((one) => !present.has(one));
@@ -49,7 +48,6 @@ export function describeAbsent(known: readonly KnownUsage[]): string[] {
   return isRefused ? [...sentences, "`usage-etl doctor` shows what the server answered."] : sentences;
 }
 
-/** What a close says of other usage than traces of all tiers. */
 export function describeOtherUsage(known: readonly KnownUsage[]): string {
   const present = withFigures(known).map((one) => {
     const { meter, finalDays, reconciledDays, differences } = one;

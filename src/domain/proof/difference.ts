@@ -1,6 +1,6 @@
 import { METER_NAME, meterOf } from "../usage/meter.ts";
 
-/** What a difference says, in words (docs/rules.md, docs/proof.md). */
+/** Kinds of differences as people read them. */
 
 export const DIFFERENCE_KINDS = {
   missing_in_store: "the export has it, and nothing is stored",
@@ -32,7 +32,7 @@ export const DIFFERENCE_STATES = {
 } as const;
 export type DifferenceState = keyof typeof DIFFERENCE_STATES;
 
-/** What of the differences is of another meter than traces of all tiers, to go on after their sums. */
+/** Describes differences of meters other than all traces, as the end of a sentence. */
 export function describeOtherDifferences(
   others: readonly { kind: string; tier: string; open: number; platformDisagrees: number }[],
 ): string {

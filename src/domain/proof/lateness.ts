@@ -1,21 +1,19 @@
 import { DAY_MS, HOUR_MS } from "../time/stride.ts";
 
-/** Late changes of one age class. Late: an earlier answer was already fetched after the bucket's end. */
+/** Late changes of one age class. A change is late if an earlier response was fetched after the bucket's end. */
 export interface LatenessClass {
   /** Upper bound of the class, in hours after the end of the bucket. */
   readonly ageHours: number;
   readonly wasFinal: boolean;
   readonly changes: number;
-  /** Sum of the absolute differences. */
   readonly tracesMoved: number;
-  /** Days since the first of them was found. */
   readonly sinceDays: number;
 }
 
 export interface Finality {
   readonly changes: number;
   readonly tracesMoved: number;
-  /** Those that changed a final count. */
+  /** Changes of final counts. */
   readonly finalChanges: number;
   /** 99.9 % of the late traces arrived within this time. Null: too few changes. */
   readonly nearlyAllWithinHours: number | null;
@@ -25,7 +23,7 @@ export interface Finality {
 }
 
 const NEARLY_ALL = 0.999;
-/** Fewer changes allow no recommendation. */
+/** With fewer changes there is no recommendation. */
 const ENOUGH_CHANGES = 20;
 
 /** Derives from the ages of late changes when counts are final. */
@@ -48,21 +46,23 @@ export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: 
   }
   const adviseDays = Math.max(1, Math.ceil((within * HOUR_MS) / DAY_MS));
   const settleDays = settleAfterMs / DAY_MS;
-  // Twice the time needed is cheap. More delays final figures without need.
+  // Twice the time needed costs little. More delays final figures without need.
   const verdict = settleDays < adviseDays ? "raise" : settleDays > 2 * adviseDays + 1 ? "lower" : "enough";
   return { ...seen, nearlyAllWithinHours: within, adviseDays, verdict };
 }
 
-/** How far back late changes are looked at. */
+/** How far back late changes are read. */
 export const LOOK_BACK_DAYS = 90;
-/** A trace is kept for 14 days unless it is long-lived, and then cannot become it any more (docs/platform.md). */
+/**
+ * A trace is kept for 14 days unless it is long-lived, and cannot become long-lived afterwards (docs/platform.md).
+ */
 const TIERS_MOVE_FOR_MS = 15 * DAY_MS;
-/** Late changes must have been watched for so long before they say how late the last one comes. */
+/** Late changes must have been watched this long before the latest of them counts. */
 const WATCHED_DAYS = 30;
 
 /**
- * How long after its end a day's count of one retention tier is final, in milliseconds: no late change was seen at a greater age, in
- * at least `WATCHED_DAYS`. Until then, and at most, as long as a trace can change its tier.
+ * How long after its end a day's count of one retention tier becomes final, in ms: the age beyond which no late
+ * change was seen in at least `WATCHED_DAYS`. Until then, and at most, the time in which a trace can change its tier.
  */
 export function tierSettleAfterMs(classes: readonly LatenessClass[], settleAfterMs: number): number {
   const longest = Math.max(settleAfterMs, TIERS_MOVE_FOR_MS);
@@ -71,7 +71,7 @@ export function tierSettleAfterMs(classes: readonly LatenessClass[], settleAfter
   return Math.min(Math.max(lastMs, settleAfterMs), longest);
 }
 
-/** Whether enough late changes of a tier were seen to say when the last one comes. */
+/** True if enough late changes were seen to know when the last one comes. */
 export function isTierWatched(classes: readonly LatenessClass[]): boolean {
   const isLong = classes.some(({ sinceDays }) => sinceDays >= WATCHED_DAYS);
   return isLong && sumOf(classes, (one) => one.changes) >= ENOUGH_CHANGES;

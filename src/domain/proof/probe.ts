@@ -1,10 +1,9 @@
 import type { GroupBy } from "../usage/record.ts";
 
-/** Traces of one workspace over one window, by each dimension; by id where the dimension has several. */
+/** Traces of one workspace over one window, by dimension; by id where the dimension has several. */
 export interface WorkspaceReading extends Record<"project" | "user" | "api_key", Record<string, number>> {
   workspace: number;
 }
-/** By workspace id. */
 export type ProbeReadings = ReadonlyMap<string, WorkspaceReading>;
 
 export interface Rise {
@@ -12,14 +11,13 @@ export interface Rise {
   readonly traces: number;
 }
 
-/** The change of one dimension during a probe. */
 export interface ProbeFigure {
   readonly groupBy: GroupBy;
-  /** The id that must rise; null where it is not known. */
+  /** The id that must rise. Null if it is unknown. */
   readonly expectedId: string | null;
   /** Rise of the figure: of the probe's own project, and in the other dimensions of the workspace. */
   readonly billed: number;
-  /** Traces too many or, negative, too few, in all or for the expected id, whatever others did. */
+  /** Traces too many or (negative) too few, in all or for the expected id, whatever the other traffic was. */
   readonly difference: number;
   /** Ids whose figure changed, the largest change first; at most ten. */
   readonly rises: readonly Rise[];
@@ -33,7 +31,10 @@ export interface ProbeComparison {
   readonly progress: "lacking" | "unexplained" | "billed";
   /** By workspace, project, user and API key. */
   readonly figures: readonly ProbeFigure[];
-  /** Rise and fall of the workspace's other projects: up to this much of every figure but the project's may be theirs. */
+  /**
+   * Rise and fall of the workspace's other projects. Up to this amount of every figure but the project's may be
+   * theirs.
+   */
   readonly others: { readonly added: number; readonly removed: number };
 }
 
@@ -75,7 +76,7 @@ export function compareProbe(probe: {
     risesOf("project", workspaceIds).filter(({ id }) => id !== projectId);
   const added = gainOf(othersOf());
   const removed = added - sum(othersOf());
-  /** By how much a rise lies outside of what is possible. */
+  /** How far a rise lies outside of the possible range. */
   const outside = (rise: number) =>
     Math.min(0, rise - (expected - removed)) || Math.max(0, rise - (expected + added));
 
@@ -122,7 +123,7 @@ function isWanted(id: string, wanted: string): boolean {
   return id === wanted || id === wanted.toLowerCase();
 }
 
-/** Few enough for a message. */
+/** Keeps few enough for a message. */
 function largest(rises: readonly Rise[]): Rise[] {
   const changed = rises.filter(({ traces }) => traces !== 0);
   return changed.sort((a, b) => Math.abs(b.traces) - Math.abs(a.traces)).slice(0, 10);

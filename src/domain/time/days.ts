@@ -1,20 +1,18 @@
 import { DAY_MS } from "./stride.ts";
 import type { Interval } from "./window.ts";
 
-/** Calendar days (UTC) as ISO dates: `2026-03-01`. They sort as texts do. */
+/** Calendar days (UTC) as ISO dates, `2026-03-01`, which sort as text. */
 
-/** Half-open: `to` is not included. */
+/** Half-open: `to` is excluded. */
 export interface Days {
   readonly from: string;
   readonly to: string;
 }
 
-/** The same in epoch milliseconds. */
 export function intervalOf({ from, to }: Days): Interval {
   return { start: Date.parse(from), end: Date.parse(to) };
 }
 
-/** The day that an instant (epoch milliseconds) lies in. */
 export function dayOf(instant: number): string {
   return new Date(instant).toISOString().slice(0, 10);
 }
@@ -38,13 +36,12 @@ export function monthStart(day: string): string {
   return `${day.slice(0, 7)}-01`;
 }
 
-/** First day of the month that lies so many months after that of the day. */
+/** First day of the month that lies `months` after the month of the day. */
 export function addMonths(day: string, months: number): string {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
 }
 
-/** The whole calendar months that a range touches. */
 export function monthsOfDays({ from, to }: Days): Days[] {
   const months: Days[] = [];
   for (let start = monthStart(from); start < to; start = addMonths(start, 1)) {
@@ -53,7 +50,7 @@ export function monthsOfDays({ from, to }: Days): Days[] {
   return months;
 }
 
-/** Ranges as their whole calendar months, and the days around them. Neighbours are joined; empty parts are left out. */
+/** Splits ranges into whole calendar months and the days around them. Neighbors are joined, empty parts left out. */
 export function monthsAndDays(ranges: readonly Days[]): { readonly months: Days[]; readonly days: Days[] } {
   const parts = ranges.map(({ from, to }) => {
     const first = from === monthStart(from) ? from : addMonths(from, 1);
@@ -73,7 +70,6 @@ export function monthsAndDays(ranges: readonly Days[]): { readonly months: Days[
   };
 }
 
-/** Ranges that follow each other without a day between are one. */
 export function joined(ranges: readonly Days[]): Days[] {
   const all: Days[] = [];
   for (const { from, to } of ranges.filter((one) => one.from < one.to)) {
@@ -84,7 +80,10 @@ export function joined(ranges: readonly Days[]): Days[] {
   return all;
 }
 
-/** As long, and right before: as many calendar months before whole months, the same days of the month before, else as many days. */
+/**
+ * The range before, of the same length: as many calendar months before whole months, the same days of the month
+ * before, else as many days.
+ */
 export function rangeBefore(range: Days): Days {
   const months = wholeMonths(range);
   const { from, to } = range;
@@ -96,7 +95,7 @@ export function rangeBefore(range: Days): Days {
   return { from: months === null ? addDays(from, -daysBetween(range)) : addMonths(from, -months), to: from };
 }
 
-/** What a range is compared with: what lies before it, but of days of less than a week the same weekdays of the week before. */
+/** The range to compare with: the range before, but for less than a week the same weekdays of the week before. */
 export function rangeToCompare(range: Days): Days {
   const { from, to } = range;
   const isOfMonth = from === monthStart(from);
@@ -104,13 +103,14 @@ export function rangeToCompare(range: Days): Days {
   return { from: addDays(from, -7), to: addDays(to, -7) };
 }
 
-/** As long, and beginning on a day: as many calendar months where both are whole months, else as many days. */
+/**
+ * A range of the same length from a day on: as many calendar months where both are whole months, else as many days.
+ */
 export function rangeFrom(day: string, range: Days): Days {
   const months = day === monthStart(day) ? wholeMonths(range) : null;
   return { from: day, to: months === null ? addDays(day, daysBetween(range)) : addMonths(day, months) };
 }
 
-/** How many whole calendar months a range is; null: it is none. */
 function wholeMonths({ from, to }: Days): number | null {
   if (from !== monthStart(from) || to !== monthStart(to)) return null;
   return (

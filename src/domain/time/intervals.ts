@@ -1,14 +1,13 @@
 import type { Interval } from "./window.ts";
 
 /**
- * Sets of instants as lists of half-open intervals. Every function takes any list (unsorted, overlapping, windows
- * too) and returns the normal form: sorted, disjoint, non-touching, none empty, and `start` and `end` alone.
+ * Sets of instants as lists of half-open intervals. Every function takes any list (unsorted, overlapping) and returns
+ * the normal form: sorted, disjoint, not touching, none empty.
  */
 
-/** All instants there are. */
 export const ALL_TIME: Interval = { start: -Infinity, end: Infinity };
 
-/** The normal form. Intervals that hold no instant (`start >= end`) vanish. */
+/** Converts to the normal form. Intervals that hold no instant (`start >= end`) vanish. */
 export function normalize(intervals: readonly Interval[]): Interval[] {
   const sorted = intervals.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start);
   const merged: Interval[] = [];
@@ -20,12 +19,10 @@ export function normalize(intervals: readonly Interval[]): Interval[] {
   return merged;
 }
 
-/** The instants in `a`, in `b` or in both. */
 export function union(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   return normalize([...a, ...b]);
 }
 
-/** The instants in `a` that are not in `b`. */
 export function subtract(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   const holes = normalize(b);
   const starts = [Number.NEGATIVE_INFINITY, ...holes.map((hole) => hole.end)];
@@ -33,12 +30,11 @@ export function subtract(a: readonly Interval[], b: readonly Interval[]): Interv
   return intersect(a, outside);
 }
 
-/** The instants in both `a` and `b`. */
 export function intersect(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   return intersectNormal(normalize(a), normalize(b));
 }
 
-/** The same of lists that are in the normal form already. */
+/** The same for lists in the normal form. */
 export function intersectNormal(left: readonly Interval[], right: readonly Interval[]): Interval[] {
   const shared: Interval[] = [];
   for (let i = 0, j = 0; ; ) {
@@ -48,18 +44,18 @@ export function intersectNormal(left: readonly Interval[], right: readonly Inter
     const start = Math.max(x.start, y.start);
     const end = Math.min(x.end, y.end);
     if (start < end) shared.push({ start, end });
-    // The one that ends first meets nothing further on the other side.
+    // The interval that ends first meets nothing further on the other side.
     if (x.end < y.end) i++;
     else j++;
   }
 }
 
-/** Length of the set in milliseconds; an instant in several intervals counts once. */
+/** Length of the set in ms. An instant in several intervals counts once. */
 export function totalMs(a: readonly Interval[]): number {
   return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);
 }
 
-/** From the first instant of a set to its last; empty at 0 for an empty set. */
+/** From the first instant of a set to its last. Empty at 0 for an empty set. */
 export function spanOf(a: readonly Interval[]): Interval {
   const all = normalize(a);
   return { start: all[0]?.start ?? 0, end: all.at(-1)?.end ?? 0 };

@@ -1,4 +1,4 @@
-/** Strides, in milliseconds, as docs/platform.md (Contracts) gives them: a month is 30 days, a year 365. */
+/** A month is 30 days and a year 365 (docs/platform.md, Contracts). */
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -15,8 +15,8 @@ export const STRIDE_MS: Readonly<Record<Stride, number>> = {
 };
 
 /**
- * How many whole buckets a window may hold so that the platform answers in this stride. The table of docs/platform.md
- * gives range lengths (under 1 day, 1 to 31, 32 to 93, 94 to 366 days, more); these are the whole buckets inside them.
+ * How many whole buckets a window may hold so that the platform responds in this stride. docs/platform.md gives range
+ * lengths (under 1 day, 1 to 31, 32 to 93, 94 to 366 days, more); these are the whole buckets inside them.
  */
 export const TIER_BUCKETS: Readonly<Record<Stride, { readonly min: number; readonly max: number }>> = {
   hour: { min: 1, max: 23 },
@@ -26,12 +26,12 @@ export const TIER_BUCKETS: Readonly<Record<Stride, { readonly min: number; reado
   year: { min: 2, max: Number.POSITIVE_INFINITY },
 };
 
-/** The next finer stride, or undefined for `hour`. */
+/** Undefined for `hour`. */
 export function finerStride(stride: Stride): Stride | undefined {
   return STRIDES[STRIDES.indexOf(stride) - 1];
 }
 
-/** The stride the platform answers in for a range of this length in milliseconds, by the table of docs/platform.md. */
+/** The stride of the platform's response for a range of this length in ms (docs/platform.md). */
 export function strideOfRange(rangeMs: number): Stride {
   const days = Math.floor(rangeMs / DAY_MS);
   if (days < 1) return "hour";

@@ -6,12 +6,11 @@ export interface Interval {
   readonly end: number;
 }
 
-/** A range that lies in one tier: whole buckets of `stride` on its epoch grid. */
 export interface Window extends Interval {
   readonly stride: Stride;
 }
 
-/** Neighbouring parts of a range, each of this length but for the last one. */
+/** Cuts a range into parts of this length; the last may be shorter. */
 export function partsOf({ start, end }: Interval, length: number): Interval[] {
   return Array.from({ length: Math.ceil((end - start) / length) }, (_, n) => ({
     start: start + n * length,
