@@ -51,8 +51,8 @@ async function run(session: Session, { source, watch = false }: StatusOptions): 
   if (!process.stdout.isTTY) {
     throw new UsageError({
       code: "watch_without_terminal",
-      message: "--watch shows the same place of a terminal again, and the output is none.",
-      next: "Leave it out, or run the command again and again yourself.",
+      message: "--watch needs a terminal.",
+      next: "Leave it out, or repeat the command yourself.",
     });
   }
   while (!session.signal.aborted) {
