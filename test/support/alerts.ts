@@ -1,10 +1,10 @@
-import { createServer } from "node:http";
+import { onTestFinished } from "vitest";
 import { Secret } from "../../src/config/secret.ts";
 import { HOUR_MS } from "../../src/domain/time/stride.ts";
 import type { AlertSettings } from "../../src/pipeline/alerts/send-alerts.ts";
-import { listenInTest } from "./listen.ts";
+import { openReceivers } from "./receivers.ts";
 
-/** Alerts of the only source, which is stale after an hour. Nothing waits between tries. */
+/** Alerts of the only source, which is stale after an hour. No time passes between tries. */
 export function alertSettings(secrets: ReadonlyMap<string, Secret>): AlertSettings {
   return {
     slug: "default",
@@ -15,20 +15,14 @@ export function alertSettings(secrets: ReadonlyMap<string, Secret>): AlertSettin
   };
 }
 
-/** The webhook of alerts at an address. */
-export const webhookAt = (url: string) => new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(url)]]);
-
-/** A webhook that answers with `status` until the test ends, and what it took. */
+/** The bodies that the webhook of all alerts gets until the test ends. */
 export async function startWebhook() {
   const heard: { text: string; alerts: Record<string, unknown>[] }[] = [];
-  const webhook = { heard, status: 200 };
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (webhook.status < 300) heard.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-    response.writeHead(webhook.status).end();
+  const receivers = await openReceivers(({ body }) => {
+    heard.push(JSON.parse(body));
+    return "well";
   });
-  return Object.assign(webhook, {
-    secrets: webhookAt(`http://127.0.0.1:${await listenInTest(server)}/hooks/sesame`),
-  });
+  onTestFinished(receivers.close);
+  const secrets = new Map([["USAGE_ALERT_WEBHOOK_URL", new Secret(`${receivers.webUrl}/webhook`)]]);
+  return { heard, secrets };
 }

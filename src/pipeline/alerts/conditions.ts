@@ -217,22 +217,18 @@ function ofLoading(
 ): Condition[] {
   const hours = Math.floor(secondsWithoutLoad / 3600);
   return [
-    {
-      ...CRITICAL,
-      kind: "stale",
-      isFiring: secondsWithoutLoad * 1000 > staleAfterMs,
-      ...ONCE,
-      message: `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(secondsWithoutLoad / 60)} min`}. See usage-etl status.`,
-      over: "usage is loaded again",
-    },
-    {
-      ...CRITICAL,
-      kind: "refused",
-      isFiring: isRefused,
-      ...ONCE,
-      message: "The platform refuses the key. See usage-etl status.",
-      over: "the platform takes the key again",
-    },
+    found(
+      "stale",
+      once(secondsWithoutLoad * 1000 > staleAfterMs),
+      `Nothing was loaded for ${hours > 0 ? `${hours} h` : `${Math.floor(secondsWithoutLoad / 60)} min`}. See usage-etl status.`,
+      "usage is loaded again",
+    ),
+    found(
+      "refused",
+      once(isRefused),
+      "The platform refuses the key. See usage-etl status.",
+      "the platform takes the key again",
+    ),
     found(
       "access_lost",
       lostWorkspaces,
@@ -258,10 +254,10 @@ function byOwner<T>(
   return [...new Set([null, ...owners])].map((owner) => [owner, groups.get(owner) ?? []]);
 }
 
-const CRITICAL = { owner: null, severity: "critical" } as const;
-
-/** A condition that is on or off has count 1 and never grows. */
-const ONCE = { count: 1, newest: 0 };
+/** A condition that is on or off never grows. */
+function once(isOn: boolean) {
+  return { count: isOn ? 1 : 0, newest: 0 };
+}
 
 /** A message names at most five workspaces. */
 const MOST_NAMED = 5;
@@ -279,11 +275,11 @@ function found(
   message: string,
   over: string,
 ): Condition {
-  return { ...CRITICAL, kind, isFiring: count > 0, count, newest, message, over };
+  return { kind, owner: null, isFiring: count > 0, severity: "critical", count, newest, message, over };
 }
 
 /** One condition for all limits. It grows with each mark that one of them passes, and in a new month. */
-function limitCondition(limits: readonly LimitUse[]): Condition {
+export function limitCondition(limits: readonly LimitUse[]): Condition {
   const warned = limits.filter((one) => one.isRejecting || marksPassed(one) > 0);
   const isReached = warned.some(
     (one) => one.isRejecting || (one.percent ?? 0) >= 100 || one.reachedOn !== null,

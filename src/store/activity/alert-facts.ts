@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { UnpricedUsage } from "../../domain/bill/price.ts";
 import type { LimitUse } from "../../domain/bill/usage-limit.ts";
 import { limitsOf } from "../bill/bill-terms.ts";
@@ -36,20 +36,23 @@ export interface AlertFacts {
   readonly limits: readonly LimitUse[];
 }
 
+/** Differences that remained after a second request. */
+function disagreements(table: string, which: RawBuilder<unknown>) {
+  return sql`(
+    select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
+    from usage.${sql.ref(table)} d join usage.scope c using (scope_id)
+    where c.source_id = s.source_id and d.state = 'platform_disagrees' and ${which}
+  )`;
+}
+
 /** Of one source or of all. */
 export async function alertFacts(db: Database, sourceId?: number): Promise<AlertFacts[]> {
   const { rows } = await sql<AlertFacts>`
     select
       s.slug as source, floor(extract(epoch from now()) * 1000)::float8 as now, now()::text as "readAt",
-      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.reconciliation_difference d join usage.scope c using (scope_id)
-       where c.source_id = s.source_id and d.state = 'platform_disagrees') as differences,
-      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.scope c using (scope_id)
-       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind <> 'provider_total') as "controlTotals",
-      (select json_build_object('count', count(*), 'newest', coalesce(extract(epoch from max(d.found_at)) * 1000, 0)::bigint)
-       from usage.control_difference d join usage.scope c using (scope_id)
-       where c.source_id = s.source_id and d.state = 'platform_disagrees' and d.kind = 'provider_total') as "providerTotals",
+      ${disagreements("reconciliation_difference", sql`true`)} as differences,
+      ${disagreements("control_difference", sql`d.kind <> 'provider_total'`)} as "controlTotals",
+      ${disagreements("control_difference", sql`d.kind = 'provider_total'`)} as "providerTotals",
       json_build_object('count', r.changes, 'newest', coalesce(r.newest, 0)) as "finalChanges",
       extract(epoch from now() - coalesce(
         (select max(v.fetched_at) from usage.coverage v join usage.trace_scope c using (scope_id) where c.source_id = s.source_id),

@@ -59,11 +59,11 @@ const REFUSED: Condition = {
   over: "the platform takes the key again",
 };
 
-async function notify(failure?: Error) {
+async function notify({ failure, isFiring = true }: { failure?: Error; isFiring?: boolean } = {}) {
   const [{ now } = { now: "" }] = await query<{ now: string }>("SELECT clock_timestamp()::text AS now");
   return notifyRoutes(
     { store, sourceId: 1 },
-    { conditions: [REFUSED], readAt: now, routes: await listRoutes(store.db), failure },
+    { conditions: [{ ...REFUSED, isFiring }], readAt: now, routes: await listRoutes(store.db), failure },
     { slug: "default", secrets, clock: { wait: async () => {} } },
   );
 }
@@ -122,8 +122,18 @@ test("a route without its setting waits like one that fails, and the others are 
 test("an error while conditions were read hides no failure of a route", async () => {
   await apply("one", "well");
   manner = "refuses";
-  await expect(notify(new Error("Budgets are gone."))).rejects.toMatchObject({
+  await expect(notify({ failure: new Error("Budgets are gone.") })).rejects.toMatchObject({
     code: "route_failed",
     message: "Budgets are gone. Route one answered 503.",
   });
+});
+
+test("an incident whose beginning certainly did not arrive has no end", async () => {
+  await apply("one", "well");
+  manner = "redirects";
+  await expect(notify()).rejects.toMatchObject({ code: "route_failed" });
+  manner = "well";
+  await endWait(store.db, "one");
+  expect(await notify({ isFiring: false })).toEqual({ notified: 0, ended: 1 });
+  expect(got.filter((route) => route === "one")).toHaveLength(1);
 });

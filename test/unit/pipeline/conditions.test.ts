@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import type { LimitUse } from "../../../src/domain/bill/usage-limit.ts";
+import { budgetCondition, limitCondition } from "../../../src/pipeline/alerts/conditions.ts";
+import type { MonthBudget } from "../../../src/pipeline/bill/budgets.ts";
+
+const budget: MonthBudget = {
+  line: 1,
+  source: null,
+  of: null,
+  currency: null,
+  amount: "100",
+  warnAt: [50, 80],
+  name: null,
+  isPriced: true,
+  mayBeLess: false,
+  per: "month",
+  period: null,
+  isOver: false,
+  course: [],
+  ahead: null,
+  spent: 0n,
+  final: 0n,
+  daysMissing: 0,
+  daysUnpriced: 0,
+  missingIn: [],
+  countedFrom: "2026-11-01",
+  percent: 0,
+  percentOfTime: 0,
+  forecast: null,
+  passed: null,
+  reached: null,
+};
+
+test("a passed mark of a budget counts more than a forecast", () => {
+  const countOf = (passed: number | null, isReached: boolean) => {
+    const reached = isReached ? { day: "2026-11-28", isSure: false } : null;
+    return budgetCondition({ budgets: [{ ...budget, passed, reached }], changedAt: 1 }).count;
+  };
+  expect(countOf(50, true)).toBeGreaterThan(countOf(50, false));
+  expect(countOf(50, false)).toBeGreaterThan(countOf(null, true));
+  expect(countOf(80, false)).toBeGreaterThan(countOf(50, true));
+});
+
+const limit: LimitUse = {
+  workspaceId: "w",
+  workspaceName: null,
+  limitType: "monthly_traces",
+  value: 100,
+  isRejecting: false,
+  month: "2026-11-01",
+  traces: 49,
+  isComplete: true,
+  daysFinal: 3,
+  percent: 49,
+  reachedOn: null,
+  readAt: "2026-11-04T00:00:00Z",
+};
+
+test.each([
+  [{}, { isFiring: false, count: 0 }],
+  [{ percent: 50 }, { isFiring: true, count: 1, severity: "warning" }],
+  [
+    { percent: 50, reachedOn: "2026-11-28" },
+    { isFiring: true, count: 1, severity: "critical" },
+  ],
+  [{ percent: 99.9 }, { isFiring: true, count: 3, severity: "warning" }],
+  [{ percent: 100 }, { isFiring: true, count: 4, severity: "critical" }],
+  [
+    { percent: null, isRejecting: true },
+    { isFiring: true, count: 1, severity: "critical" },
+  ],
+] as const)("a usage limit with %j: %j", (changed, expected) => {
+  expect(limitCondition([{ ...limit, ...changed }])).toMatchObject(expected);
+});
