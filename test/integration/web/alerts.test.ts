@@ -3,8 +3,9 @@ import { Secret } from "../../../src/config/secret.ts";
 import { HOUR_MS } from "../../../src/domain/time/stride.ts";
 import { sendAlerts } from "../../../src/pipeline/alerts/send-alerts.ts";
 import { alertSettings } from "../../support/alerts.ts";
+import { readPage } from "../../support/dom.ts";
 import { setOwners } from "../../support/owners.ts";
-import { rowsOf, setupPages } from "../../support/pages.ts";
+import { setupPages } from "../../support/pages.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setup } from "../../support/source.ts";
 
@@ -26,18 +27,27 @@ routes:
   - { name: team, type: slack, secret: USAGE_ROUTE_SLACK, kinds: [stale] }`,
   );
   const pages = await setupPages(bench);
-  const rows = async () =>
-    rowsOf((await pages.get("/alerts")).text).map((row) => row.replace(/[\d-]{10} [\d:]{8}/, "AT"));
+  const read = async () => readPage((await pages.get("/alerts")).text);
   const send = async () => sendAlerts(await bench.open(), alertSettings(secrets));
-  expect(await rows()).toEqual([]);
+  expect((await read()).text).toContain("No open incident.");
   await bench.sql("UPDATE usage.coverage SET fetched_at = now() - interval '2 hours'");
-  const incident = "Stale default ✕ critical Nothing was loaded for 2 h.";
-  expect(await rows()).toEqual([`${incident} nobody`]);
+  const incident = {
+    Kind: "Stale",
+    Source: "default",
+    Severity: "critical",
+    What: "Nothing was loaded for 2 h.",
+  };
+  expect((await read()).table("Open incidents")).toEqual([{ ...incident, Notified: "nobody" }]);
   await expect(send()).rejects.toMatchObject({ code: "route_failed" });
-  expect(await rows()).toEqual([`${incident} all AT`]);
+  const arrived = expect.stringMatching(/^all \d{4}-/);
+  expect((await read()).table("Open incidents")).toEqual([{ ...incident, Notified: arrived }]);
   await bench.sql("UPDATE usage.coverage SET fetched_at = now()");
   manner = "well";
   // Route team was not notified of the beginning, so there is no end to send.
   expect(await send()).toEqual({ notified: 0, ended: 1 });
-  expect(await rows()).toEqual(["Stale default all AT"]);
+  const page = await read();
+  expect(page.hasTable("Open incidents")).toBe(false);
+  expect(page.table("Past incidents, the last of each kind")).toEqual([
+    { Kind: "Stale", Source: "default", "Ended, by route": arrived },
+  ]);
 });

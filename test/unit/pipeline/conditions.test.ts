@@ -16,8 +16,6 @@ const budget: MonthBudget = {
   per: "month",
   period: null,
   isOver: false,
-  course: [],
-  ahead: null,
   spent: 0n,
   final: 0n,
   daysMissing: 0,
