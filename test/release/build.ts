@@ -1,13 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { productionLock, ROOT } from "./lock.ts";
+import { fileURLToPath } from "node:url";
 
 /**
  * What `npm pack` puts into the package beside the sources: JavaScript in `dist/`, and the versions of all dependencies that
  * this release was tested with. The clone runs without either.
  */
 
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DIST = join(ROOT, "dist");
 
 rmSync(DIST, { recursive: true, force: true });
@@ -26,3 +27,14 @@ const packed = globSync(["{dist,docs,sql}/**/*", "*.md", "*.json", "LICENSE"], {
 });
 for (const file of packed) if (file.isFile()) chmodSync(join(file.parentPath, file.name), 0o644);
 chmodSync(join(ROOT, "src/cli.js"), 0o755);
+
+/** The lock of what the package and the image bring: without development dependencies. */
+function productionLock() {
+  const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  const packages = Object.entries<{ dev?: boolean; devDependencies?: object }>(lock.packages).filter(
+    // npm counts TypeScript as no development dependency, because a library could use it for its types.
+    ([folder, { dev }]) => !dev && !/^node_modules\/@?typescript\b/.test(folder),
+  );
+  const [[, { devDependencies: _, ...root }] = ["", {}], ...others] = packages;
+  return { ...lock, packages: { "": root, ...Object.fromEntries(others) } };
+}

@@ -5,53 +5,33 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parse } from "yaml";
 import { readConfig } from "../../src/config/config.ts";
 import { withEnvFile } from "../../src/config/env-file.ts";
 import { isSecret, SETTINGS } from "../../src/config/settings.ts";
-import { digestOfKubernetes, RENDERED } from "../release/check-kubernetes.ts";
 import { freePort, listenInTest } from "../support/listen.ts";
 import { poll } from "../support/poll.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
-/** The files for containers fit the program; no container engine and no cluster is needed. */
+/** The files for containers fit the program. No container engine is needed. */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
 interface Service {
-  image: string;
-  profiles?: string[];
-  build?: string;
-  command?: string[];
-  environment?: Record<string, string>;
-  depends_on?: Record<string, { condition: string }>;
-  entrypoint?: string[];
-  healthcheck?: { disable?: boolean; test?: string[] };
-  mem_limit?: string;
-  shm_size?: string;
-  tmpfs?: string[];
-  logging?: { driver: string; options: Record<string, string> };
-  ports?: string[];
-  volumes?: string[];
-  restart: string;
-  secrets?: string[];
-  stop_grace_period?: string;
+  readonly command?: string[];
+  readonly environment?: Record<string, string>;
+  readonly entrypoint?: string[];
+  readonly healthcheck?: { readonly test?: string[] };
+  readonly volumes?: string[];
 }
 
-const compose = parse(read("docker-compose.yml"), { merge: true }) as {
-  services: Record<string, Service>;
-  volumes: Record<string, unknown>;
-};
-const services = Object.entries(compose.services);
+const compose = parse(read("docker-compose.yml"), { merge: true }) as { services: Record<string, Service> };
 const withFiles = parse(read("docs/deploy/compose-secrets.yml"), { merge: true }) as {
-  services: Record<string, Partial<Service>>;
-  secrets: Record<string, { file: string }>;
+  services: Record<string, Service>;
 };
-const ours = services.filter(([, service]) => service.build !== undefined);
 
 const NAMES = Object.keys(SETTINGS);
-const VARIABLES = NAMES.flatMap((name) => (isSecret(name) ? [name, `${name}_FILE`] : [name]));
 
 /** Compose's `${NAME:-default}` and `$$`, which are all that the file uses. */
 function interpolate(text: string, given: Record<string, string> = {}): string {
@@ -81,12 +61,6 @@ function environmentOf(
   return Object.fromEntries(
     Object.entries(environment).map(([key, text]) => [key, interpolate(text, given)]),
   );
-}
-
-/** MiB of a size such as `512m`, `128mb` or `1g`. */
-function mebibytes(size = ""): number {
-  const [, count, unit] = /^(\d+)([mg])b?$/.exec(size) ?? [];
-  return Number(count) * (unit === "g" ? 1024 : 1);
 }
 
 function writeProgram(folder: string, name: string, script: string): void {
@@ -123,29 +97,6 @@ describe("docker-compose.yml", () => {
     ]);
   });
 
-  test("a service waits only for what has a health check or ends, and exists in its profile", () => {
-    for (const [name, { depends_on = {}, profiles = [] }] of services) {
-      for (const [other, { condition }] of Object.entries(depends_on)) {
-        const awaited = compose.services[other];
-        expect(awaited, `${name} waits for ${other}`).toBeDefined();
-        if (condition === "service_healthy") expect(awaited?.healthcheck?.test, other).toBeDefined();
-        else {
-          expect(condition).toBe("service_completed_successfully");
-          expect(awaited?.restart, other).toBe("no");
-        }
-        if (awaited?.profiles !== undefined) expect(awaited.profiles).toEqual(profiles);
-      }
-    }
-  });
-
-  test("a running service has a health check, restarts and listens on this machine alone; a one-off task does not restart", () => {
-    for (const [name, { healthcheck, restart, ports = [] }] of services) {
-      expect(healthcheck?.disable === true, name).toBe(restart === "no");
-      if (restart !== "no") expect(healthcheck?.test, name).toBeDefined();
-      for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
-    }
-  });
-
   test.each([
     { livez: 200, readyz: 200, exit: 0, killed: "" },
     { livez: 200, readyz: 503, exit: 1, killed: "" },
@@ -170,46 +121,6 @@ describe("docker-compose.yml", () => {
     });
     expect(ended).toEqual({ exit, said: killed });
     expect(asked.filter((url) => url === "/livez").length).toBe(killed === "" ? 1 : 3);
-  });
-
-  test("logs of every service are bounded", () => {
-    for (const [name, { logging }] of services) {
-      expect(logging, name).toEqual({
-        driver: "json-file",
-        options: { "max-size": expect.stringMatching(/^\d+m$/), "max-file": expect.stringMatching(/^\d+$/) },
-      });
-    }
-  });
-
-  test("memory of every service is bounded, and what it may hold fits", () => {
-    for (const [name, { mem_limit }] of services) expect(mebibytes(mem_limit), name).toBeGreaterThan(0);
-    for (const [name, { mem_limit, tmpfs = [] }] of ours) {
-      // As Node 24 does in a container.
-      const heap = Math.max(256, mebibytes(mem_limit) / 2);
-      const [, size] = /^\/tmp:size=(\w+)$/.exec(tmpfs.join()) ?? [];
-      expect(heap + mebibytes(size), name).toBeLessThan(mebibytes(mem_limit) - 100);
-    }
-    const { postgres, redis } = compose.services;
-    const started = redis?.command?.join(" ").replaceAll(/\s+/g, " ") ?? "";
-    expect(mebibytes(postgres?.shm_size)).toBeLessThan(mebibytes(postgres?.mem_limit) / 4);
-    const [, most] = / --maxmemory (\w+) --maxmemory-policy noeviction/.exec(started) ?? [];
-    expect(2 * mebibytes(most)).toBeLessThan(mebibytes(redis?.mem_limit));
-  });
-
-  test("every mounted file and volume exists", () => {
-    for (const mount of services.flatMap(([, { volumes = [] }]) => volumes)) {
-      const [source = ""] = mount.split(":");
-      if (source.startsWith("./")) expect(existsSync(join(ROOT, source)), source).toBe(true);
-      else expect(Object.keys(compose.volumes)).toContain(source);
-    }
-  });
-
-  test("our processes share an image and have time to hand their jobs back", () => {
-    expect(ours.map(([name]) => name)).toEqual(["settings", "migrate", "scheduler", "worker", "standin"]);
-    expect(new Set(ours.map(([, { image }]) => image)).size).toBe(1);
-    for (const [, { command, stop_grace_period }] of ours) {
-      if (command?.[0] === "serve") expect(stop_grace_period).toBe("30s");
-    }
   });
 
   test.skipIf(!isThere("redis-server")).each(["docker-compose.yml", "compose-secrets.yml"] as const)(
@@ -292,24 +203,6 @@ describe("docker-compose.yml", () => {
 describe("docs/deploy/compose-secrets.yml", () => {
   const given = { POSTGRES_PASSWORD: "sesame", REDIS_PASSWORD: "sesame", USAGE_API_KEY: "sesame" };
 
-  test("no environment holds a password or key, and every mounted secret is a file of the folder", () => {
-    for (const name of Object.keys(withFiles.services)) {
-      const texts = Object.values(environmentOf(name, given, "compose-secrets.yml"));
-      expect(
-        texts.filter((text) => text.includes("sesame")),
-        name,
-      ).toEqual([]);
-      const mounted = JSON.stringify(serviceOf(name, "compose-secrets.yml")).matchAll(
-        /\/run\/secrets\/(\w+)/g,
-      );
-      const secrets = new Set([...mounted].map(([, secret]) => secret));
-      expect(secrets, name).toEqual(new Set(withFiles.services[name]?.secrets));
-    }
-    for (const [name, { file }] of Object.entries(withFiles.secrets)) expect(file).toBe(`./secrets/${name}`);
-    const used = Object.values(withFiles.services).flatMap(({ secrets = [] }) => secrets);
-    expect(new Set(used)).toEqual(new Set(Object.keys(withFiles.secrets)));
-  });
-
   test.each(["migrate", "scheduler", "worker"])("%s reads every secret setting from a file", (name) => {
     const { CREDENTIALS_DIRECTORY, ...environment } = environmentOf(name, given, "compose-secrets.yml");
     const { volumes } = serviceOf(name, "compose-secrets.yml");
@@ -340,94 +233,6 @@ describe("Dockerfile", () => {
       .map((line) => line.slice(1));
     expect(new Set(wanted)).toEqual(new Set(admitted));
     for (const path of wanted) expect(existsSync(join(ROOT, path)), path).toBe(true);
-  });
-
-  test("the image runs as a user who is not root, with settings that the program knows", () => {
-    expect(lines.findLast((line) => line.startsWith("USER "))).toBe("USER 1000:1000");
-    const set = lines.filter((line) => line.startsWith("ENV ")).flatMap((line) => line.split(/\s+/).slice(1));
-    const names = set.map((pair) => pair.split("=")[0]);
-    expect(names.filter((name) => name !== "NODE_ENV" && !VARIABLES.includes(name ?? ""))).toEqual([]);
-  });
-});
-
-interface Pod {
-  enableServiceLinks: boolean;
-  terminationGracePeriodSeconds: number;
-  securityContext: { runAsNonRoot: boolean };
-  initContainers: { args: string[] }[];
-  containers: { args: string[]; livenessProbe: unknown; readinessProbe: unknown; startupProbe: unknown }[];
-  volumes: { name: string }[];
-}
-
-interface Manifest {
-  kind: string;
-  metadata: { name: string };
-  data?: Record<string, string>;
-  spec?: {
-    selector?: { matchLabels: object };
-    template?: { metadata: { labels: object }; spec: Pod };
-    scaleTargetRef?: { name: string };
-    triggers?: { metadata: { query: string } }[];
-  };
-}
-
-describe("Kubernetes", () => {
-  const rendered = read(RENDERED);
-  const manifests = parseAllDocuments(rendered).map((document) => {
-    expect(document.errors).toEqual([]);
-    return document.toJS() as Manifest;
-  });
-  const deployments = manifests.filter(({ kind }) => kind === "Deployment");
-
-  test("what is checked here was rendered from the files of today (`npm run kubernetes:check`)", () => {
-    expect(/^# sha256: (.*)$/m.exec(rendered)?.[1]).toBe(digestOfKubernetes());
-  });
-
-  test("the ConfigMap holds only settings that the program knows, and no secret", () => {
-    const data = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
-    expect(Object.keys(data).filter((name) => !VARIABLES.includes(name))).toEqual([]);
-    // Secrets come as files only.
-    expect(NAMES.filter((name) => isSecret(name) && name in data)).toEqual([]);
-  });
-
-  test("scheduler and worker run after a migration, with health probes, not as root, without service links", () => {
-    expect(deployments.map(({ metadata }) => metadata.name)).toEqual([
-      "usage-etl-scheduler",
-      "usage-etl-worker",
-    ]);
-    for (const { spec } of deployments) {
-      expect(spec?.template?.metadata.labels).toMatchObject(spec?.selector?.matchLabels ?? { none: true });
-      const pod = spec?.template?.spec as Pod;
-      // A Service whose name begins with usage- would otherwise set USAGE_* variables, which are refused.
-      expect(pod.enableServiceLinks).toBe(false);
-      expect(pod.securityContext.runAsNonRoot).toBe(true);
-      expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(25);
-      expect(pod.initContainers.map(({ args }) => args)).toEqual([["migrate"]]);
-      expect(pod.containers).toMatchObject([
-        {
-          startupProbe: { httpGet: { path: "/livez" } },
-          livenessProbe: { httpGet: { path: "/livez" } },
-          readinessProbe: { httpGet: { path: "/readyz" } },
-        },
-      ]);
-    }
-  });
-
-  test("the pages ask for a token, and their Service leads to a process that serves them", () => {
-    const config = manifests.find(({ kind }) => kind === "ConfigMap")?.data ?? {};
-    expect(config).toMatchObject({ USAGE_WEB_TOKEN_FILE: "/etc/usage-etl/web-token" });
-    const selector = manifests.find(({ kind }) => kind === "Service")?.spec?.selector;
-    const served = deployments.filter(({ spec }) => {
-      const labels = spec?.template?.metadata.labels as Record<string, string>;
-      return Object.entries(selector ?? { none: "none" }).every(([name, value]) => labels[name] === value);
-    });
-    expect(served.map(({ metadata }) => metadata.name)).toEqual(["usage-etl-scheduler"]);
-  });
-
-  test("the autoscaler scales an existing deployment on the metric of due tasks", () => {
-    const scaled = manifests.find(({ kind }) => kind === "ScaledObject")?.spec;
-    expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.scaleTargetRef?.name);
-    expect(scaled?.triggers?.[0]?.metadata.query).toContain("usage_etl_due_tasks");
   });
 });
 
