@@ -41,9 +41,9 @@ export function readPage(html: string) {
     notices: all(".notice").map(textOf),
     /** Terms with their descriptions. */
     facts: Object.fromEntries(all("dt").map((dt) => [textOf(dt), textOf(dt.nextElementSibling)])),
-    hasTable: (name: string) => all("table").some((one) => nameOf(one) === name),
+    hasTable: (name: string | RegExp) => all("table").some((one) => matches(nameOf(one), name)),
     /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
-    table: (name: string): Record<string, string>[] => rowsOf(named("table", name)),
+    table: (name: string | RegExp): Record<string, string>[] => rowsOf(named("table", name)),
     caption: (name: string): string => textOf(named("table", name).querySelector("caption")),
     /** Every digit of the sums of money in the last row of a table. */
     exact: (name: string): string[] =>
@@ -55,6 +55,11 @@ export function readPage(html: string) {
     /** Where a link leads. */
     link: (name: string | RegExp): string => named("a[href]", name).getAttribute("href") ?? "",
     links: (name?: string | RegExp): string[] => links(name).map((one) => one.getAttribute("href") ?? ""),
+    /** Links by their titles, which say what a sign means. */
+    titled: (title: RegExp): { title: string; to: string }[] =>
+      all("a[title]")
+        .map((one) => ({ title: one.getAttribute("title") ?? "", to: one.getAttribute("href") ?? "" }))
+        .filter((one) => title.test(one.title)),
     buttons: all("button").map(textOf),
     /** What a browser sends of the form with a button: a list where a field is given several times. */
     form: (button: string | RegExp): Fields => fieldsOf(named("button", button).closest("form")),
@@ -95,6 +100,8 @@ function nameOf(element: Element): string {
   const region = element.tagName === "TABLE" ? element.closest("[role=region]") : element;
   const label = region?.getAttribute("aria-label");
   if (label) return label;
+  const by = region?.getAttribute("aria-labelledby");
+  if (by && element.tagName === "TABLE") return textOf(element.querySelector(`#${by}`));
   if (element.tagName === "LABEL")
     return textOf(element)
       .replace(textOf(element.querySelector("select")), "")

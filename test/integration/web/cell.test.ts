@@ -6,138 +6,130 @@ import { failScopes } from "../../../src/store/load/failures.ts";
 import { drawStamp } from "../../../src/store/load/fetch-ledger.ts";
 import { listBackfills } from "../../../src/store/work/backfills.ts";
 import { listActions } from "../../support/actions.ts";
-import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
+import { farFromTheNextHour } from "../../support/source.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "../store/setup.ts";
 
 const W = "00000000-0000-4000-8000-00000000000a";
 const STANDIN = { url: "http://127.0.0.1:1", apiKey: "key" } as Standin;
+const REQUEST = "GET https://platform.example/usage?start_time=2026";
 
-async function lineOf(pages: PagesBench, path: string): Promise<string> {
-  const { status, text } = await pages.get(path);
-  expect(status, path).toBe(200);
-  return text.replace(/\s+/g, " ");
-}
-
-test("a cell shows its answers, restatements, differences and failures, and no address to a viewer", async () => {
-  const today = floorToGrid(Date.now(), DAY_MS);
+/** A workspace whose first day by user is restated and differs from the export, and whose last four days failed. */
+async function setupCell() {
+  const today = floorToGrid(await farFromTheNextHour(), DAY_MS);
   const day = (n: number) => new Date(today + n * DAY_MS).toISOString().slice(0, 10);
   const bundle = await setupSource({ workspaceIds: [W], dataStart: today - 9 * DAY_MS });
   const { store, sourceId, reader } = bundle;
-  const load = (rows: [string, string, number, string][]) =>
-    loadRows(store, {
+  for (const traces of [1234, 5678])
+    await loadRows(store, {
       sourceId,
       groupBy: "user",
       workspaceId: W,
       window: windowOf("day", day(-9), day(-5)),
-      rows,
+      rows: [[`${day(-9)}T00:00:00Z`, "u1", traces, "ann@example.com"]],
     });
-  await load([[`${day(-9)}T00:00:00Z`, "u1", 1234, "ann@example.com"]]);
-  await load([[`${day(-9)}T00:00:00Z`, "u1", 5678, "ann@example.com"]]);
   const scopeIds = await scopesOf(store.db, { sourceId, groupBy: "user", stride: "day", workspaceIds: [W] });
-  await failScopes(store, {
-    scopeIds,
-    period: windowOf("day", day(-4), day(-3)),
-    stamp: await drawStamp(store.db),
-    state: "failed",
-    code: "answer_invalid",
-    message: "The record of bob@example.com lacks <b>traces</b>.",
-  });
-  const request = "GET https://platform.example/usage?start_time=2026";
-  const answers = [
-    '{"detail":"The day of <eve@example.com> is recomputed."}',
-    '{"detail":{"error":"odd"}}',
-    '{"detail":"Cut...',
-  ];
-  for (const [n, answer] of answers.entries()) {
-    await failScopes(store, {
+  const fail = async (n: number, code: string, message: string) =>
+    failScopes(store, {
       scopeIds,
-      period: windowOf("day", day(n - 3), day(n - 2)),
+      period: windowOf("day", day(n), day(n + 1)),
       stamp: await drawStamp(store.db),
       state: "failed",
-      code: "request_refused",
-      message: `${request} answered 422: ${answer}`,
+      code,
+      message,
     });
-  }
+  await fail(-4, "answer_invalid", "The record of bob@example.com lacks <b>traces</b>.");
+  await fail(
+    -3,
+    "request_refused",
+    `${REQUEST} answered 422: {"detail":"The day of <eve@example.com> is recomputed."}`,
+  );
+  await fail(-2, "request_refused", `${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
+  await fail(-1, "request_refused", `${REQUEST} answered 422: {"detail":"Cut...`);
   await reader.query(
     `INSERT INTO usage.reconciliation_difference (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
      VALUES ($1, 'u1', $2, 'traces_differ', 5678, 5600, 'platform_disagrees', 3)`,
     [scopeIds[0], `${day(-9)}T00:00:00Z`],
   );
-  const cell = (from: number, more: string) =>
+  const served = { databaseUrl: bundle.url, standin: STANDIN, store };
+  const cell = (from: number, more = "") =>
     `/cell?source=default&workspace=${W}&from=${day(from)}&to=${day(from + 1)}${more}`;
+  return { ...bundle, served, pages: await setupPages(served), cell, day };
+}
 
-  const pages = await setupPages({ databaseUrl: bundle.url, standin: STANDIN, store });
-  const shown = await lineOf(pages, cell(-9, "&group_by=user&stride=day"));
-  expect(shown).toContain("<bdi>ann@example.com</bdi>");
-  expect(shown).toMatch(/Was<.*1,234<\/span><\/td><td><span class="number">5,678/);
-  expect(shown).toMatch(/the counts differ<\/td>.*5,678.*5,600.*platform disagrees/);
-  expect(shown).toMatch(/Traces stored<.*5,678/);
-  expect(shown).toContain("no longer in the ledger of requests");
-  const failed = await lineOf(pages, cell(-4, ""));
-  expect(failed).toContain("bob@example.com lacks &lt;b&gt;traces&lt;/b&gt;");
-  expect(failed).toContain("with the first sync after");
-  expect(failed).toMatch(/>user<\/a><\/th> <td><span class="status failed"/);
-  expect(failed).toMatch(/>project<\/a><\/th> <td><span class="status missing"/);
-
-  // The platform's own words come first, the request is folded, and the button has its name.
-  const refused = await lineOf(pages, cell(-3, "&group_by=user"));
-  expect(refused).toContain(
-    "<p>The platform answered 422: <q>The day of &lt;eve@example.com&gt; is recomputed.</q></p>",
-  );
-  expect(refused).toContain(`<details><summary>The request</summary><code>${request}</code></details>`);
-  expect(refused).toContain("own words. Then ask again with the button below.");
-  expect(await lineOf(pages, cell(-2, ""))).toContain(`<p>${request} answered 422: {&quot;detail&quot;:{`);
-  expect(await lineOf(pages, cell(-1, ""))).toContain(
-    `<p>${request} answered 422: {&quot;detail&quot;:&quot;Cut...`,
-  );
-
-  // The button starts one backfill, however often it is sent from one page.
-  const path = cell(-4, "&group_by=user");
-  // Of all dimensions it asks for the one that failed alone; a button that is folded asks for all of them.
-  const buttonsOf = (page: string) =>
-    page
-      .split('action="/cell"')
-      .slice(1)
-      .map((one) =>
-        [...one.matchAll(/name="(reprocess|group_by)" value="(\w+)"|<button>([^<]*)</g)].map((found) =>
-          found.slice(2).join(""),
-        ),
-      );
-  expect(buttonsOf(failed)).toEqual([
-    ["missing", "user", "Ask again"],
-    ["all", "Ask for all of it again"],
+test("a cell shows what is stored, its restatements and its differences", async () => {
+  const { pages, cell } = await setupCell();
+  const page = await pages.read(cell(-9, "&group_by=user&stride=day"));
+  expect(page.table("State by dimension")).toEqual([
+    { Dimension: "user", Status: "final, not proved", "Traces stored": "5,678" },
   ]);
-  expect(buttonsOf(await lineOf(pages, cell(-9, "")))).toEqual([["all", "Ask again"]]);
-  const form = (await pages.get(path)).text.split('action="/cell"')[1] ?? "";
-  const fields = Object.fromEntries(
-    [...form.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, field = "", value = ""]) => [
-      field,
-      value,
-    ]),
-  );
-  const { _csrf, ...asked } = fields;
+  expect(page.table("Restatements: changes of final counts")).toMatchObject([
+    { Id: "ann@example.com u1", Was: "1,234", Became: "5,678" },
+  ]);
+  expect(page.table("Differences from the export and from totals")).toMatchObject([
+    { Stored: "5,678", Platform: "5,600", State: "platform disagrees" },
+  ]);
+  expect(page.hasTable("Answers that stand there")).toBe(true);
+});
+
+test("a failure is shown with the platform's own words, which are text", async () => {
+  const { pages, cell } = await setupCell();
+  const said = async (n: number) => (await pages.read(cell(n, "&group_by=user"))).notices.join();
+  expect(await said(-4)).toContain("The record of bob@example.com lacks <b>traces</b>.");
+  expect(await said(-3)).toContain("The day of <eve@example.com> is recomputed.");
+  // A body that says nothing in words, or is cut, is shown as it came.
+  expect(await said(-2)).toContain(`${REQUEST} answered 422: {"detail":{"error":"odd"}}`);
+  expect(await said(-1)).toContain(`${REQUEST} answered 422: {"detail":"Cut...`);
+  const states = (await pages.read(cell(-4))).table("State by dimension");
+  expect(states.map((row) => `${row.Dimension} ${row.Status}`)).toEqual([
+    "workspace missing",
+    "project missing",
+    "user failed",
+    "API key missing",
+  ]);
+});
+
+test("a cell asks for the dimension that failed, and for all of it only by another button", async () => {
+  const { pages, cell } = await setupCell();
+  const failed = await pages.read(cell(-4));
+  expect(failed.form("Ask again")).toMatchObject({ reprocess: "missing", group_by: "user" });
+  expect(failed.form("Ask for all of it again")).toMatchObject({ reprocess: "all" });
+  expect((await pages.read(cell(-9))).form("Ask again")).toMatchObject({ reprocess: "all" });
+});
+
+test("however often the form of one page is sent, it starts one backfill", async () => {
+  const { pages, cell, store } = await setupCell();
+  const path = cell(-4, "&group_by=user");
+  const { _csrf, ...asked } = (await pages.read(path)).form("Ask again");
   expect((await pages.post("/cell", asked)).status).toBe(403);
-  const first = await pages.post("/cell", asked, { from: path });
-  expect([first.status, first.headers.location]).toEqual([303, "/backfills/1"]);
-  expect((await pages.post("/cell", asked, { from: path })).headers.location).toBe("/backfills/1");
-  const [backfill, ...others] = await listBackfills(store.db);
-  expect(others).toEqual([]);
-  expect(backfill).toMatchObject({ groupings: ["user"], workspaceIds: [W], reprocess: "missing", total: 1 });
-  expect(pages.enqueued).toContain("default");
-  const [action] = await listActions(store.db, { most: 1 });
-  expect(action).toMatchObject({ action: "backfill.start", via: "page" });
-  expect(await lineOf(pages, path)).toContain('in <a href="/backfills/1">backfill 1</a>');
-
-  const looking = await setupViewer({ databaseUrl: bundle.url, standin: STANDIN, store });
-  for (const path of [cell(-9, "&group_by=user"), cell(-4, ""), cell(-3, "")]) {
-    const masked = await lineOf(looking, path);
-    expect(masked).not.toContain("@example.com");
-    expect(masked).not.toContain('method="post" action="/cell');
-    expect(masked).not.toContain("the button below");
+  for (let times = 0; times < 2; times++) {
+    const { status, headers } = await pages.post("/cell", asked, { from: path });
+    expect([status, headers.location]).toEqual([303, "/backfills/1"]);
   }
-  expect(await lineOf(looking, cell(-9, "&group_by=user"))).toContain("user u1");
+  expect(await listBackfills(store.db)).toMatchObject([
+    { groupings: ["user"], workspaceIds: [W], reprocess: "missing", total: 1 },
+  ]);
+  expect(pages.enqueued).toContain("default");
+  expect(await listActions(store.db, { most: 1 })).toMatchObject([{ action: "backfill.start", via: "page" }]);
+  expect((await pages.read(path)).link("backfill 1")).toBe("/backfills/1");
+});
 
+test("a viewer sees no address and no form", async () => {
+  const { served, cell } = await setupCell();
+  const viewer = await setupViewer(served);
+  for (const path of [cell(-9, "&group_by=user"), cell(-4), cell(-3)]) {
+    expect((await viewer.get(path)).text).not.toContain("@example.com");
+    expect((await viewer.read(path)).buttons).not.toContain("Ask again");
+  }
+  const [restatement] = (await viewer.read(cell(-9, "&group_by=user"))).table(
+    "Restatements: changes of final counts",
+  );
+  expect(restatement?.Id).toContain("user u1");
+});
+
+test("an address that names no part of the coverage is refused", async () => {
+  const { pages, day } = await setupCell();
   for (const [path, answer] of [
     [`/cell?source=default&workspace=${W}`, "400 query_invalid"],
     [`/cell?from=${day(-1)}`, "400 query_invalid"],
