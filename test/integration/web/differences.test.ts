@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
 import { dayOf } from "../../../src/domain/time/days.ts";
 import { DAY_MS } from "../../../src/domain/time/stride.ts";
-import { refusalOf, rowsOf, rowsOfAll, setupPages, setupViewer, textOf } from "../../support/pages.ts";
+import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
-const eventsOf = (page: string) =>
-  [...page.matchAll(/<tr class="event">(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
-
-test("differences show both numbers, of the export, of totals and of restatements, with a link to the cell", async () => {
+/** A workspace of whose first day the export has seven traces more than are stored. */
+async function setupDifference() {
   const bench = await setup({ days: 6, workspaces: [1] });
   const [workspace = ""] = bench.workspaceIds;
   const day = bench.dataStart;
@@ -17,96 +15,112 @@ test("differences show both numbers, of the export, of totals and of restatement
   const sender = senderOn(bench.standin, 1, day);
   bench.standin.ledger.change(sender, 7);
   await bench.reconcile({ range });
-  const environment = { USAGE_WORKSPACE_IDS: workspace };
-  const pages = await setupPages(bench, { environment });
-  const viewer = await setupViewer(bench, { environment });
-
   const [{ stored = 0 } = {}] = await bench.sql<{ stored: number }>(
     "SELECT stored_amount::bigint AS stored FROM reporting_detail.usage_reconciliation WHERE group_by = 'workspace'",
   );
-  const numbers = (first: number, second: number, word: string) =>
-    `${first.toLocaleString("en-US")} ${second.toLocaleString("en-US")} ${word}`;
-  const open = await pages.get("/differences?source=default");
-  expect(open.status).toBe(200);
-  const rows = rowsOf(open.text);
-  expect(rows).toHaveLength(4);
-  const shown = (number: number) => number.toLocaleString("en-US");
-  // One event, with a line for each dimension.
-  expect(eventsOf(open.text)).toEqual([
-    expect.stringContaining(
-      `: the export says ${shown(stored + 7)} , and ${shown(stored)} are stored found `,
-    ),
-  ]);
-  const byWorkspace = rows.find((row) => row.includes("Workspace by day")) ?? "";
-  expect(byWorkspace).toContain(numbers(stored, stored + 7, "export"));
-  const [from, to] = [day, day + DAY_MS].map((at) => new Date(at).toISOString().slice(0, 10));
-  expect(open.text).toContain(
-    `/cell?source=default&amp;workspace=${workspace}&amp;group_by=workspace&amp;stride=day&amp;from=${from}&amp;to=${to}`,
-  );
-  // An address of a user is for operators only.
-  const email = sender.user?.email ?? "";
-  expect(email).toContain("@");
-  expect(open.text).toContain(email);
-  const masked = await viewer.get("/differences?source=default");
-  expect(masked.text).toContain(`user ${sender.user?.id}`);
-  expect(masked.text).not.toContain(email);
+  const environment = { USAGE_WORKSPACE_IDS: workspace };
+  const restate = async () => {
+    await load();
+    await bench.reconcile({ range });
+  };
+  return {
+    ...bench,
+    environment,
+    pages: await setupPages(bench, { environment }),
+    workspace,
+    sender,
+    stored,
+    restate,
+  };
+}
 
-  await load();
-  await bench.reconcile({ range });
-  const restated = (await pages.get("/differences?group_by=workspace")).text;
-  const after = rowsOf(restated);
-  expect(after).toHaveLength(1);
-  expect(eventsOf(restated)[0]).toContain(
-    `a final count changed from ${shown(stored)} to ${shown(stored + 7)}`,
+const HEADS = ["Counted by", "Stored", "The other number"] as const;
+
+/** What is stored and the other number of each line, without the titles of events. */
+async function linesOf(pages: PagesBench, path: string): Promise<string[]> {
+  const page = await pages.read(path);
+  const rows = page.hasTable("Differences") ? page.table("Differences") : [];
+  return rows
+    .filter((row) => row.State !== undefined)
+    .map((row) => HEADS.map((head) => row[head] ?? "").join(" | "));
+}
+
+const shown = (number: number) => number.toLocaleString("en-US");
+
+test("a difference from the export has a line for each dimension, with both numbers and a link to its cell", async () => {
+  const { pages, stored, workspace, dataStart } = await setupDifference();
+  const lines = await linesOf(pages, "/differences?source=default");
+  expect(lines).toHaveLength(4);
+  expect(lines.find((line) => line.startsWith("Workspace by day"))).toMatch(
+    new RegExp(` \\| ${shown(stored)} \\| ${shown(stored + 7)} export$`),
   );
-  expect(after[0]).toContain(numbers(stored + 7, stored, "before"));
-  // The chart of its usage marks the day, and no other.
+  const { link } = await pages.read("/differences?source=default");
+  expect(link("Workspace by day")).toBe(
+    `/cell?source=default&workspace=${workspace}&group_by=workspace&stride=day&from=${dayOf(dataStart)}&to=${dayOf(dataStart + DAY_MS)}`,
+  );
+});
+
+test("an address of a user is for operators only", async () => {
+  const bench = await setupDifference();
+  const email = bench.sender.user?.email ?? "";
+  expect(email).toContain("@");
+  expect((await bench.pages.get("/differences")).text).toContain(email);
+  const viewer = await setupViewer(bench, { environment: bench.environment });
+  const { text } = await viewer.get("/differences");
+  expect(text).toContain(`user ${bench.sender.user?.id}`);
+  expect(text).not.toContain(email);
+});
+
+test("a restatement is listed in place of the difference that it ended, and marked in the chart of its usage", async () => {
+  const { pages, stored, restate, dataStart, today } = await setupDifference();
+  await restate();
+  expect(await linesOf(pages, "/differences?group_by=workspace")).toEqual([
+    expect.stringContaining(`| ${shown(stored + 7)} | ${shown(stored)} before`),
+  ]);
+  expect(await linesOf(pages, "/differences?group_by=workspace&state=all")).toHaveLength(2);
+  const from = dayOf(dataStart);
   for (const [per, at] of [
     ["day", from],
-    ["month", `${from?.slice(0, 7)}-01`],
+    ["month", `${from.slice(0, 7)}-01`],
   ]) {
-    const { text } = await pages.get(`/usage?by=project&per=${per}&from=${from}&to=${dayOf(bench.today)}`);
-    const marked = [...text.matchAll(/<title>(\S+): [^<]*, changed when it was final/g)].map(
-      ([, day]) => day,
-    );
-    expect(marked).toEqual([at]);
+    const { bars } = await pages.read(`/usage?by=project&per=${per}&from=${from}&to=${dayOf(today)}`);
+    const marked = bars.filter((bar) => bar.includes("changed when it was final"));
+    expect(marked.map((bar) => bar.slice(0, 10))).toEqual([at]);
   }
-  const all = eventsOf((await pages.get("/differences?group_by=workspace&state=all")).text);
-  expect(all.map((row) => /the export says|a final count/.exec(row)?.[0]).sort()).toEqual([
-    "a final count",
-    "the export says",
-  ]);
-  expect(textOf((await pages.get("/differences?from=2020-01-01&to=2020-01-02")).text)).toContain(
-    "No difference that is left, and no restatement, is recorded of days from 2020-01-01 to 2020-01-01",
-  );
+});
 
-  // Many rows of one instant come page by page, each once, together with a total and what came before.
-  await bench.sql(
+test("many lines of one instant come page by page, each once, together with a total", async () => {
+  const { pages, sql, dataStart, restate } = await setupDifference();
+  await restate();
+  await sql(
     `INSERT INTO usage.reconciliation_difference
        (scope_id, external_id, bucket_start, kind, stored_traces, export_traces, state, fetch_number)
      SELECT scope_id, 'planted ' || n, $1, 'traces_differ', n, n + 1, 'open', 1
      FROM usage.trace_scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
-    [new Date(day).toISOString()],
+    [new Date(dataStart).toISOString()],
   );
-  await bench.sql(
+  await sql(
     `INSERT INTO usage.control_difference
        (scope_id, kind, period_start, period_end, external_id, stored_traces, control_traces, state, fetch_number, found_at)
      SELECT scope_id, 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
      FROM usage.trace_scope, (SELECT max(found_at) AS found_at FROM usage.reconciliation_difference) d
      WHERE stride = 'day' AND group_by = 'project'`,
-    [new Date(day).toISOString()],
+    [new Date(dataStart).toISOString()],
   );
-  const seen = await rowsOfAll(pages, "/differences?source=default");
-  const ids = seen.flatMap((row) => /planted (\d+)/.exec(row)?.[1] ?? []);
-  expect([ids.length, new Set(ids).size, seen.length]).toEqual([120, 120, 120 + 1 + 4]);
-  expect(eventsOf((await pages.get("/differences?source=default&says=total")).text)).toEqual([
-    expect.stringMatching(
-      new RegExp(
-        `^${from} to ${dayOf(day + 6 * DAY_MS)}, .*: a total differs from the sum of the stored days`,
-      ),
-    ),
+  const all: string[] = [];
+  for (let next: string | undefined = "/differences?source=default"; next !== undefined; ) {
+    all.push(...(await linesOf(pages, next)));
+    [next] = (await pages.read(next)).links("Older differences");
+  }
+  const planted = all.flatMap((line) => /planted (\d+)/.exec(line)?.[1] ?? []);
+  expect([planted.length, new Set(planted).size, all.length]).toEqual([120, 120, 120 + 1 + 4]);
+  expect(await linesOf(pages, "/differences?source=default&says=total")).toEqual([
+    expect.stringMatching(/planted total \| 1 \| 2 total$/),
   ]);
+});
 
+test("a filter that makes no sense is refused", async () => {
+  const pages = await setupPages(await setup({ days: 3, workspaces: [1] }));
   for (const wrong of ["before=xyz", "before=W10", "from=2026-13-01", "says=everybody", "state=odd"])
     expect(await refusalOf(pages, `/differences?${wrong}`), wrong).toBe("400 query_invalid");
 });
