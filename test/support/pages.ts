@@ -172,23 +172,3 @@ export async function openPages(
     },
   };
 }
-
-/** Sends the form that starts the backfill that the page at `path` previews. */
-export async function startBackfill(
-  pages: PagesBench,
-  path: string,
-  { changed = {} as Record<string, string> } = {},
-) {
-  const { text } = await pages.get(path);
-  return pages.post("/backfills/new", { ...startFields(text), ...changed }, { from: path });
-}
-
-/** The fields of that form. */
-export function startFields(text: string): Record<string, string[]> {
-  const form = /<form method="post" action="\/backfills\/new">([\s\S]*?)<\/form>/.exec(text)?.[1] ?? "";
-  const fields: Record<string, string[]> = {};
-  for (const [, name = "", value = ""] of form.matchAll(/name="(\w+)" value="([^"]*)"/g)) {
-    if (name !== "_csrf") fields[name] = [...(fields[name] ?? []), value];
-  }
-  return fields;
-}
