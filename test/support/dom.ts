@@ -25,6 +25,7 @@ export function readPage(html: string) {
   const { document }: { document: Document } = parseHTML(html);
   const main = document.querySelector("main") ?? document.body ?? document.documentElement;
   const all = (selector: string): Element[] => [...main.querySelectorAll(selector)];
+  const within = (selector: string): Element[] => [...document.querySelectorAll(selector)];
   const named = (selector: string, name: string | RegExp): Element => {
     const found = all(selector).find((one) => matches(nameOf(one), name));
     if (found !== undefined) return found;
@@ -44,6 +45,8 @@ export function readPage(html: string) {
     hasTable: (name: string | RegExp) => all("table").some((one) => matches(nameOf(one), name)),
     /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
     table: (name: string | RegExp): Record<string, string>[] => rowsOf(named("table", name)),
+    /** The rows of all tables as texts. */
+    rows: all("tbody tr").map(textOf),
     caption: (name: string): string => textOf(named("table", name).querySelector("caption")),
     /** Every digit of the sums of money in the last row of a table. */
     exact: (name: string): string[] =>
@@ -67,8 +70,13 @@ export function readPage(html: string) {
     field: (label: string) => fieldIn(named("label", label)),
     /** Titles that a chart shows of its bars, in order. */
     bars: all("svg.chart .hit > title").map((one) => one.textContent ?? ""),
-    /** All that a page must not have by its rules of content: scripts and styles of its own. */
-    inline: [...document.querySelectorAll("script:not([src]), style, [style], [onclick], [onload]")].length,
+    /** Headings of what is folded away. */
+    folded: all("details:not([open]) > summary > h2").map(textOf),
+    /** Where the navigation leads, and which of it is the page that is shown. */
+    screens: within("nav[aria-label=Screens] a").map((one) => one.getAttribute("href") ?? ""),
+    current: within("nav[aria-label=Screens] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,
+    hasFooter: within("footer").length > 0,
+    canLogOut: within("form[action='/logout']").length > 0,
   };
 }
 

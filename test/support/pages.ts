@@ -72,35 +72,6 @@ export const TOKENS = {
   USAGE_WEB_READ_TOKEN: "viewers-token-4712",
 } as const;
 
-/** What a person reads of a page. */
-export function textOf(html: string): string {
-  return html
-    .replace(/<[^>]*>/g, " ")
-    .replace(/&#39;/g, "'")
-    .replace(/&quot;/g, '"')
-    .replace(/&gt;/g, ">")
-    .replace(/&lt;/g, "<")
-    .replace(/&amp;/g, "&")
-    .replace(/\s+/g, " ")
-    .trim();
-}
-
-/** The texts of a list's rows. */
-export function rowsOf(html: string): string[] {
-  return [...html.matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row = ""]) => textOf(row));
-}
-
-/** The rows of a list and of all its older pages. */
-export async function rowsOfAll(pages: PagesBench, path: string): Promise<string[]> {
-  const seen: string[] = [];
-  for (let next: string | undefined = path; next !== undefined; ) {
-    const { text } = await pages.get(next);
-    seen.push(...rowsOf(text));
-    next = /<a href="([^"]*before=[^"]*)">Older/.exec(text)?.[1]?.replaceAll("&amp;", "&");
-  }
-  return seen;
-}
-
 /** Status and code of an address that makes no sense, such as `404 source_unknown`. */
 export async function refusalOf(pages: PagesBench, path: string): Promise<string> {
   const { status, text } = await pages.get(path);
