@@ -45,8 +45,6 @@ export function readPage(html: string) {
     hasTable: (name: string | RegExp) => all("table").some((one) => matches(nameOf(one), name)),
     /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
     table: (name: string | RegExp): Record<string, string>[] => rowsOf(named("table", name)),
-    /** The rows of all tables as texts. */
-    rows: all("tbody tr").map(textOf),
     caption: (name: string): string => textOf(named("table", name).querySelector("caption")),
     /** Every digit of the sums of money in the last row of a table. */
     exact: (name: string): string[] =>
