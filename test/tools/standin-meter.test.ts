@@ -62,7 +62,7 @@ describe("the meter", () => {
     const waiting = await start("two");
     await expect(start("three", "reject")).rejects.toThrow("409");
     await expect(client.runs.create(thread_id, "nobody", { input: {} })).rejects.toThrow();
-    await client.runs.delete(thread_id, waiting.run_id);
+    await client.runs.cancel(thread_id, waiting.run_id, true);
     await client.runs.cancel(thread_id, first.run_id, true);
     expect(await billed()).toBe(1);
   });
@@ -125,30 +125,16 @@ describe("the meter", () => {
     standin.setClock({ frozenAt: Date.parse("2025-12-24T00:00:00Z") });
     await client.runs.join(thread_id, (await start("hello")).run_id);
   });
-
-  test("a reset forgets billed runs and ends running ones", async () => {
-    const { client, thread_id, start, usage, admin } = await metered();
-    const before = sum(await usage(DAY));
-    const run = await start("delay=60000 one");
-    await poll(async () => (await client.runs.get(thread_id, run.run_id)).status === "running");
-    const joining = client.runs.join(thread_id, run.run_id);
-    const gone = expect(joining).rejects.toThrow("404");
-    expect(await admin("GET", "/state")).toMatchObject({
-      threads: [{ thread_id, runs: [{ status: "running" }] }],
-    });
-    await admin("POST", "/reset", {});
-    await gone;
-    expect(sum(await usage(DAY))).toBe(before);
-    await expect(client.threads.get(thread_id)).rejects.toThrow("404");
-  });
 });
 
-describe("faults of the meter", () => {
-  test("rates hit traces, not requests", async () => {
-    const { admin, start, client, thread_id, billed } = await metered();
-    await admin("POST", "/faults", { rates: { "meter-drop": 1 } });
-    await client.runs.join(thread_id, (await start("hello")).run_id);
-    expect(await billed()).toBe(0);
-    expect(await admin("GET", "/faults")).toMatchObject({ fired: 1, metering: [] });
-  });
+test("a running stand-in takes faults of its meter over HTTP", async () => {
+  const { standin, start, client, thread_id, billed } = await metered();
+  const path = `${standin.url}/__standin/faults`;
+  const metering = [{ fault: { kind: "drop" }, times: 2 }];
+  expect((await fetch(path, { method: "POST", body: JSON.stringify({ metering }) })).status).toBe(200);
+  await client.runs.join(thread_id, (await start("hello")).run_id);
+  expect(await billed()).toBe(0);
+  expect((await fetch(path, { method: "DELETE" })).status).toBe(200);
+  await client.runs.join(thread_id, (await start("hello")).run_id);
+  expect(await billed()).toBe(1);
 });

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { instantOf, strideNames, strideOf } from "./billing/stride.ts";
 import { EVALUATOR_SPEND } from "./engine/evaluators.ts";
-import { deploymentMeasures } from "./engine/ledger.ts";
 import { dice } from "./engine/random.ts";
 import { SANDBOX_COSTS } from "./engine/sandboxes.ts";
 import { TAGGINGS } from "./engine/tags.ts";
@@ -18,8 +17,8 @@ const faultSchema = z.discriminatedUnion("kind", [
   }),
   /** The connection is reset before the first byte. */
   z.strictObject({ kind: z.literal("reset") }),
-  /** No answer, or (`half`) the head, half of the body and no end. */
-  z.strictObject({ kind: z.literal("hang"), after: z.enum(["request", "half"]).default("request") }),
+  /** No answer. */
+  z.strictObject({ kind: z.literal("hang") }),
   /**
    * The body ends early: `length` (Content-Length promises more), `chunked` (no last chunk), `close` (no length: the
    * connection closes), `gzip` (whole for HTTP, without gzip's trailer; hits only requests that accept gzip). `at`: after
@@ -35,14 +34,10 @@ const faultSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
   /** No fault: whole, in this framing. */
   z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
-  /** Right counts in another stride than the range asks for; without `stride` the next coarser one. */
-  z.strictObject({ kind: z.literal("stride"), stride: z.enum(strideNames).optional() }),
-  /** Deployment usage without one of its measures (no field, no column), or with an impossible one in each record. */
-  z.strictObject({
-    kind: z.literal("measure"),
-    wrong: z.enum(["missing", "negative", "fractional"]),
-    measure: z.enum(deploymentMeasures).default("agent_uptime_seconds"),
-  }),
+  /** Right counts in the next coarser stride. */
+  z.strictObject({ kind: z.literal("stride") }),
+  /** Deployment usage without its uptime (no field, no column), or with an impossible one in each record. */
+  z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
   /**
    * Of sandbox costs. `empty-page`: no items, and a cursor from which they follow, which the platform may do. `repeated-page`:
    * the next page has the same items again. `endless`: the next page comes again and again, always with the same cursor.
@@ -72,8 +67,6 @@ const faultSchema = z.discriminatedUnion("kind", [
   }),
   /** Of resource tags. The first value lacks the name of its key, or has a project that no workspace has. */
   z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),
-  /** A tier that holds more than all tiers: each record one trace more. */
-  z.strictObject({ kind: z.literal("tier-excess") }),
 ]);
 export type Fault = z.output<typeof faultSchema>;
 
@@ -86,32 +79,21 @@ const meterFaultSchema = z.discriminatedUnion("kind", [
   /** Billed so many seconds later, in the hour in which it was sent. */
   z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
   /** Billed to another one of the same workspace. */
-  z.strictObject({ kind: z.literal("project") }),
-  z.strictObject({ kind: z.literal("user") }),
-  z.strictObject({ kind: z.literal("key") }),
+  z.strictObject({ kind: z.enum(["project", "user", "key"]) }),
 ]);
 export type MeterFault = z.output<typeof meterFaultSchema>;
 
 /** Hits the next `times` traces after the first `skip`. */
-export const meterStepSchema = z.strictObject({
+const meterStepSchema = z.strictObject({
   fault: meterFaultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
 });
 
-const METER_NAMED = {
-  "meter-drop": { kind: "drop" },
-  "meter-double": { kind: "double", after_seconds: 0 },
-  "meter-late": { kind: "late", seconds: 30 },
-  "meter-other-project": { kind: "project" },
-  "meter-other-user": { kind: "user" },
-  "meter-other-key": { kind: "key" },
-} as const satisfies Record<string, MeterFault>;
-
 const instant = z.iso.datetime({ offset: true });
 
 /** Hits the next `times` matching requests after the first `skip`. Every given part must match. */
-export const stepSchema = z.strictObject({
+const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
@@ -130,67 +112,41 @@ export const stepSchema = z.strictObject({
 });
 export type FaultStep = z.input<typeof stepSchema>;
 
+/** Faults that can hit at random. */
 const NAMED = {
   "429": { kind: "status", status: 429 },
   "429-retry-after": { kind: "status", status: 429, retry_after: 1 },
   "500": { kind: "status", status: 500 },
   "502": { kind: "status", status: 502 },
   "503": { kind: "status", status: 503 },
-  "403-html": { kind: "status", status: 403, content_type: "text/html", body: "<html>Forbidden</html>\n" },
   reset: { kind: "reset" },
-  hang: { kind: "hang", after: "request" },
+  hang: { kind: "hang" },
   "cut-length": { kind: "cut", framing: "length", at: "half" },
   "cut-chunked": { kind: "cut", framing: "chunked", at: "all" },
   "cut-close": { kind: "cut", framing: "close", at: "half" },
   "cut-gzip": { kind: "cut", framing: "gzip", at: "half" },
   slow: { kind: "slow", ms: 1000 },
-  "wrong-stride": { kind: "stride" },
-  "measure-missing": { kind: "measure", wrong: "missing", measure: "agent_uptime_seconds" },
-  "measure-negative": { kind: "measure", wrong: "negative", measure: "agent_uptime_seconds" },
-  "measure-fractional": { kind: "measure", wrong: "fractional", measure: "agent_uptime_seconds" },
-  "tier-excess": { kind: "tier-excess" },
-  "sandbox-empty-page": { kind: "sandbox", wrong: "empty-page" },
-  "sandbox-repeated-page": { kind: "sandbox", wrong: "repeated-page" },
-  "sandbox-endless": { kind: "sandbox", wrong: "endless" },
-  "sandbox-cursor-expired": { kind: "sandbox", wrong: "cursor-expired" },
-  "sandbox-null": { kind: "sandbox", wrong: "null" },
-  "sandbox-negative": { kind: "sandbox", wrong: "negative" },
-  "sandbox-many-digits": { kind: "sandbox", wrong: "many-digits" },
-  "sandbox-off-hour": { kind: "sandbox", wrong: "off-hour" },
-  "evaluators-negative": { kind: "evaluators", wrong: "negative" },
-  "evaluators-not-a-number": { kind: "evaluators", wrong: "not-a-number" },
-  "evaluators-other-day": { kind: "evaluators", wrong: "other-day" },
-  "evaluators-day-twice": { kind: "evaluators", wrong: "day-twice" },
-  "evaluators-group-twice": { kind: "evaluators", wrong: "group-twice" },
-  "evaluators-no-rule": { kind: "evaluators", wrong: "no-rule" },
-  "tags-no-key": { kind: "tags", wrong: "no-key" },
-  "tags-unknown-resource": { kind: "tags", wrong: "unknown-resource" },
 } as const satisfies Record<string, Fault>;
-export type FaultName = keyof typeof NAMED | keyof typeof METER_NAMED;
-export const faultNames = [...Object.keys(NAMED), ...Object.keys(METER_NAMED)] as FaultName[];
+export type FaultName = keyof typeof NAMED;
+export const faultNames = Object.keys(NAMED) as FaultName[];
 
-/** A request and a trace meet one fault at most. */
+/** A request meets one fault at most. */
 const ratesSchema = z
   .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
   .refine(
-    (rates) =>
-      [ratesOf(NAMED, rates), ratesOf(METER_NAMED, rates)].every(
-        (one) => one.reduce((sum, [, rate]) => sum + rate, 0) <= 1,
-      ),
+    (rates) => Object.values(rates).reduce((sum, rate) => sum + rate, 0) <= 1,
     "rates add up to more than 1",
   );
 
 export const faultOptionsSchema = z.strictObject({
   /** Seed of the rates' dice. */
   seed: z.int().optional(),
-  /** Probability per request, or for `meter-...` per trace, of each named fault. */
+  /** Probability per request of each named fault. */
   rates: ratesSchema.optional(),
   /** Steps are tried in order; the first that matches takes the request. */
   script: z.array(stepSchema).optional(),
   /** The same for the traces of runs. */
   metering: z.array(meterStepSchema).optional(),
-  /** More requests in 10 s get 429; off unless given (docs/platform.md, Requests: about 1,000). */
-  requests_per_10s: z.int().min(1).optional(),
 });
 export type FaultOptions = z.input<typeof faultOptionsSchema>;
 
@@ -201,12 +157,12 @@ export interface FaultyRequest {
 }
 
 export class Faults {
-  #options: z.output<typeof faultOptionsSchema> = {};
+  /** How many requests and traces met a fault so far. */
+  fired = 0;
+  #rates: z.output<typeof ratesSchema> = {};
   #script: z.output<typeof stepSchema>[] = [];
   #metering: z.output<typeof meterStepSchema>[] = [];
   #roll = dice(1);
-  #recent: number[] = [];
-  #fired = 0;
 
   constructor(options: FaultOptions = {}) {
     this.set(options);
@@ -214,11 +170,11 @@ export class Faults {
 
   /** Changes what is given; steps are added to those that are left. */
   set(options: FaultOptions): void {
-    const { script = [], metering = [], ...rest } = faultOptionsSchema.parse(options);
-    this.#options = { ...this.#options, ...rest };
+    const { script = [], metering = [], rates, seed } = faultOptionsSchema.parse(options);
     this.#script.push(...script);
     this.#metering.push(...metering);
-    if (rest.seed !== undefined) this.#roll = dice(rest.seed);
+    if (rates !== undefined) this.#rates = rates;
+    if (seed !== undefined) this.#roll = dice(seed);
   }
 
   script(...steps: FaultStep[]): void {
@@ -226,67 +182,35 @@ export class Faults {
   }
 
   clear(): void {
-    this.#options = {};
+    this.#rates = {};
     this.#script = [];
     this.#metering = [];
   }
 
-  /** The steps that are left, the rates, and how many requests and traces met a fault so far. */
-  inspect() {
-    const { rates = {}, requests_per_10s = null } = this.#options;
-    const [script, metering] = structuredClone([this.#script, this.#metering] as const);
-    return { script, metering, rates, requests_per_10s, fired: this.#fired };
-  }
-
   /** The fault that this request meets, if any. Counts the request, so call it once for each. */
   next(request: FaultyRequest): Fault | null {
-    const fault =
-      this.#limited() ??
-      take(this.#script, (step) => matches(step, request)) ??
-      this.#rolled(NAMED, (one) => applies(one, request));
-    if (fault !== null) this.#fired++;
+    const fault = take(this.#script, (step) => matches(step, request)) ?? this.#rolled(request);
+    if (fault !== null) this.fired++;
     return fault;
   }
 
   /** The fault that a trace meets when it is billed, if any. */
   nextOfMeter(): MeterFault | null {
-    const fault = take(this.#metering, () => true) ?? this.#rolled(METER_NAMED, () => true);
-    if (fault !== null) this.#fired++;
+    const fault = take(this.#metering, () => true);
+    if (fault !== null) this.fired++;
     return fault;
   }
 
-  #limited(): Fault | null {
-    const limit = this.#options.requests_per_10s;
-    if (limit === undefined) return null;
-    // Real time, not the stand-in's clock: a frozen clock does not slow the client.
-    const now = performance.now();
-    this.#recent = this.#recent.filter((at) => now - at < 10_000);
-    if (this.#recent.length >= limit) return NAMED["429"];
-    this.#recent.push(now);
-    return null;
-  }
-
-  #rolled<F>(kind: Readonly<Record<string, F>>, applies: (fault: F) => boolean): F | null {
-    const rates = ratesOf(kind, this.#options.rates ?? {});
-    if (rates.length === 0) return null;
+  #rolled(request: FaultyRequest): Fault | null {
+    const rated = faultNames.filter((name) => this.#rates[name] !== undefined);
+    if (rated.length === 0) return null;
     let left = this.#roll.next();
-    for (const [fault, rate] of rates) {
-      left -= rate;
-      if (left < 0) return applies(fault) ? fault : null;
+    for (const name of rated) {
+      left -= this.#rates[name] ?? 0;
+      if (left < 0) return applies(NAMED[name], request) ? NAMED[name] : null;
     }
     return null;
   }
-}
-
-/** The faults of one kind that have a rate. */
-function ratesOf<F>(
-  kind: Readonly<Record<string, F>>,
-  rates: Readonly<Partial<Record<string, number>>>,
-): [F, number][] {
-  return Object.entries(kind).flatMap(([name, fault]): [F, number][] => {
-    const rate = rates[name];
-    return rate === undefined ? [] : [[fault, rate]];
-  });
 }
 
 /** The first step that matches, counted down; a step that has none left is removed. */
@@ -331,7 +255,6 @@ function matchesTime(
 
 /** A gzip body can only be cut for a client that accepts gzip, and what one answer lacks can only be spoilt in another. */
 function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
-  const isOfDeployments = query.kind === "langsmith_deployments";
   if (fault.kind === "sandbox") {
     // Only a cursor that is sent can have expired.
     const isMet = fault.wrong !== "cursor-expired" || query.cursor !== undefined;
@@ -339,10 +262,9 @@ function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boo
   }
   if (fault.kind === "evaluators") {
     const hasRules = query.group_by === undefined || query.group_by === "run_rule";
-    return EVALUATOR_SPEND.some((one) => one === path) && (hasRules || fault.wrong !== "no-rule");
+    return EVALUATOR_SPEND.includes(path) && (hasRules || fault.wrong !== "no-rule");
   }
   if (fault.kind === "tags") return path === TAGGINGS;
-  if (fault.kind === "measure") return isOfDeployments;
-  if (fault.kind === "tier-excess") return query.trace_tier !== undefined && !isOfDeployments;
+  if (fault.kind === "measure") return query.kind === "langsmith_deployments";
   return !(fault.kind === "cut" && fault.framing === "gzip") || acceptsGzip;
 }

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { Deployments, Templates } from "./engine/control-plane.ts";
 import { runsOf } from "./engine/meter.ts";
 import { noRoute } from "./http/refusal.ts";
-import { open, openAdmin } from "./http/route.ts";
+import { open } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
 import { admin } from "./routes/admin.ts";
 import { billing } from "./routes/billing.ts";
@@ -90,22 +90,20 @@ function build(world: World): FastifyInstance {
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  app.addHook("onClose", async () => world.end());
   const now = () => world.now();
-  const templates = world.keep(() => new Templates(now));
-  const deployments = world.keep(() => new Deployments(now));
-  const runs = world.keep(() => runsOf(world));
+  const runs = runsOf(world);
+  app.addHook("onClose", async () => runs.close());
   open(app, world, [
     ...billing(world),
     ...sandboxes(world),
     ...evaluators(world),
     ...tags(world),
     ...organisationRoutes(world),
-    ...controlPlane(world, templates, deployments),
+    ...controlPlane(world, new Templates(now), new Deployments(now)),
     ...threads(runs),
     ...agentToAgent(world, runs),
+    ...admin(world),
   ]);
-  openAdmin(app, admin(world, templates));
   app.setNotFoundHandler((request, reply) => {
     const { status, body } = noRoute(request.method, request.url);
     world.remember({ method: request.method, url: request.url, status, fault: null });

@@ -43,7 +43,7 @@ export interface Discrepancy {
   readonly stride: StrideName;
   /** Undefined: in every dimension. */
   readonly groupBy?: string | undefined;
-  /** Null: in answers about all tiers. */
+  /** Undefined: in answers about all tiers. */
   readonly tier?: TraceTier | null | undefined;
   /** Default `traces`; the others are of deployments. */
   readonly measure?: "traces" | DeploymentMeasure | undefined;
@@ -60,40 +60,46 @@ interface SeenRequest {
   readonly fault: string | null;
 }
 
-/** State that a part of the platform keeps for itself, such as threads or templates. */
-export interface PartState {
-  /** Ends running work: the state is about to be forgotten. */
-  close?(): void;
-  /** For the admin routes. */
-  inspect(): object;
-}
-
 const REMEMBERED = 1000;
 
-/** What all routes share: one organisation, one ledger, one clock, one key. A reset replaces all but the settings object. */
+/** What all routes share: one organisation, its ledgers, one clock, one key. */
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
-  seed!: number;
-  organisation!: Organisation;
-  ledger!: Ledger;
-  deploymentLedger!: DeploymentLedger;
-  sandboxLedger!: SandboxLedger;
-  evaluatorLedger!: EvaluatorLedger;
-  tags!: Tags;
-  access!: Access;
-  bill!: Bill;
-  faults!: Faults;
+  readonly seed: number;
+  readonly organisation: Organisation;
+  readonly ledger: Ledger;
+  readonly deploymentLedger: DeploymentLedger;
+  readonly sandboxLedger: SandboxLedger;
+  readonly evaluatorLedger: EvaluatorLedger;
+  readonly tags: Tags;
+  readonly access: Access;
+  readonly bill: Bill;
+  readonly faults: Faults;
   /** The last requests, oldest first, and how many there were in all. */
-  requests!: { count: number; readonly recent: SeenRequest[] };
-  readonly #options: WorldOptions;
-  #clock!: { frozenAt: number | null; ahead: number };
-  #parts = new Map<() => PartState, PartState>();
+  readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
+  readonly #source: () => number;
+  #frozenAt: number | null = null;
+  #ahead = 0;
 
   constructor(options: WorldOptions) {
-    this.#options = options;
-    this.settings = { ...options.settings };
-    this.reset(options.seed);
+    const { seed, scale, dataStart, deploymentStart, settings } = options;
+    this.settings = { ...settings };
+    this.seed = seed;
+    this.#source = options.now;
+    const organisation = seedOrganisation({ seed, scale });
+    const now = () => this.now();
+    const traced = { seed, organisation, start: dataStart, now };
+    const deployed = { seed, organisation, start: deploymentStart, now };
+    this.organisation = organisation;
+    this.ledger = new Ledger(traced);
+    this.deploymentLedger = new DeploymentLedger(deployed);
+    this.sandboxLedger = new SandboxLedger(deployed);
+    this.evaluatorLedger = new EvaluatorLedger(traced);
+    this.tags = new Tags({ seed, organisation });
+    this.access = new Access({ ...options, organisation });
+    this.bill = new Bill({ organisation, ledger: this.ledger, now });
+    this.faults = new Faults(options.faults);
   }
 
   get apiKey(): string {
@@ -102,62 +108,13 @@ export class World {
 
   /** Epoch ms. Every rule about time reads this clock. */
   now(): number {
-    return (this.#clock.frozenAt ?? this.#options.now()) + this.#clock.ahead;
+    return (this.#frozenAt ?? this.#source()) + this.#ahead;
   }
 
-  /** Freezes the clock at an instant, moves it by `ahead` ms, or (null) lets it run from its source again. */
+  /** Freezes the clock at an instant, moves it by `advance` ms, or (null) lets it run from its source again. */
   setClock(to: { frozenAt: number | null } | { advance: number }): void {
-    if ("advance" in to) this.#clock = { ...this.#clock, ahead: this.#clock.ahead + to.advance };
-    else this.#clock = { frozenAt: to.frozenAt, ahead: 0 };
-  }
-
-  /** Returns what reads the state of one part: made at first use, and again after a reset. */
-  keep<T extends PartState>(make: () => T): () => T {
-    return () => {
-      const kept = (this.#parts.get(make) as T | undefined) ?? make();
-      this.#parts.set(make, kept);
-      return kept;
-    };
-  }
-
-  /** The state of all parts that were used. */
-  inspectParts(): object {
-    return Object.assign({}, ...[...this.#parts.values()].map((part) => part.inspect()));
-  }
-
-  /** Ends all running work. */
-  end(): void {
-    for (const part of this.#parts.values()) part.close?.();
-    this.#parts.clear();
-  }
-
-  /** As if just started, with another seed if one is given. */
-  reset(seed = this.seed): void {
-    const { scale, dataStart, deploymentStart, apiKey, organizationScoped, faults, settings } = this.#options;
-    this.end();
-    this.seed = seed;
-    this.organisation = seedOrganisation({ seed, scale });
-    const { organisation } = this;
-    const now = () => this.now();
-    this.ledger = new Ledger({ seed, organisation, start: dataStart, now });
-    const deployed = { streams: organisation.deploymentStreams };
-    this.deploymentLedger = new DeploymentLedger({
-      seed,
-      organisation: deployed,
-      start: deploymentStart,
-      now,
-    });
-    this.sandboxLedger = new SandboxLedger({ seed, organisation, start: deploymentStart, now });
-    this.evaluatorLedger = new EvaluatorLedger({ seed, organisation, start: dataStart, now });
-    this.tags = new Tags({ seed, organisation });
-    this.access = new Access(apiKey, organisation);
-    this.access.organizationScoped = organizationScoped;
-    this.bill = new Bill({ organisation, ledger: this.ledger, now: () => this.now() });
-    this.faults = new Faults(faults);
-    this.requests = { count: 0, recent: [] };
-    this.#clock = { frozenAt: null, ahead: 0 };
-    this.discrepancies.length = 0;
-    Object.assign(this.settings, structuredClone(settings));
+    this.#ahead = "advance" in to ? this.#ahead + to.advance : 0;
+    if ("frozenAt" in to) this.#frozenAt = to.frozenAt;
   }
 
   discrepanciesIn(
@@ -165,7 +122,7 @@ export class World {
     stream: Stream,
   ): Discrepancy[] {
     const { streams, deploymentStreams } = this.organisation;
-    const known = { streams: measure === "traces" ? streams : deploymentStreams };
+    const known = measure === "traces" ? streams : deploymentStreams;
     return this.discrepancies.filter(
       (one) =>
         one.stride === stride &&

@@ -98,7 +98,7 @@ test.each([
       match: { path: "granular-usage" },
     });
     // Requests for usage: what a sync asks before it enters fetch tasks does not count.
-    await poll(() => bench.standin.faults.inspect().fired > 2, { deadlineMs: 30_000 });
+    await poll(() => bench.standin.faults.fired > 2, { deadlineMs: 30_000 });
     lose(proxy);
     // The answers come and cannot be acknowledged; the next attempt to reach Redis is seconds away. How many were under way differs.
     const ended = (running: Running) => logOf(running).filter(({ name }) => name === "extract").length;

@@ -58,7 +58,6 @@ test.each([
   [["standin", "--port", "99999"], "It is more than 65535."],
   [["standin", "--port", "-1"], "It is not a whole number."],
   [["standin", "--scale", "9999999999"], "It is more than 1000."],
-  [["standin", "--deployment-start", "2026-13-01"], "It is not a date such as 2026-01-05."],
   [["plan", "--from", "0001-01-01", "--to", "2026-03-01"], "It is not between 1970-01-01 and 2100-01-01."],
   [["probe", "--within", "P99999999Y"], "It is more than 20 days."],
   [["export", "--view", "dim_date", "--json"], '{"code":"export_not_json","message":"With --json, CSV rows'],

@@ -18,8 +18,7 @@ async function onWire(fault: FaultStep["fault"], with_: { csv?: "/export"; gzip?
     // A whole answer must end too.
     ...(fault.kind === "whole" ? { connection: "close" } : {}),
   });
-  const { script, fired } = bench.standin.faults.inspect();
-  expect({ script, fired }).toEqual({ script: [], fired: 1 });
+  expect(bench.standin.faults.fired).toBe(1);
   return { ...came, text, bytes: Buffer.from(text) };
 }
 
@@ -62,7 +61,7 @@ describe("cut bodies on the wire", () => {
     const { standin, get, target } = await setup();
     standin.faults.script({ fault: { kind: "cut", framing: "gzip" } });
     expect((await get(target(ASK), { "accept-encoding": "identity" })).status).toBe(200);
-    expect(standin.faults.inspect().script).toHaveLength(1);
+    expect(standin.faults.fired).toBe(0);
   });
 });
 
@@ -86,24 +85,20 @@ describe("other faults on the wire", () => {
     expect(await onWire({ kind: "reset" })).toMatchObject({ end: "reset", head: "" });
   });
 
-  test.each(["request", "half"] as const)(
-    "`hang` after %s lasts until the client gives up",
-    async (after) => {
-      const { standin, get, target } = await setup();
-      standin.faults.script({ fault: { kind: "hang", after } });
-      const stop = new AbortController();
-      const answer = fetch(standin.url + target(ASK), {
-        headers: { "x-api-key": standin.apiKey },
-        signal: stop.signal,
-      });
-      const text = answer.then((response) => response.text());
-      await Promise.all([
-        expect(text).rejects.toThrow("stop"),
-        poll(() => standin.faults.inspect().fired === 1).then(() => stop.abort(new Error("stop"))),
-      ]);
-      expect((await get(target(ASK))).status).toBe(200);
-    },
-  );
+  test("`hang` lasts until the client gives up", async () => {
+    const { standin, get, target } = await setup();
+    standin.faults.script({ fault: { kind: "hang" } });
+    const stop = new AbortController();
+    const answer = fetch(standin.url + target(ASK), {
+      headers: { "x-api-key": standin.apiKey },
+      signal: stop.signal,
+    });
+    await Promise.all([
+      expect(answer).rejects.toThrow("stop"),
+      poll(() => standin.faults.fired === 1).then(() => stop.abort(new Error("stop"))),
+    ]);
+    expect((await get(target(ASK))).status).toBe(200);
+  });
 
   test("a server with a hanging request can be closed", async () => {
     const { standin, get, target } = await setup();
@@ -136,27 +131,11 @@ describe("other faults on the wire", () => {
     ]);
   });
 
-  test("`stride` sends right counts in the next coarser stride, or in the named one", async () => {
+  test("`stride` sends right counts in the next coarser stride", async () => {
     const { standin, usage } = await setup();
-    standin.faults.script({ fault: { kind: "stride" } }, { fault: { kind: "stride", stride: "hour" } });
+    standin.faults.script({ fault: { kind: "stride" } });
     expect((await usage(ASK)).stride).toEqual({ days: 7, hours: 0 });
-    expect((await usage(ASK)).stride).toEqual({ days: 0, hours: 1 });
     expect((await usage(ASK)).stride).toEqual({ days: 1, hours: 0 });
-  });
-});
-
-// What spoils measures, sandboxes or evaluators is seen by what refuses it: test/integration/pipeline.
-describe("answers that cannot be right", () => {
-  test("`tier-excess` lets a tier hold more than all tiers", async () => {
-    const { standin, usage } = await setup({ contract: "day-granular" });
-    const all = await usage(ASK);
-    standin.faults.script({ fault: { kind: "tier-excess" } });
-    expect(await usage(ASK)).toEqual(all);
-    const longlived = await usage({ ...ASK, more: { trace_tier: "longlived" } });
-    expect(longlived.usage).toHaveLength(all.usage.length);
-    longlived.usage.forEach(({ traces }, i) => {
-      expect(traces).toBeGreaterThan(all.usage[i]?.traces ?? 0);
-    });
   });
 });
 
@@ -212,11 +191,5 @@ describe("requests that meet a fault", () => {
     const { standin } = await setup();
     for (const name of faultNames) standin.faults.set({ rates: { [name]: 1 } });
     expect(() => standin.faults.set({ rates: { "500": 0.6, reset: 0.6 } })).toThrow("more than 1");
-  });
-
-  test("the gateway answers 429 above its limit of requests in 10 s", async () => {
-    const { get } = await setup({ faults: { requests_per_10s: 3 } });
-    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => get("/api/v1/info")));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
   });
 });

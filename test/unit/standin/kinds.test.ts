@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deploymentMeasures } from "../../../src/local/standin/engine/ledger.ts";
-import { GRANULAR_USAGE, NOW, setup, type UsageAnswer } from "./setup.ts";
+import { GRANULAR_USAGE, setup, type UsageAnswer } from "./setup.ts";
 
 const DAY = { start: "2026-06-02", end: "2026-06-03" };
 const more = { kind: "langsmith_deployments" };
@@ -35,14 +34,6 @@ describe("deployment usage", () => {
   });
 });
 
-test("measures of the other kind are 0, or left out", async () => {
-  const { usage } = await setup({ contract: "day-granular", otherMeasures: "absent" });
-  expect(Object.keys((await usage(DAY)).usage[0] ?? {})).toEqual(["time_bucket", "dimensions", "traces"]);
-  expect(Object.keys((await usage({ ...DAY, more })).usage[0] ?? {}).slice(2)).toEqual([
-    ...deploymentMeasures,
-  ]);
-});
-
 describe("a contract that knows neither kinds nor tiers", () => {
   test.each([
     ["422", 422],
@@ -67,17 +58,4 @@ describe("a contract that knows neither kinds nor tiers", () => {
     expect((await get(target({ ...DAY, more }))).status).toBe(200);
     expect((await get(target({ ...DAY, more: { limit: "5" } }))).status).toBe(status);
   });
-});
-
-test.each([
-  ["2026-06-02T00:00:00Z", "20260602"],
-  ["2026-06-02T00:00:00Z", "2026-W23-2"],
-  ["2026-06-02T10:00:00Z", "2026W232T10"],
-  ["2026-06-02T10:30:00Z", "20260602T123000+0200"],
-  ["2026-06-02T00:00:00Z", "2026-153"],
-])("%s may be written as %s", async (plain, written) => {
-  const { usage, standin } = await setup();
-  standin.setClock({ frozenAt: NOW });
-  const end = "2026-06-03T10:00:00Z";
-  expect(await usage({ start: written, end })).toEqual(await usage({ start: plain, end }));
 });

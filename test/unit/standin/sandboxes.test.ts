@@ -23,7 +23,7 @@ interface Page {
 type Query = Record<string, string | readonly string[]>;
 
 async function bench(options: StandinOptions = {}) {
-  const { standin, get, admin } = await setup({ sandboxes: "on", ...options });
+  const { standin, get } = await setup({ sandboxes: "on", ...options });
   const { organisation, sandboxLedger } = standin;
   const [workspace] = organisation.workspaces;
   const workspaceId = workspace?.id ?? "";
@@ -51,7 +51,7 @@ async function bench(options: StandinOptions = {}) {
     return [response.status, Array.isArray(detail) ? detail[0]?.loc.slice(0, 2) : detail];
   };
   const own = { organisation, workspaceId, ledger: sandboxLedger };
-  return { standin, admin, ask, page, pages, items, refused, ...own };
+  return { standin, ask, page, pages, items, refused, ...own };
 }
 
 const query = (start: number, end: number, more: Query = {}): Query => ({
@@ -125,7 +125,7 @@ describe("what is refused", () => {
   });
 
   test("a cursor fits its query alone", async () => {
-    const { page, refused, organisation, standin } = await bench();
+    const { page, refused, organisation } = await bench();
     const cursor = (await page()).next_cursor ?? "";
     expect(cursor).not.toBe("");
     expect((await page({ ...WEEK, cursor })).items).toHaveLength(100);
@@ -143,8 +143,6 @@ describe("what is refused", () => {
       expect(await refused({ ...WEEK, cursor: none })).toEqual(invalid);
     const another = { "x-tenant-id": organisation.workspaces[1]?.id ?? "" };
     expect(await refused({ ...WEEK, cursor }, another)).toEqual(invalid);
-    standin.reset(9);
-    expect(await refused({ ...WEEK, cursor }, { "x-tenant-id": "" })).toEqual([403, undefined]);
   });
 });
 
@@ -169,15 +167,16 @@ describe("usage that changes afterwards", () => {
     const resourceId = own.find(({ type }) => type === "SNAPSHOT")?.id ?? "";
     expect(ledger.change({ resourceId, at, measure: "lcu", delta: 5 })).toEqual({ before: 0, after: 0 });
     const early = { resourceId: id, measure: "lcu", delta: 1 } as const;
-    expect(() => ledger.change({ ...early, at: ledger.start - 1 })).toThrow("before the data start");
+    expect(() => ledger.change({ ...early, at: Date.parse("2025-12-01") - 1 })).toThrow(
+      "before the data start",
+    );
     expect(() => ledger.change({ ...early, at, delta: 0.5 })).toThrow("not a whole number");
     expect(() => ledger.change({ ...early, resourceId: "x", at })).toThrow("no sandbox");
   });
 
   test("nothing is shown before the start or in the future; the hour under way is", async () => {
     const { ledger, items, organisation, standin } = await bench();
-    const { start } = ledger;
-    expect(start).toBe(Date.parse("2025-12-01"));
+    const start = Date.parse("2025-12-01");
     expect(await items(query(start - 31 * DAY, start))).toEqual([]);
     expect((await items(query(start - DAY, start + DAY)))[0]?.period_start).toBe("2025-12-01T00:00:00Z");
     const today = await items(query(NOW - DAY, NOW + DAY));

@@ -7,8 +7,6 @@ import { seed } from "../../support/drawn.ts";
 export const GRANULAR_USAGE = "/api/v1/orgs/current/billing/granular-usage";
 /** The clock of these tests: a Wednesday, within an hour. */
 export const NOW = Date.parse("2026-09-16T13:25:00Z");
-/** A Tuesday morning with traffic. */
-const BUSY_HOUR = "2026-06-02T10:00:00Z";
 /** Printed in the titles of the property tests; SEED=n repeats a run. */
 export const SEED = seed();
 
@@ -39,7 +37,6 @@ export interface Bench {
   usage(ask: Ask): Promise<UsageAnswer>;
   /** Data lines of the export, by column name. */
   csv(ask: Ask): Promise<Record<string, string>[]>;
-  admin<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
 export async function setup(options: StandinOptions = {}): Promise<Bench> {
@@ -64,36 +61,7 @@ export async function setup(options: StandinOptions = {}): Promise<Bench> {
     usage: async (ask) => (await whole(await get(target(ask)))).json() as Promise<UsageAnswer>,
     csv: async (ask) =>
       parse(await (await whole(await get(target(ask, "/export")))).text(), { columns: true }),
-    async admin(method, path, body) {
-      const response = await fetch(`${standin.url}/__standin${path}`, {
-        method,
-        ...(body === undefined
-          ? {}
-          : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-      });
-      return (await whole(response)).json() as Promise<never>;
-    },
   };
-}
-
-/** A cell with traffic in that hour, as admin routes name it. */
-export async function busyCell() {
-  const bench = await setup();
-  const { organisation, ledger } = bench.standin;
-  const at = Date.parse(BUSY_HOUR);
-  const stream = organisation.streams.find(
-    (s) => s.user !== null && s.key !== null && ledger.counts(s, [at, at + 3_600_000])[0],
-  );
-  if (stream === undefined) throw new Error("no stream with traffic");
-  const { project, user, key } = stream;
-  const cell = {
-    workspace_id: project.workspace.id,
-    project_id: project.id,
-    user_id: user?.id ?? null,
-    api_key_short_key: key?.shortKey ?? null,
-    hour: BUSY_HOUR,
-  };
-  return { ...bench, cell, project, workspace: project.workspace };
 }
 
 export const sum = (answer: UsageAnswer): number => answer.usage.reduce((all, { traces }) => all + traces, 0);

@@ -54,7 +54,7 @@ type Given = Readonly<Record<string, unknown>>;
  */
 export function fromQuery(
   given: Given,
-  { contract, unknownParameters, deploymentUsage, refuseFuture }: Settings,
+  { contract, unknownParameters, refuseFuture }: Settings,
   now: number,
 ): UsageQuery {
   const names = Object.keys(contract === "tiered" ? tiered.shape : dayGranular.shape);
@@ -67,9 +67,6 @@ export function fromQuery(
   const { start_time: start, end_time: end, group_by: groupBy, kind } = query;
   if (end <= start) throw wrongEnd("end_time must be after start_time");
   if (refuseFuture && end > now) throw wrongEnd("end_time must not be in the future");
-  if (kind === "langsmith_deployments" && deploymentUsage === "refused") {
-    throw badRequest("kind=langsmith_deployments is not available on this server");
-  }
   // Documented: refused as a dimension, ignored as a filter.
   if (kind === "langsmith_deployments" && groupBy === "trace_tier") {
     throw badRequest("group_by=trace_tier cannot be used with kind=langsmith_deployments");

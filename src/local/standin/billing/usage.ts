@@ -34,46 +34,34 @@ export interface Usage {
 
 /** The answer to one query, wrong where a fault says so. */
 export function answered(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
-  const wrong = fault?.kind === "stride" ? (fault.stride ?? "coarser") : null;
-  if (fault?.kind === "tier-excess") {
-    const all = usageOf(world, { ...query, tier: null }, { wrong, format });
-    const rows = all.rows.map((row) => ({ ...row, measured: { traces: (row.measured.traces ?? 0) + 1 } }));
-    return { ...all, rows };
-  }
-  const usage = usageOf(world, query, { wrong, format });
+  const usage = usageOf(world, query, { isCoarser: fault?.kind === "stride", format });
   if (fault?.kind !== "measure") return usage;
-  const { measure } = fault;
-  if (fault.wrong === "missing") {
-    const rows = usage.rows.map(({ measured: { [measure]: _, ...measured }, ...row }) => ({
-      ...row,
-      measured,
-    }));
-    return { ...usage, rows, missing: measure };
-  }
-  return {
-    ...usage,
-    rows: usage.rows.map((row) => {
-      const right = row.measured[measure] ?? 0;
-      const impossible = fault.wrong === "negative" ? -1 - right : right + 0.5;
-      return { ...row, measured: { ...row.measured, [measure]: impossible } };
-    }),
-  };
+  const spoilt = usage.rows.map((row) => {
+    const { [SPOILT]: right = 0, ...others } = row.measured;
+    if (fault.wrong === "missing") return { ...row, measured: others };
+    const impossible = fault.wrong === "negative" ? -1 - right : right + 0.5;
+    return { ...row, measured: { ...row.measured, [SPOILT]: impossible } };
+  });
+  return fault.wrong === "missing" ? { ...usage, rows: spoilt, missing: SPOILT } : { ...usage, rows: spoilt };
 }
+
+/** What a fault leaves out or makes impossible. */
+const SPOILT = "agent_uptime_seconds";
 
 /**
  * Answers one query from the ledger (docs/platform.md, Records). Unknown and unreadable workspaces are left out without
- * an error. Records of several workspaces are merged by id, since they name no workspace. `wrong` answers at another
- * stride than the right one: a named one, or the next coarser.
+ * an error. Records of several workspaces are merged by id, since they name no workspace. `isCoarser` answers in the next
+ * coarser stride than the right one.
  */
 function usageOf(
   world: World,
   query: UsageQuery,
-  { wrong, format }: { wrong: StrideName | "coarser" | null; format: Format },
+  { isCoarser, format }: { isCoarser: boolean; format: Format },
 ): Usage {
   const { contract, align } = world.settings;
   const asked = { start: query.start, end: query.end };
   const right = contract === "day-granular" ? dayGranular(asked) : { range: asked, stride: strideOf(asked) };
-  const stride = wrong === "coarser" ? coarser(right.stride) : (wrong ?? right.stride);
+  const stride = isCoarser ? coarser(right.stride) : right.stride;
   const { buckets, edges } = cut(right.range, stride, align);
   const groups = new Groups(measuresOf(query), buckets.length);
   const workspaces = world.organisation.workspaces.filter(

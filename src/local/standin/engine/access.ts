@@ -19,7 +19,7 @@ export class Access {
   revoked = false;
   organizationRead = true;
   /** A key of the whole organization, not of one workspace. */
-  organizationScoped = false;
+  readonly organizationScoped: boolean;
   /** What the bill of the organisation needs. */
   organizationManage = true;
   /** Whether the listing shows workspaces whose usage the key may not read (our guess: it does not). */
@@ -27,8 +27,10 @@ export class Access {
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;
 
-  constructor(apiKey: string, organisation: Organisation) {
+  constructor(of: { apiKey: string; organizationScoped: boolean; organisation: Organisation }) {
+    const { apiKey, organizationScoped, organisation } = of;
     this.apiKey = apiKey;
+    this.organizationScoped = organizationScoped;
     this.#organisation = organisation;
     this.#unreadable = new Set(organisation.unreadable);
   }
@@ -68,17 +70,5 @@ export class Access {
     ) {
       throw forbidden();
     }
-  }
-
-  inspect(): object {
-    return {
-      api_key: this.apiKey,
-      revoked: this.revoked,
-      organization_read: this.organizationRead,
-      organization_scoped: this.organizationScoped,
-      organization_manage: this.organizationManage,
-      lists_unreadable: this.listsUnreadable,
-      unreadable: [...this.#unreadable].map((w) => w.id),
-    };
   }
 }

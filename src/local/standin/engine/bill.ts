@@ -63,7 +63,6 @@ export class Bill {
   readonly rejecting = new Map<string, string>();
   /** Day of the month on which a billing period begins, 1 to 28. */
   periodDay = 1;
-  tier = "plus";
   readonly #options: BillOptions;
 
   constructor(options: BillOptions) {

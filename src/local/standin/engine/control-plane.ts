@@ -1,26 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Refusal } from "../http/refusal.ts";
-import type { PartState } from "../world.ts";
-
-/** Fields and defaults: docs/platform.md, Control plane. */
-const volumeMount = z.strictObject({ volume_name: z.string().min(1), mount_path: z.string().min(1) });
-const proxyRule = z.strictObject({
-  name: z.string(),
-  match_hosts: z.array(z.string()).min(1),
-  match_paths: z.array(z.string()).default([]),
-  inject_headers: z.record(z.string(), z.string()),
-  enabled: z.boolean().default(true),
-});
-const proxyConfig = z.strictObject({
-  rules: z.array(proxyRule).min(1),
-  no_proxy: z.array(z.string()).default([]),
-});
-const resources = z.strictObject({
-  cpu: z.string().default("500m"),
-  memory: z.string().default("512Mi"),
-  storage: z.string().nullable().default(null),
-});
 
 /** DNS-1035, at most 63 characters (docs/platform.md, Control plane). */
 export const templateName = z
@@ -28,34 +8,19 @@ export const templateName = z
   .max(63, "String should have at most 63 characters")
   .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/, "String should be in the form of DNS-1035");
 
-/** What an admin route creates; how the platform creates one is not known. */
-export const newTemplate = z.strictObject({
-  name: templateName,
-  image: z.string().min(1),
-  resources: resources.prefault({}),
-  volume_mounts: z.array(volumeMount).default([]),
-  proxy_config: proxyConfig.nullable().default(null),
-});
-type NewTemplate = z.output<typeof newTemplate>;
-
-type Template = NewTemplate & { readonly id: string; readonly created_at: string; updated_at: string };
+type Template = { id: string; name: string; created_at: string; updated_at: string };
 
 /** The organisation's sandbox templates (docs/platform.md, Control plane). */
-export class Templates implements PartState {
+export class Templates {
   readonly #byName = new Map<string, Template>();
   readonly #now: () => number;
 
   constructor(now: () => number) {
     this.#now = now;
-    for (const given of SEEDED) this.create(newTemplate.parse(given));
-  }
-
-  create(given: NewTemplate): Template {
-    this.#refuseTaken(given.name);
-    const at = new Date(this.#now()).toISOString();
-    const template = { ...given, id: randomUUID(), created_at: at, updated_at: at };
-    this.#byName.set(given.name, template);
-    return template;
+    const at = new Date(now()).toISOString();
+    for (const given of SEEDED) {
+      this.#byName.set(given.name, { id: randomUUID(), ...given, created_at: at, updated_at: at });
+    }
   }
 
   of(name: string): Template {
@@ -70,24 +35,18 @@ export class Templates implements PartState {
   rename(name: string, to: string | null | undefined): Template {
     const template = this.of(name);
     if (to === null || to === undefined || to === name) return template;
-    this.#refuseTaken(to);
+    if (this.#byName.has(to)) {
+      throw new Refusal(409, { detail: { error: "Conflict", message: `Template '${to}' already exists` } });
+    }
     this.#byName.delete(name);
     Object.assign(template, { name: to, updated_at: new Date(this.#now()).toISOString() });
     this.#byName.set(to, template);
     return template;
   }
-
-  inspect(): object {
-    return { templates: [...this.#byName.values()] };
-  }
-
-  #refuseTaken(name: string): void {
-    if (!this.#byName.has(name)) return;
-    throw new Refusal(409, { detail: { error: "Conflict", message: `Template '${name}' already exists` } });
-  }
 }
 
-const SEEDED: z.input<typeof newTemplate>[] = [
+/** How a template is created is not known. Fields and defaults: docs/platform.md, Control plane. */
+const SEEDED = [
   {
     name: "python",
     image: "python:3.13-slim",
@@ -98,14 +57,22 @@ const SEEDED: z.input<typeof newTemplate>[] = [
         {
           name: "model-provider",
           match_hosts: ["*.example.com"],
+          match_paths: [],
           // biome-ignore lint/suspicious/noTemplateCurlyInString: the platform's syntax for a secret
           inject_headers: { Authorization: "Bearer ${PROVIDER_KEY}" },
+          enabled: true,
         },
       ],
       no_proxy: ["localhost"],
     },
   },
-  { name: "node", image: "node:24-slim" },
+  {
+    name: "node",
+    image: "node:24-slim",
+    resources: { cpu: "500m", memory: "512Mi", storage: null },
+    volume_mounts: [],
+    proxy_config: null,
+  },
 ];
 
 /**
@@ -154,7 +121,7 @@ interface Deployment {
   readonly revisions: Revision[];
 }
 
-export class Deployments implements PartState {
+export class Deployments {
   readonly #byId = new Map<string, Deployment>();
   readonly #now: () => number;
 
@@ -203,10 +170,6 @@ export class Deployments implements PartState {
     revision.at = Math.min(revision.at + 1, revision.course.length - 1);
     const { course: _course, at: _at, ...shown } = revision;
     return { ...shown, updated_at: this.#at(), source: deployment.source, status };
-  }
-
-  inspect(): object {
-    return { deployments: [...this.#byId.values()] };
   }
 
   #of(id: string): Deployment {

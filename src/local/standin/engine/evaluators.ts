@@ -1,13 +1,10 @@
 import { DAY } from "./course.ts";
-import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { type Evaluator, type EvaluatorRule, named } from "./organisation.ts";
+import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
+import { type Evaluator, type EvaluatorRule, named, type Organisation } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /** Both are documented. */
-export const EVALUATOR_SPEND = [
-  "/v1/platform/evaluators/spend",
-  "/api/v1/platform/evaluators/spend",
-] as const;
+export const EVALUATOR_SPEND = ["/v1/platform/evaluators/spend", "/api/v1/platform/evaluators/spend"];
 
 type EvaluatorMeasure = "spend_usd" | "trace_count";
 
@@ -35,20 +32,27 @@ interface EvaluatorChange {
  * What evaluators spent, by rule and day. A day under way shows the part that has passed (our guess), and a deleted workspace
  * keeps what it had at its deletion.
  */
-export class EvaluatorLedger extends LedgerBase<"evaluators"> {
+export class EvaluatorLedger {
   /** What was added to the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
+  readonly #seed: number;
+  readonly #organisation: Organisation;
+  readonly #start: number;
+  readonly #now: () => number;
 
-  constructor(options: LedgerOptions<"evaluators">) {
-    super(options, 49_979_687);
+  constructor({ seed, organisation, start, now }: LedgerOptions) {
+    this.#seed = seed + 49_979_687;
+    this.#organisation = organisation;
+    this.#start = start;
+    this.#now = now;
   }
 
   /** Rows with an amount, in the organisation's order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
-    const now = this.now();
+    const now = this.#now();
     const rows: EvaluatorDay[] = [];
-    const first = Math.ceil(Math.max(start, this.start) / DAY) * DAY;
-    for (const evaluator of this.organisation.evaluators) {
+    const first = Math.ceil(Math.max(start, this.#start) / DAY) * DAY;
+    for (const evaluator of this.#organisation.evaluators) {
       if (workspaceId !== undefined && evaluator.workspace.id !== workspaceId) continue;
       for (const rule of evaluator.rules) {
         for (let day = first; day < Math.min(end, now); day += DAY) {
@@ -63,11 +67,11 @@ export class EvaluatorLedger extends LedgerBase<"evaluators"> {
 
   /**
    * Changes one measure of one row, never below 0. A future row shows when the clock reaches its day. The spend of an evaluator
-   * by code stays 0. A row before the start throws, an unknown rule is refused.
+   * by code stays 0. A row before the start or an unknown rule throws.
    */
   change({ ruleId, at, measure, delta }: EvaluatorChange): Changed {
-    const day = Math.floor(hourOf(this, at, delta) / DAY) * DAY;
-    const { evaluators } = this.organisation;
+    const day = Math.floor(hourOf(this.#start, at, delta) / DAY) * DAY;
+    const { evaluators } = this.#organisation;
     const rule = named(
       "evaluator rule",
       ruleId,
@@ -76,7 +80,7 @@ export class EvaluatorLedger extends LedgerBase<"evaluators"> {
     const evaluator = evaluators.find(({ rules }) => rules.includes(rule)) as Evaluator;
     const before = this.#shown(evaluator, rule, day)[measure];
     const added = { ...(this.#added.get(rowId(rule, day)) ?? NONE) };
-    const least = -seeded(this.seed, evaluator, rule, day)[measure];
+    const least = -seeded(this.#seed, evaluator, rule, day)[measure];
     const isAlwaysZero = measure === "spend_usd" && evaluator.type === "code";
     if (!isAlwaysZero) added[measure] = Math.max(least, added[measure] + delta);
     this.#added.set(rowId(rule, day), added);
@@ -84,9 +88,9 @@ export class EvaluatorLedger extends LedgerBase<"evaluators"> {
   }
 
   #shown(evaluator: Evaluator, rule: EvaluatorRule, day: number): Readonly<EvaluatorAmounts> {
-    const until = Math.min(this.now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
+    const until = Math.min(this.#now(), evaluator.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
     if (rule.project?.dropped || day >= until) return NONE;
-    const whole = seeded(this.seed, evaluator, rule, day);
+    const whole = seeded(this.#seed, evaluator, rule, day);
     const added = this.#added.get(rowId(rule, day)) ?? NONE;
     const passed = Math.min(1, (until - day) / DAY);
     return {

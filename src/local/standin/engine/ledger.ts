@@ -1,12 +1,5 @@
 import { Course, HOUR, LonglivedCourse } from "./course.ts";
-import {
-  findStream,
-  type Organisation,
-  openStream,
-  type Sender,
-  type Stream,
-  untilOf,
-} from "./organisation.ts";
+import { findStream, type Organisation, openStream, type Sender, type Stream } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 /**
@@ -28,9 +21,9 @@ export interface Changed {
   readonly after: number;
 }
 
-export interface LedgerOptions<T extends keyof Organisation> {
+export interface LedgerOptions {
   readonly seed: number;
-  readonly organisation: Pick<Organisation, T>;
+  readonly organisation: Organisation;
   /** Epoch ms, the start of a UTC day; no usage before it. */
   readonly start: number;
   readonly now: () => number;
@@ -45,49 +38,29 @@ export interface LedgerRange {
   readonly end: number;
 }
 
-/** What all ledgers have in common. Each has a seed of its own, so that its history is the same with the others and without. */
-export class LedgerBase<T extends keyof Organisation> {
-  readonly start: number;
-  protected readonly seed: number;
-  protected readonly organisation: Pick<Organisation, T>;
-  protected readonly now: () => number;
-
-  constructor({ seed, organisation, start, now }: LedgerOptions<T>, seedOffset = 0) {
-    this.start = start;
-    this.seed = seed + seedOffset;
-    this.organisation = organisation;
-    this.now = now;
-  }
-}
-
 /** The hour (epoch ms) of an instant whose row may be changed by this amount. One before the ledger's start throws. */
-export function hourOf({ start }: { readonly start: number }, at: number, amount: number): number {
+export function hourOf(start: number, at: number, amount: number): number {
   if (!Number.isSafeInteger(amount)) throw new RangeError(`${amount} is not a whole number`);
   const hour = Math.floor(at / HOUR) * HOUR;
   if (hour >= start) return hour;
   throw new RangeError(`${at} is before the data start ${new Date(start).toISOString()}`);
 }
 
-/** What the ledgers of traces and of deployments have in common. */
-class HourlyLedger extends LedgerBase<"streams"> {
-  /** One row, now. */
-  protected rowOf(rows: Rows, cell: Cell): number {
-    const stream = findStream(this.organisation, cell);
-    const hour = Math.floor(cell.at / HOUR) * HOUR;
-    return (stream && rows.counts(stream, [hour, hour + HOUR], this.now())[0]) ?? 0;
-  }
-}
-
-export class Ledger extends HourlyLedger {
+export class Ledger {
+  readonly start: number;
+  readonly #streams: Stream[];
+  readonly #now: () => number;
   readonly #traces: Rows;
   readonly #longlived: Rows;
   /** Traces that show from an instant on. */
   #pending: { readonly cell: Cell; readonly from: number }[] = [];
 
-  constructor(options: LedgerOptions<"streams">) {
-    super(options);
-    const course = new Course(options.seed, options.start);
-    const longlived = new LonglivedCourse(options.seed, course, options.now);
+  constructor({ seed, organisation, start, now }: LedgerOptions) {
+    this.start = start;
+    this.#streams = organisation.streams;
+    this.#now = now;
+    const course = new Course(seed, start);
+    const longlived = new LonglivedCourse(seed, course, now);
     this.#traces = new Rows((stream, at) => course.upTo(stream, at));
     this.#longlived = new Rows((stream, at) => longlived.upTo(stream, at), this.#traces);
   }
@@ -98,17 +71,18 @@ export class Ledger extends HourlyLedger {
    */
   counts(stream: Stream, edges: readonly number[], tier: TraceTier | null = null): Float64Array {
     this.#applyDue();
-    if (tier === "longlived") return this.#longlived.counts(stream, edges, this.now());
-    const all = this.#traces.counts(stream, edges, this.now());
+    const now = this.#now();
+    if (tier === "longlived") return this.#longlived.counts(stream, edges, now);
+    const all = this.#traces.counts(stream, edges, now);
     if (tier === null) return all;
-    const longlived = this.#longlived.counts(stream, edges, this.now());
+    const longlived = this.#longlived.counts(stream, edges, now);
     return all.map((traces, i) => traces - (longlived[i] ?? 0));
   }
 
   /** Traces of one hourly row, now. */
   read(cell: Cell, tier: "longlived" | null = null): number {
     this.#applyDue();
-    return this.rowOf(tier === null ? this.#traces : this.#longlived, cell);
+    return rowOf(tier === null ? this.#traces : this.#longlived, this.#streams, cell, this.#now());
   }
 
   /**
@@ -116,8 +90,8 @@ export class Ledger extends HourlyLedger {
    * reaches its hour. A row before the data start throws. What is taken is short-lived as long as there is any.
    */
   change(cell: Cell, delta: number, tier: TraceTier = "shortlived"): Changed {
-    const hour = hourOf(this, cell.at, delta);
-    const stream = openStream(this.organisation, cell);
+    const hour = hourOf(this.start, cell.at, delta);
+    const stream = openStream(this.#streams, cell);
     const before = this.read(cell);
     const traces = this.#traces.of(stream, hour);
     const longlived = this.#longlived.of(stream, hour);
@@ -130,7 +104,7 @@ export class Ledger extends HourlyLedger {
   /** One trace more, which shows from an instant on. */
   addLater(cell: Cell, from: number): void {
     // Its stream is known at once, so that an answer looks for it.
-    openStream(this.organisation, cell);
+    openStream(this.#streams, cell);
     this.#pending.push({ cell, from });
   }
 
@@ -139,16 +113,16 @@ export class Ledger extends HourlyLedger {
    * They stay in the hour of their receipt (our guess: usage is counted when it is received).
    */
   upgrade(cell: Cell, traces: number): Changed {
-    const hour = hourOf(this, cell.at, traces);
+    const hour = hourOf(this.start, cell.at, traces);
     const before = this.read(cell, "longlived");
-    const stream = findStream(this.organisation, cell);
-    if (stream === undefined || this.now() < hour) return { before, after: before };
+    const stream = findStream(this.#streams, cell);
+    if (stream === undefined || this.#now() < hour) return { before, after: before };
     this.#longlived.set(stream, hour, this.#longlived.of(stream, hour) + Math.max(0, traces));
     return { before, after: this.read(cell, "longlived") };
   }
 
   #applyDue(): void {
-    const now = this.now();
+    const now = this.#now();
     const due = this.#pending.filter(({ from }) => from <= now);
     if (due.length === 0) return;
     // First, since a change counts.
@@ -161,12 +135,16 @@ export class Ledger extends HourlyLedger {
  * What deployments used. Nothing follows from traces, and no measure from another: a reader that mixes them up finds wrong sums. How
  * they relate is our own. They have a beginning of their own (docs/platform.md, Contracts).
  */
-export class DeploymentLedger extends HourlyLedger {
+export class DeploymentLedger {
+  readonly start: number;
+  readonly #streams: Stream[];
+  readonly #now: () => number;
   readonly #rows: Readonly<Record<DeploymentMeasure, Rows>>;
 
-  constructor(options: LedgerOptions<"streams">) {
-    super(options);
-    const { seed, start } = options;
+  constructor({ seed, organisation, start, now }: LedgerOptions) {
+    this.start = start;
+    this.#streams = organisation.deploymentStreams;
+    this.#now = now;
     const course = new Course(seed + 15_485_863, start);
     const nodesEach = (stream: Stream) => 2 + 9 * unit(seed, stream.index + 700_001, 0);
     const secondsEach = (stream: Stream) => 11 + (stream.index % 40);
@@ -181,23 +159,26 @@ export class DeploymentLedger extends HourlyLedger {
 
   /** As of the ledger of traces, for one measure. */
   counts(stream: Stream, edges: readonly number[], measure: DeploymentMeasure): Float64Array {
-    return this.#rows[measure].counts(stream, edges, this.now());
-  }
-
-  /** One measure of one hourly row, now. */
-  read(cell: Cell, measure: DeploymentMeasure): number {
-    return this.rowOf(this.#rows[measure], cell);
+    return this.#rows[measure].counts(stream, edges, this.#now());
   }
 
   /** Changes one measure of one row by `delta`, never below 0. A row before the start throws. */
   change(cell: Cell, measure: DeploymentMeasure, delta: number): Changed {
-    const hour = hourOf(this, cell.at, delta);
-    const stream = openStream(this.organisation, cell);
-    const before = this.read(cell, measure);
+    const hour = hourOf(this.start, cell.at, delta);
+    const stream = openStream(this.#streams, cell);
     const rows = this.#rows[measure];
+    const read = () => rowOf(rows, this.#streams, cell, this.#now());
+    const before = read();
     rows.set(stream, hour, rows.of(stream, hour) + delta);
-    return { before, after: this.read(cell, measure) };
+    return { before, after: read() };
   }
+}
+
+/** One hourly row, now. */
+function rowOf(rows: Rows, streams: readonly Stream[], cell: Cell, now: number): number {
+  const stream = findStream(streams, cell);
+  const hour = Math.floor(cell.at / HOUR) * HOUR;
+  return (stream && rows.counts(stream, [hour, hour + HOUR], now)[0]) ?? 0;
 }
 
 /** Seconds of the replicas that stand by whether anything runs or not; counted for nobody (our guess). */
@@ -240,7 +221,8 @@ class Rows {
   counts(stream: Stream, edges: readonly number[], now: number): Float64Array {
     const counts = new Float64Array(Math.max(0, edges.length - 1));
     if (stream.project.dropped) return counts;
-    const until = untilOf(stream, now);
+    // In a deleted workspace usage exists up to its deletion.
+    const until = Math.min(now, stream.project.workspace.deletedAt ?? now);
     const hours = edges.map((edge) => Math.ceil(edge / HOUR) * HOUR);
     const sums = hours.map((hour) => this.#seeded(stream, Math.min(hour, until)));
     for (let i = 0; i < counts.length; i++) counts[i] = (sums[i + 1] ?? 0) - (sums[i] ?? 0);

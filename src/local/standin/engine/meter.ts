@@ -31,22 +31,16 @@ function bill(world: World, at: number, fault: MeterFault | null): void {
   }
 }
 
-function billTrace(world: World, { at, ...sender }: Cell, fault: MeterFault | null): void {
-  const { ledger } = world;
-  const cell = { ...payer(world, sender, fault), at };
+function billTrace({ ledger, organisation }: World, own: Cell, fault: MeterFault | null): void {
+  const { users, keys } = organisation;
   if (fault?.kind === "drop") return;
+  const cell = { ...own };
+  if (fault?.kind === "user") cell.user = other(users, own.user);
+  if (fault?.kind === "key") cell.key = other(keys, own.key);
+  if (fault?.kind === "project") cell.project = otherProject(organisation, own.project);
   if (fault?.kind === "late") ledger.addLater(cell, cell.at + fault.seconds * 1000);
   else ledger.change(cell, 1);
   if (fault?.kind === "double") ledger.addLater(cell, cell.at + fault.after_seconds * 1000);
-}
-
-/** Who is billed: the sender, or another one by mistake. */
-function payer({ organisation }: World, sender: Sender, fault: MeterFault | null): Sender {
-  const { users, keys } = organisation;
-  if (fault?.kind === "user") return { ...sender, user: other(users, sender.user) };
-  if (fault?.kind === "key") return { ...sender, key: other(keys, sender.key) };
-  if (fault?.kind === "project") return { ...sender, project: otherProject(organisation, sender.project) };
-  return sender;
 }
 
 /** Another project of the workspace; entered where it has none. */
@@ -64,7 +58,6 @@ function other<T>(all: readonly T[], own: T | null): T | null {
 
 const senders = new WeakMap<Organisation, ReturnType<typeof newSender>>();
 
-/** A reset begins with another organisation, and so with another sender. */
 function senderOf(world: World): ReturnType<typeof newSender> {
   const known = senders.get(world.organisation) ?? newSender(world);
   senders.set(world.organisation, known);

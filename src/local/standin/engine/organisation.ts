@@ -1,6 +1,4 @@
-import { unknownThing } from "../http/refusal.ts";
-
-/** What usage belongs to. Admin routes change names and flags; ids never change. */
+/** What usage belongs to. Tests change names and flags; ids never change. */
 export interface Workspace {
   readonly id: string;
   name: string;
@@ -117,30 +115,28 @@ export interface Organisation {
   readonly unreadable: readonly Workspace[];
 }
 
-/** The thing with this id, or a refusal with 404. */
+/** The thing with this id. An unknown id throws. */
 export function named<T extends { readonly id: string }>(kind: string, id: string, all: readonly T[]): T {
   const found = all.find((one) => one.id === id);
-  if (found === undefined) throw unknownThing(kind, id);
+  if (found === undefined) throw new RangeError(`stand-in: no ${kind} ${JSON.stringify(id)}`);
   return found;
 }
 
 export type Sender = Pick<Stream, "project" | "user" | "key">;
 
-type Streams = Pick<Organisation, "streams">;
-
-export function findStream({ streams }: Streams, of: Sender): Stream | undefined {
+export function findStream(streams: readonly Stream[], of: Sender): Stream | undefined {
   return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
 }
 
 /** The stream of these three; a new one has no seeded history. */
-export function openStream(organisation: Streams, { project, user, key }: Sender): Stream {
-  const known = findStream(organisation, { project, user, key });
+export function openStream(streams: Stream[], { project, user, key }: Sender): Stream {
+  const known = findStream(streams, { project, user, key });
   if (known !== undefined) return known;
   const opened: Stream = {
     project,
     user,
     key,
-    index: organisation.streams.length,
+    index: streams.length,
     retention: SHORT_LIVED,
     rhythm: "steady",
     weight: 0,
@@ -148,11 +144,6 @@ export function openStream(organisation: Streams, { project, user, key }: Sender
     ends: Number.POSITIVE_INFINITY,
     replicas: 0,
   };
-  organisation.streams.push(opened);
+  streams.push(opened);
   return opened;
-}
-
-/** Epoch ms: usage exists up to now, and in a deleted workspace up to its deletion. */
-export function untilOf({ project }: Stream, now: number): number {
-  return Math.min(now, project.workspace.deletedAt ?? Number.POSITIVE_INFINITY);
 }

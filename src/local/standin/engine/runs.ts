@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { Refusal } from "../http/refusal.ts";
-import type { PartState } from "../world.ts";
 
 /**
  * Threads and runs (docs/platform.md, Agent server). One run of a thread runs at a time; the strategy of a new run decides
@@ -19,8 +18,6 @@ export interface Message {
 export interface Thread {
   readonly id: string;
   readonly createdAt: number;
-  updatedAt: number;
-  readonly metadata: Readonly<Record<string, unknown>>;
   messages: readonly Message[];
   /** Oldest first. */
   runs: readonly Run[];
@@ -31,13 +28,9 @@ export interface Run {
   readonly thread: Thread;
   readonly strategy: Strategy;
   readonly input: readonly Message[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-  /** The input and what else the run was created with. */
-  readonly kwargs: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   updatedAt: number;
   status: RunStatus;
-  isRolledBack: boolean;
   error: string | null;
   /** Of the thread before this run; what a rollback restores. */
   before: readonly Message[];
@@ -52,17 +45,13 @@ interface RunRequest {
   readonly thread: Thread;
   readonly input: readonly Pick<Message, "type" | "content">[];
   readonly strategy: Strategy;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-  readonly kwargs?: Readonly<Record<string, unknown>>;
 }
 
-export class RunEngine implements PartState {
+export class RunEngine {
   readonly #now: () => number;
   readonly #meter: () => void;
   readonly #threads = new Map<string, Thread>();
   readonly #timers = new Map<Run, NodeJS.Timeout>();
-  /** Runs that were rolled back: no longer runs, but their A2A tasks can be read. */
-  readonly #rolledBack = new Map<string, Run>();
 
   /** `meter` counts one trace. */
   constructor(now: () => number, meter: () => void) {
@@ -70,9 +59,8 @@ export class RunEngine implements PartState {
     this.#meter = meter;
   }
 
-  createThread(id: string = randomUUID(), metadata: Thread["metadata"] = {}): Thread {
-    const at = this.#now();
-    const thread: Thread = { id, createdAt: at, updatedAt: at, metadata, messages: [], runs: [] };
+  createThread(id: string = randomUUID()): Thread {
+    const thread: Thread = { id, createdAt: this.#now(), messages: [], runs: [] };
     this.#threads.set(id, thread);
     return thread;
   }
@@ -94,19 +82,13 @@ export class RunEngine implements PartState {
     return run;
   }
 
-  /** All runs of all threads, oldest first. */
-  runs(): Run[] {
-    const all = [...this.#threads.values()].flatMap(({ runs }) => runs);
-    return all.sort((a, b) => a.createdAt - b.createdAt);
-  }
-
-  /** The run of that A2A task id, in any thread; one that was rolled back, too. */
+  /** The run of that A2A task id, in any thread. */
   runById(taskId: string): Run | undefined {
-    return this.#rolledBack.get(taskId) ?? this.runs().find((run) => run.id === taskId);
+    return [...this.#threads.values()].flatMap(({ runs }) => runs).find(({ id }) => id === taskId);
   }
 
   /** Enters a run as pending; it begins at once if the thread is idle. */
-  start({ thread, input, strategy, metadata = {}, kwargs = {} }: RunRequest): Run {
+  start({ thread, input, strategy }: RunRequest): Run {
     const earlier = thread.runs.filter(isOpen);
     if (earlier.length > 0) this.#decide(earlier, strategy);
     const at = this.#now();
@@ -115,12 +97,9 @@ export class RunEngine implements PartState {
       thread,
       strategy,
       input: input.map((message) => ({ id: randomUUID(), ...message })),
-      metadata,
-      kwargs,
       createdAt: at,
       updatedAt: at,
       status: "pending",
-      isRolledBack: false,
       error: null,
       before: [],
       after: [],
@@ -144,30 +123,11 @@ export class RunEngine implements PartState {
     setImmediate(() => this.#next(run.thread));
   }
 
-  /** Removes a run that is not running; its messages stay in the state (our guess). */
-  remove(run: Run): void {
-    if (run.status === "running") {
-      throw new Refusal(409, { detail: `Run ${run.id} is running: cancel it first` });
-    }
-    this.#forget(run);
-  }
-
   close(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     for (const { runs } of this.#threads.values()) for (const run of runs) run.ended.resolve("deleted");
     this.#threads.clear();
-    this.#rolledBack.clear();
-  }
-
-  inspect(): object {
-    return {
-      threads: [...this.#threads.values()].map(({ id, messages, runs }) => ({
-        thread_id: id,
-        messages,
-        runs: runs.map((run) => ({ run_id: run.id, status: run.status })),
-      })),
-    };
   }
 
   /** `rollback`: docs/platform.md, Agent server. The other strategies and the default, `enqueue`, are documented. */
@@ -210,7 +170,6 @@ export class RunEngine implements PartState {
     run.status = status;
     run.after = run.thread.messages;
     run.updatedAt = this.#now();
-    run.thread.updatedAt = run.updatedAt;
     run.ended.resolve(status);
   }
 
@@ -218,13 +177,7 @@ export class RunEngine implements PartState {
   #rollBack(run: Run): void {
     this.#stop(run);
     if (run.status === "running") run.thread.messages = run.before;
-    run.isRolledBack = true;
     run.updatedAt = this.#now();
-    this.#rolledBack.set(run.id, run);
-    this.#forget(run);
-  }
-
-  #forget(run: Run): void {
     run.thread.runs = run.thread.runs.filter((one) => one !== run);
     run.ended.resolve("deleted");
   }
@@ -236,7 +189,7 @@ export class RunEngine implements PartState {
 }
 
 /** Whether a run waits or runs. */
-export function isOpen({ status }: Run): boolean {
+function isOpen({ status }: Run): boolean {
   return status === "pending" || status === "running";
 }
 
@@ -249,9 +202,6 @@ export function toWireRun(run: Run): object {
     created_at: new Date(run.createdAt).toISOString(),
     updated_at: new Date(run.updatedAt).toISOString(),
     status: run.status,
-    metadata: run.metadata,
-    // What it was created with (documented).
-    kwargs: run.kwargs,
     multitask_strategy: run.strategy,
   };
 }

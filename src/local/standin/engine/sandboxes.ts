@@ -1,6 +1,6 @@
 import { HOUR } from "./course.ts";
-import { type Changed, hourOf, LedgerBase, type LedgerOptions, type LedgerRange } from "./ledger.ts";
-import { named, type Sandbox } from "./organisation.ts";
+import { type Changed, hourOf, type LedgerOptions, type LedgerRange } from "./ledger.ts";
+import { named, type Organisation, type Sandbox } from "./organisation.ts";
 import { unit } from "./random.ts";
 
 export const SANDBOX_COSTS = "/api/v2/sandboxes/usage/costs";
@@ -35,22 +35,29 @@ interface SandboxChange {
  * What sandboxes and snapshots used, by resource and hour. An hour shows once it has begun, with its whole amount (our
  * guess), and in a deleted workspace up to its deletion.
  */
-export class SandboxLedger extends LedgerBase<"sandboxes"> {
+export class SandboxLedger {
   /** Make the platform contradict itself: added to sums of a range that holds `at`, and to no hour. */
   readonly contradictions: SandboxChange[] = [];
   /** Rows that were changed, by resource and hour. */
   readonly #changed = new Map<string, Units>();
+  readonly #seed: number;
+  readonly #organisation: Organisation;
+  readonly #start: number;
+  readonly #now: () => number;
 
-  constructor(options: LedgerOptions<"sandboxes">) {
-    super(options, 32_452_843);
+  constructor({ seed, organisation, start, now }: LedgerOptions) {
+    this.#seed = seed + 32_452_843;
+    this.#organisation = organisation;
+    this.#start = start;
+    this.#now = now;
   }
 
   /** Rows with an amount, by time, then in the organisation's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const asked = this.#asked(workspaceId);
-    const now = this.now();
+    const now = this.#now();
     const rows: SandboxHour[] = [];
-    const first = Math.ceil(Math.max(start, this.start) / HOUR) * HOUR;
+    const first = Math.ceil(Math.max(start, this.#start) / HOUR) * HOUR;
     for (let hour = first; hour < Math.min(end, now); hour += HOUR) {
       for (const sandbox of asked) {
         const { lcu, lsu } = this.#shown(sandbox, hour, now);
@@ -80,11 +87,11 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
 
   /**
    * Changes one measure of one row, never below 0. A future row shows when the clock reaches its hour. The compute units of a
-   * snapshot stay 0. A row before the start throws, an unknown resource is refused.
+   * snapshot stay 0. A row before the start or an unknown resource throws.
    */
   change({ resourceId, at, measure, delta }: SandboxChange): Changed {
-    const hour = hourOf(this, at, delta);
-    const sandbox = named("sandbox", resourceId, this.organisation.sandboxes);
+    const hour = hourOf(this.#start, at, delta);
+    const sandbox = named("sandbox", resourceId, this.#organisation.sandboxes);
     const before = this.#shown(sandbox, hour)[measure];
     const units = { ...this.#of(sandbox, hour) };
     const isAlwaysZero = measure === "lcu" && sandbox.type === "SNAPSHOT";
@@ -94,18 +101,18 @@ export class SandboxLedger extends LedgerBase<"sandboxes"> {
   }
 
   #asked(workspaceId: string | undefined): Sandbox[] {
-    return this.organisation.sandboxes.filter(
+    return this.#organisation.sandboxes.filter(
       ({ workspace }) => workspaceId === undefined || workspace.id === workspaceId,
     );
   }
 
-  #shown(sandbox: Sandbox, hour: number, now = this.now()): Readonly<Units> {
+  #shown(sandbox: Sandbox, hour: number, now = this.#now()): Readonly<Units> {
     const until = Math.min(now, sandbox.workspace.deletedAt ?? now);
     return hour >= until ? NONE : this.#of(sandbox, hour);
   }
 
   #of(sandbox: Sandbox, hour: number): Readonly<Units> {
-    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.seed, sandbox, hour);
+    return this.#changed.get(rowId(sandbox, hour)) ?? seeded(this.#seed, sandbox, hour);
   }
 }
 

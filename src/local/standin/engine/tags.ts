@@ -1,5 +1,4 @@
-import { unknownThing } from "../http/refusal.ts";
-import type { Organisation, Workspace } from "./organisation.ts";
+import { named, type Organisation, type Workspace } from "./organisation.ts";
 import { type Dice, dice } from "./random.ts";
 
 export const TAGGINGS = "/api/v1/workspaces/current/taggings";
@@ -30,7 +29,7 @@ interface Tag {
   readonly key: string;
   readonly keyId: string;
   readonly workspace: Workspace;
-  readonly taggings: { readonly id: string; readonly resourceId: string }[];
+  taggings: { readonly id: string; readonly resourceId: string }[];
 }
 
 interface TaggedResource extends Resource {
@@ -54,7 +53,7 @@ const SHARES = { projects: 0.8, deployments: 0.5, sandboxes: 0.5, datasets: 0.5 
 
 /** Tags of resources, by workspace. Dice of their own, so that everything else is the same with tags and without. */
 export class Tags {
-  readonly all: Tag[] = [];
+  readonly #all: Tag[] = [];
   readonly #organisation: Organisation;
   readonly #roll: Dice;
 
@@ -71,7 +70,7 @@ export class Tags {
   /** Values of a workspace with the resources that have them, in the order in which they were made. Dropped resources are left out. */
   of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
     const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
-    return this.all
+    return this.#all
       .filter(({ workspace }) => workspace.id === workspaceId)
       .map((tag) => {
         const resources = tag.taggings.flatMap(({ id, resourceId }): TaggedResource[] => {
@@ -82,40 +81,28 @@ export class Tags {
       });
   }
 
-  /** Returns the id of the tagging: the one it has, or a new one. An unknown or dropped resource is refused. */
-  set({ resourceId, key, value }: TagOf): string {
-    const resource = resourcesOf(this.#organisation).find(({ id }) => id === resourceId);
-    if (resource === undefined) throw unknownThing("resource", resourceId);
-    return this.#set(resource, key, value);
+  /** An unknown or dropped resource throws. */
+  set({ resourceId, key, value }: TagOf): void {
+    this.#set(named("resource", resourceId, resourcesOf(this.#organisation)), key, value);
   }
 
-  /** An unknown tagging is refused. */
   remove(taggingId: string): void {
-    for (const { taggings } of this.all) {
-      const place = taggings.findIndex(({ id }) => id === taggingId);
-      if (place < 0) continue;
-      taggings.splice(place, 1);
-      return;
-    }
-    throw unknownThing("tagging", taggingId);
+    for (const tag of this.#all) tag.taggings = tag.taggings.filter(({ id }) => id !== taggingId);
   }
 
-  #set({ id: resourceId, workspace }: Resource, key: string, value: string): string {
+  #set({ id: resourceId, workspace }: Resource, key: string, value: string): void {
     const { taggings } = this.#tagOf(workspace, key, value);
-    const known = taggings.find((one) => one.resourceId === resourceId);
-    if (known !== undefined) return known.id;
-    const id = this.#roll.uuid();
-    taggings.push({ id, resourceId });
-    return id;
+    if (taggings.some((one) => one.resourceId === resourceId)) return;
+    taggings.push({ id: this.#roll.uuid(), resourceId });
   }
 
   #tagOf(workspace: Workspace, key: string, value: string): Tag {
-    const ofKey = this.all.filter((one) => one.workspace === workspace && one.key === key);
+    const ofKey = this.#all.filter((one) => one.workspace === workspace && one.key === key);
     const known = ofKey.find((one) => one.value === value);
     if (known !== undefined) return known;
     const keyId = ofKey[0]?.keyId ?? this.#roll.uuid();
     const tag: Tag = { id: this.#roll.uuid(), value, key, keyId, workspace, taggings: [] };
-    this.all.push(tag);
+    this.#all.push(tag);
     return tag;
   }
 }

@@ -23,6 +23,8 @@ export interface Route {
   readonly needs: Needs;
   /** `text`: the route parses its body itself, and refuses it in its own shape. */
   readonly takes?: "text";
+  /** A route of the stand-in's own: it meets no faults and is not remembered, so that a platform broken on purpose can be repaired. */
+  readonly isOwn?: true;
   handle(exchange: Exchange): Answer | Promise<Answer>;
 }
 
@@ -35,20 +37,10 @@ export const json = (body: unknown, status = 200): Answer => ({
   body: JSON.stringify(body),
 });
 
-/** The platform's routes: they need the key, meet faults and are remembered. */
 export function open(app: FastifyInstance, world: World, routes: readonly Route[]): void {
   for (const route of routes) {
     const { method, path: url } = route;
     app.route({ method, url, handler: (request, reply) => answer(world, route, request, reply) });
-  }
-}
-
-/** The stand-in's own routes: no key and no faults, so that a platform broken on purpose can be repaired. */
-export function openAdmin(app: FastifyInstance, routes: readonly Route[]): void {
-  for (const route of routes) {
-    const { method, path: url } = route;
-    const handle = (request: FastifyRequest) => outcome(() => route.handle(exchange(request, route, null)));
-    app.route({ method, url, handler: async (request, reply) => send(reply, await handle(request)) });
   }
 }
 
@@ -61,11 +53,13 @@ async function answer(
   const gzip = acceptsGzip(request.headers["accept-encoding"]);
   const path = request.url.split("?")[0] ?? request.url;
   const query = request.query as Record<string, unknown>;
-  const fault = world.faults.next({ path, query, acceptsGzip: gzip });
-  const remember = (status: number | null): void =>
+  const fault = route.isOwn ? null : world.faults.next({ path, query, acceptsGzip: gzip });
+  const remember = (status: number | null): void => {
+    if (route.isOwn) return;
     world.remember({ method: request.method, url: request.url, status, fault: fault?.kind ?? null });
+  };
 
-  if (fault?.kind === "reset" || (fault?.kind === "hang" && fault.after === "request")) {
+  if (fault?.kind === "reset" || fault?.kind === "hang") {
     remember(null);
     return fault.kind === "reset" ? reset(reply) : hang(reply);
   }

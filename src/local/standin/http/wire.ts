@@ -5,7 +5,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply } from "fastify";
 import type { Fault } from "../faults.ts";
-import type { Framing } from "../settings.ts";
+import type { Settings } from "../settings.ts";
 
 export interface Answer {
   readonly status: number;
@@ -15,18 +15,14 @@ export interface Answer {
   readonly body: string | Iterable<string> | AsyncIterable<string>;
 }
 
+type Framing = Settings["framing"];
+
 export async function send(
   reply: FastifyReply,
   answer: Answer,
-  {
-    gzip = false,
-    framing = "length",
-    fault = null,
-  }: { gzip?: boolean; framing?: Framing; fault?: Fault | null } = {},
+  { gzip, framing, fault }: { gzip: boolean; framing: Framing; fault: Fault | null },
 ): Promise<FastifyReply> {
-  if (fault?.kind === "cut" || fault?.kind === "slow" || fault?.kind === "hang") {
-    return byHand(reply, answer, gzip, fault);
-  }
+  if (fault?.kind === "cut" || fault?.kind === "slow") return byHand(reply, answer, gzip, fault);
   return whole(reply, answer, gzip, fault?.kind === "whole" ? fault.framing : framing);
 }
 
@@ -54,14 +50,12 @@ function whole(reply: FastifyReply, answer: Answer, gzip: boolean, framing: Fram
   return reply.send(gzip ? pipeline(pieces, createGzip(), () => {}) : pieces);
 }
 
-type ByHand = Extract<Fault, { kind: "cut" | "slow" | "hang" }>;
-
-/** Writes a body that is to be cut, slowed or held on the socket: Node's server would repair what we want broken. */
+/** Writes a body that is to be cut or slowed on the socket: Node's server would repair what we want broken. */
 async function byHand(
   reply: FastifyReply,
   answer: Answer,
   accepted: boolean,
-  fault: ByHand,
+  fault: Extract<Fault, { kind: "cut" | "slow" }>,
 ): Promise<FastifyReply> {
   const gzip = accepted || (fault.kind === "cut" && fault.framing === "gzip");
   const text = Buffer.from(
@@ -76,14 +70,8 @@ async function byHand(
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
     socket.write(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}\r\n${lines.join("")}\r\n`);
   };
-  const announced = { "content-length": String(bytes.length) };
-  if (fault.kind === "hang") {
-    head(announced);
-    socket.write(bytes.subarray(0, bytes.length / 2));
-    return reply;
-  }
   if (fault.kind === "slow") {
-    head({ ...announced, connection: "close" });
+    head({ "content-length": String(bytes.length), connection: "close" });
     await drip(socket, bytes, fault.ms);
   } else {
     cut(socket, bytes, fault, head);

@@ -7,7 +7,6 @@ export const CODES = {
   methodNotFound: -32601,
   invalidParams: -32602,
   taskNotFound: -32001,
-  pushUnsupported: -32003,
   unsupported: -32004,
   contentUnsupported: -32005,
 } as const;
@@ -52,8 +51,6 @@ export function actionOf(method: string, isLive: boolean): (Dialect & { readonly
 
 export type Id = string | number;
 
-const MOST_HISTORY = 10;
-
 /** The protocol's own clients send numbers as id, so both strings and numbers are accepted. */
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
@@ -63,64 +60,29 @@ export const envelope = z.looseObject({
 });
 
 /** docs/platform.md, Agent server. Fields that only the protocol documents are accepted and ignored. */
-const message = z.strictObject({
+const message = z.looseObject({
   role: z.enum(["user", "ROLE_USER"]),
   parts: z.array(z.looseObject({ kind: z.string().optional() })).min(1),
   messageId: z.string().min(1),
   contextId: z.guid().optional(),
   taskId: z.string().optional(),
-  kind: z.literal("message").optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-  extensions: z.array(z.string()).optional(),
-  referenceTaskIds: z.array(z.string()).optional(),
 });
-const configuration = z.strictObject({
-  blocking: z.boolean().default(true),
-  /** In A2A 1.0 the opposite of `blocking` (documented). */
-  returnImmediately: z.boolean().default(false),
-  acceptedOutputModes: z.array(z.string()).default([]),
-  historyLength: z.int().min(0).optional(),
-  pushNotificationConfig: z.unknown().optional(),
-  taskPushNotificationConfig: z.unknown().optional(),
-});
-const sending = z.strictObject({
-  message,
-  configuration: configuration.prefault({}),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-  tenant: z.string().optional(),
-});
+/** message/send returns a complete response, so nothing else is supported (our guess). */
+const configuration = z.looseObject({ blocking: z.literal(true).optional() });
+const sending = z.looseObject({ message, configuration: configuration.optional() });
 /** At most ten messages of history (seen). */
-const getting = z.strictObject({
+const getting = z.looseObject({
   id: z.string().min(1),
   contextId: z.string().optional(),
-  historyLength: z.int().min(0).max(MOST_HISTORY).optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
-  tenant: z.string().optional(),
+  historyLength: z.int().min(0).max(10).default(10),
 });
 
 export type Sent = z.output<typeof message> & { readonly text: string };
 
-/** The message of `message/send` and `message/stream`. Errors: -32601, -32602, -32003, -32004, -32005. */
-export function sentMessage(params: unknown, { version, isLive }: Dialect): Sent {
+/** The message of `message/send` and `message/stream`. Errors: -32602, -32005. */
+export function sentMessage(params: unknown, version: Version): Sent {
   const given = read(sending, params);
   if (version === "0.3") refuseSpelling(given);
-  const { blocking, returnImmediately, acceptedOutputModes: modes, historyLength } = given.configuration;
-  const { pushNotificationConfig, taskPushNotificationConfig } = given.configuration;
-  if ((pushNotificationConfig ?? taskPushNotificationConfig ?? null) !== null) {
-    // The code of live servers: docs/platform.md, Agent server. The other one is the protocol's (documented).
-    const code = isLive ? CODES.methodNotFound : CODES.pushUnsupported;
-    throw new RpcRefusal(code, "Push notifications are not supported");
-  }
-  // docs/platform.md, Agent server.
-  if (isLive && (historyLength ?? 0) > MOST_HISTORY) {
-    throw new RpcRefusal(CODES.invalidParams, `historyLength must be ${MOST_HISTORY} or less`);
-  }
-  // message/send returns a complete response, so nothing else is supported (our guess).
-  if (!blocking || returnImmediately)
-    throw new RpcRefusal(CODES.unsupported, "Sending without waiting for the response is not supported");
-  if (modes.length > 0 && !modes.some((mode) => ["text/plain", "text/*", "*/*", "text"].includes(mode))) {
-    throw new RpcRefusal(CODES.contentUnsupported, `Only text/plain is produced, not ${modes.join(", ")}`);
-  }
   const texts = given.message.parts.map((part) => {
     // Text parts alone (docs/platform.md, Agent server). In A2A 1.0 a part has no kind (documented).
     const kind = part.kind ?? (typeof part.text === "string" ? "text" : "other");
@@ -164,23 +126,30 @@ const STATES: Readonly<Record<RunStatus | "deleted", string>> = {
   deleted: "canceled",
 };
 
+interface TaskForm {
+  readonly version: Version;
+  /** Default: that of the run. */
+  readonly status?: RunStatus | "deleted";
+  readonly historyLength?: number;
+}
+
 /** Whether nothing more comes of a task: it takes no further message. */
-export function isOver(run: Run): boolean {
-  return run.isRolledBack || run.status === "success" || run.status === "error";
+export function isOver({ status }: Run): boolean {
+  return status === "success" || status === "error";
 }
 
 /**
  * A run as a task. `id`, `contextId`, `artifacts`, `status`: docs/platform.md, Agent server; the rest is documented. One that
  * was rolled back is canceled (documented).
  */
-export function toWireTask(run: Run, version: Version, historyLength = 10): object {
+export function toWireTask(run: Run, { version, status = run.status, historyLength = 10 }: TaskForm): object {
   const reply = replyOf(run);
   const messages = run.after.length > 0 ? run.after : [...run.before, ...run.input];
   return {
     kind: "task",
     id: run.id,
     contextId: run.thread.id,
-    status: statusOf(run, run.isRolledBack ? "deleted" : run.status, { withReply: false, version }),
+    status: statusOf(run, status, { withReply: false, version }),
     artifacts: reply && [
       {
         artifactId: reply.id,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Run, RunEngine } from "../engine/runs.ts";
 import { ASSISTANT, isAssistant } from "../engine/runs.ts";
-import { checked, noRoute, Refusal } from "../http/refusal.ts";
+import { checked, noRoute } from "../http/refusal.ts";
 import { type Exchange, json, MOST_BODY, type Route } from "../http/route.ts";
 import type { Answer } from "../http/wire.ts";
 import type { World } from "../world.ts";
@@ -24,7 +24,7 @@ import {
  * The A2A endpoint and the agent card (docs/platform.md, Agent server): a contextId is a thread, a task is a run. A later
  * message may name an ended task, but not on a live server. A missing key passes, as for threads (our guess).
  */
-export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
+export function agentToAgent(world: World, engine: RunEngine): Route[] {
   const route = (
     method: Route["method"],
     path: string,
@@ -40,15 +40,11 @@ export function agentToAgent(world: World, engine: () => RunEngine): Route[] {
       return answer(exchange);
     },
   });
-  // Only POST is allowed (seen).
-  const notAllowed = (): never => {
-    throw new Refusal(405, { error: "Method Not Allowed" });
-  };
   const isLive = () => world.settings.a2a === "live";
   return [
-    route("POST", "/a2a/:assistant", (exchange) => post(engine(), exchange, isLive())),
-    route("GET", "/a2a/:assistant", notAllowed),
-    route("DELETE", "/a2a/:assistant", notAllowed),
+    route("POST", "/a2a/:assistant", (exchange) => post(engine, exchange, isLive())),
+    // Only POST is allowed (seen).
+    route("GET", "/a2a/:assistant", () => json({ error: "Method Not Allowed" }, 405)),
     route("GET", "/.well-known/agent-card.json", (exchange) => card(exchange, isLive())),
   ];
 }
@@ -105,25 +101,18 @@ async function result(call: Call): Promise<object> {
   if (does === "cancel")
     throw new RpcRefusal(CODES.unsupported, "Task cancellation is not currently supported");
   const run = begin(call);
-  await run.ended.promise;
-  const task = toWireTask(run, version);
+  const task = toWireTask(run, { version, status: await run.ended.promise });
   // The one answer that A2A 1.0 wraps here (docs/platform.md, Agent server).
   return version === "1.0" ? { task } : task;
 }
 
 function begin(call: Call): Run {
   const { engine, assistant, params } = call;
-  const sent = sentMessage(params, call);
+  const sent = sentMessage(params, call.version);
   if (!isAssistant(assistant))
     throw new RpcRefusal(CODES.invalidParams, `Assistant '${assistant}' not found`);
   const thread = threadOf(engine, sent, call);
-  const kwargs = { input: { messages: [{ role: "user", content: sent.text }] } };
-  return engine.start({
-    thread,
-    input: [{ type: "human", content: sent.text }],
-    strategy: "enqueue",
-    kwargs,
-  });
+  return engine.start({ thread, input: [{ type: "human", content: sent.text }], strategy: "enqueue" });
 }
 
 /** A new contextId begins a conversation with that id (seen). */
@@ -148,14 +137,14 @@ function getTask({ engine, params, version }: Call): object {
   if (run === undefined || (contextId !== undefined && contextId !== run.thread.id)) {
     throw new RpcRefusal(CODES.taskNotFound, `Task '${id}' not found`);
   }
-  return toWireTask(run, version, historyLength);
+  return toWireTask(run, { version, historyLength });
 }
 
 /** The protocol's events: the task, its start, its end with `final`. A client that disconnects does not end the run. */
 function stream({ id, version }: Call, run: Run): Answer {
   const wrap = (result: object) => ({ jsonrpc: "2.0", id, result });
   const progress = async function* () {
-    yield wrap(toWireTask(run, version));
+    yield wrap(toWireTask(run, { version }));
     await Promise.race([run.started.promise, run.ended.promise]);
     yield wrap(toWireUpdate(run, "running", { final: false, version }));
     const end = await run.ended.promise;

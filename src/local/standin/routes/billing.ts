@@ -97,10 +97,10 @@ function cell(text: string): string {
 function toWireUsage(
   { stride, rows, missing }: Usage,
   { groupBy }: UsageQuery,
-  { contract, otherMeasures }: Settings,
+  { contract }: Settings,
 ): object {
   const plain = contract === "tiered" && groupBy === "api_key";
-  const sent = contract === "tiered" || otherMeasures === "absent" ? [] : ["traces", ...deploymentMeasures];
+  const sent = contract === "tiered" ? [] : ["traces", ...deploymentMeasures];
   const none: Measured = Object.fromEntries(sent.filter((one) => one !== missing).map((one) => [one, 0]));
   return {
     stride: toWireStride(stride),

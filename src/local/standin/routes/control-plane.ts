@@ -18,8 +18,8 @@ const ids = z.object({ id: z.guid(), revision: z.guid().optional() });
 /** Templates and deployments (docs/platform.md, Control plane); every route needs the key, and its workspace. */
 export function controlPlane(
   { settings }: Pick<World, "settings">,
-  templates: () => Templates,
-  deployments: () => Deployments,
+  templates: Templates,
+  deployments: Deployments,
 ): Route[] {
   const route = (
     method: Route["method"],
@@ -36,7 +36,7 @@ export function controlPlane(
     },
   });
   const known = (method: Route["method"]): Templates => {
-    if (settings.templates) return templates();
+    if (settings.templates) return templates;
     // On the whole path, and not in the form of a name that is not found (docs/platform.md, Control plane).
     throw new Refusal(method === "GET" ? 404 : 405, {
       detail: method === "GET" ? "Not Found" : "Method Not Allowed",
@@ -52,15 +52,15 @@ export function controlPlane(
       return known("PATCH").rename(name, to);
     }),
     // 201: documented.
-    route("POST", "/v2/deployments", ({ body }) => deployments().create(checked(newDeployment, body)), 201),
-    route("GET", deployment, ({ params }) => deployments().get(checked(ids, params, "path").id)),
+    route("POST", "/v2/deployments", ({ body }) => deployments.create(checked(newDeployment, body)), 201),
+    route("GET", deployment, ({ params }) => deployments.get(checked(ids, params, "path").id)),
     route("PATCH", deployment, ({ params, body }) => {
       const { id } = checked(ids, params, "path");
-      return deployments().update(id, checked(deploymentUpdate, body));
+      return deployments.update(id, checked(deploymentUpdate, body));
     }),
     route("GET", `${deployment}/revisions/:revision`, ({ params }) => {
       const { id, revision = "" } = checked(ids, params, "path");
-      return deployments().revision(id, revision);
+      return deployments.revision(id, revision);
     }),
   ];
 }

@@ -79,7 +79,7 @@ export function organisationRoutes(world: World): Route[] {
       return {
         end_of_billing_period: new Date(end).toISOString(),
         current_plan: {
-          tier: world.bill.tier,
+          tier: "plus",
           started_on: new Date(world.ledger.start).toISOString(),
           ends_on: null,
         },

@@ -72,7 +72,7 @@ test("what is no tag of a resource is left out, and nothing else is lost", async
     times: 1,
   });
   expect(await read(bench)).toMatchObject({ tags: { refusal: null }, failed: [] });
-  expect(bench.standin.faults.inspect().fired).toBe(1);
+  expect(bench.standin.faults.fired).toBe(1);
   expect(await inViews(bench, "projects")).toEqual(before);
 
   // A resource that is not known here is kept: it may have usage later.

@@ -165,7 +165,7 @@ test("an export of deployments with a measure that is missing, fractional or neg
     ],
   ] as const) {
     bench.standin.faults.script({
-      fault: { kind: "measure", wrong, measure: "agent_uptime_seconds" },
+      fault: { kind: "measure", wrong },
       times: 1,
       match: { path: "/export" },
     });
