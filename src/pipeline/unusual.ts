@@ -31,7 +31,7 @@ const DAYS = 30;
 /** An alert is about days so long ago: one that has too little is judged once it is final. */
 const ALERT_DAYS = 14;
 /** Of the newest, what made them is looked up; of the newest of these, a message says so. */
-const MOST = { explained: 20, told: 5 };
+const MOST = { explained: 20, named: 5 };
 /** Of an ordinary day of the whole source: a smaller difference is nobody's matter. */
 const LEAST_PART = 0.02;
 /** Of the difference that something is to explain. */
@@ -155,12 +155,12 @@ export function describedByDay(found: readonly UnusualOfWorkspace[]): Map<string
 
 /** The newest first, of one day the largest difference, and how many more there are. */
 export function describeAll(found: readonly UnusualOfWorkspace[]): string {
-  const more = found.length - MOST.told;
-  const told = found.toReversed().slice(0, MOST.told).map(describeUnusual);
-  return [...told, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ");
+  const more = found.length - MOST.named;
+  const named = found.toReversed().slice(0, MOST.named).map(describeUnusual);
+  return [...named, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ");
 }
 
-/** Of a source, those that an alert is about. */
+/** The unusual days of a source that are still an incident. */
 export function ofLastWeeks(
   found: readonly UnusualOfWorkspace[],
   source: string,

@@ -101,7 +101,7 @@ export const SCREENS: readonly Screen[] = [
     path: `/owners?month=${month}&owner=(unallocated)`,
     says: /A rule that would give it to a team/,
   },
-  { name: "alerts and routes", path: "/alerts", says: /is not set here/, names: [person] },
+  { name: "alerts", path: "/alerts", says: /Open incidents/ },
   { name: "differences", path: "/differences", says: /export/i, names: [first] },
   { name: "months", path: "/months", says: new RegExp(month) },
   { name: "a closed month", path: `/months/${month}`, says: /closed/i, names: [first] },

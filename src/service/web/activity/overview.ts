@@ -110,12 +110,12 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
   const isSaid = ({ kind }: Incident) => advice.alerts?.kinds.includes(kind) === true;
   const [said, others] = [alerts.filter(isSaid), alerts.filter((one) => !isSaid(one))];
   const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
-  const told = describedByDay(unusual.filter((one) => one.source === source));
+  const unusualByDay = describedByDay(unusual.filter((one) => one.source === source));
   const points = days.map(({ date, traces, isFinal }) => ({
     at: date,
     value: traces,
     isFinal,
-    unusual: told.get(date),
+    unusual: unusualByDay.get(date),
   }));
   const label = `Traces by day of source ${source}`;
   const used = recent.workspaces.filter((one) => one.source === source);
@@ -140,7 +140,7 @@ function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html
         : html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label })}</div>${chartNotes(
             parts.length > 1 ? used : [],
             source,
-            days.some(({ date }) => told.has(date)),
+            days.some(({ date }) => unusualByDay.has(date)),
           )}`
     }
     <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
