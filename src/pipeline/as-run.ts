@@ -6,12 +6,11 @@ import type { TotalsResult } from "./proof/check-totals.ts";
 import type { EnteredSource, OpenSource } from "./source/source.ts";
 import type { SourceHandle } from "./source/source-handle.ts";
 
-/** Ten of these may fail before `runs` calls a run lost. */
 const NOTE_SEEN_EVERY_MS = 30_000;
 
 /**
- * Does `work` as one run of the history that `runs` shows. `endOf` says how it ended; an error is its end too, and is
- * thrown unchanged. A run whose process dies, or that loses Postgres, has no end: `runs` calls it lost.
+ * Does `work` as one run of the history that `runs` shows. `endOf` names its outcome. An error ends the run too, and is thrown
+ * unchanged. A run whose process dies, or that loses Postgres, has no end: `runs` calls it lost.
  */
 export async function asRun<T>(
   { store, sourceId }: EnteredSource,
@@ -29,7 +28,7 @@ export async function asRun<T>(
       await stopNoting();
     }
   } catch (error) {
-    // What ended the run counts, not that Postgres could not be told of it.
+    // The error of the run matters, not that Postgres could not record it.
     await endRun(store.db, runId, { outcome: "failed", ...failureOf(error) }).catch(() => {});
     throw error;
   }
@@ -44,7 +43,7 @@ const END_OF_SKIPPED: RunEnd = {
   message: "The platform refuses the key. It is tried again once an hour, or when another one is set.",
 };
 
-/** The same on the open source of a job. Nothing is done while the platform refuses its key. */
+/** Runs `work` on the open source of a job. Does nothing while the platform refuses its key. */
 export async function runOnSource<Counts extends object>(
   handle: SourceHandle,
   kind: RunKind,
@@ -65,7 +64,7 @@ function failureOf(error: unknown): { code: string; message: string } {
   return { code: "failed", message: reasonOf(error) };
 }
 
-/** The end of a job that compared, from what it counted. */
+/** The end of a job that compared something, from its counts. */
 export function endOfCounts(counts: { failed: number; differences: number }): RunEnd {
   const { failed, differences } = counts;
   if (failed > 0) return { outcome: "partly_failed", failed };
@@ -73,7 +72,7 @@ export function endOfCounts(counts: { failed: number; differences: number }): Ru
   return { outcome: "differs", code: "differences_left", message: `${differences} differences are left.` };
 }
 
-/** The end of a check of totals. Days that it could not check are no proof. */
+/** The end of a check of totals. Days that could not be checked are not proved. */
 export function endOfTotals(
   counts: Pick<TotalsResult, "failures" | "unverified" | "daysNotFinal" | "differences"> &
     Partial<Pick<TotalsResult, "othersNotFinal">>,
@@ -86,7 +85,6 @@ export function endOfTotals(
   return { outcome: "partly_failed", code: "days_not_final", message };
 }
 
-/** `done, 15 failed` rather than `done`. */
 export function outcomeOf({ outcome, failed, left }: Pick<Run, "outcome" | "failed" | "left">): string {
   const named = outcome === "partly_failed" ? "done" : outcome;
   return [

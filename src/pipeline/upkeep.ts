@@ -12,21 +12,21 @@ import {
 } from "../store/retention/prune.ts";
 import { pruneRuns } from "../store/work/runs.ts";
 
-/** Final loaded intervals older than this are merged. No answer that could still change them takes so long. */
+/** Final loaded intervals older than this are merged. No response that could still change them takes that long. */
 const COMPACT_AFTER_DAYS = 7;
 
 interface Retention {
   readonly sourceId: number;
   readonly keepDays: number;
-  /** Undefined: hours are kept for good. */
+  /** Undefined: hours are kept forever. */
   readonly keepHours?: number | undefined;
   readonly userEmail: EmailPolicy;
 }
 
 /**
  * Deletes what the retention settings no longer keep: runs, requests, finished backfill tasks and restatements older than
- * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a
- * day changes.
+ * `keepDays`, user addresses that `USAGE_USER_EMAIL` no longer allows, and old hours whose day is loaded. No figure of a day
+ * changes.
  */
 export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours, userEmail }: Retention) {
   await pruneRuns(store.db, { sourceId, keepDays });
@@ -45,7 +45,7 @@ export async function pruneLedgers(store: Store, { sourceId, keepDays, keepHours
   return kept;
 }
 
-/** Analyzes tables that loads have filled since: after an installation, the first reports come before autovacuum does. */
+/** Analyzes tables that loads have filled: after an installation, the first reports come before autovacuum. */
 export async function keepStatistics({ db }: Store): Promise<number> {
   return (await analyzeStale(db)).length;
 }

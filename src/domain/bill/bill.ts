@@ -115,10 +115,7 @@ export function billTotals(lines: readonly BillLine[]): { currency: string; cost
 
 export const NOT_REPORTED = "seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits";
 
-/**
- * Describes a month's total, such as `Total: 1,234.5 USD, final and proved.` `dataStart` is the first loaded day,
- * ISO.
- */
+/** Describes a month's total, such as `Total: 1,234.5 USD, final and proved.` `dataStart` is the first loaded day, ISO. */
 export function describeTotal(
   lines: readonly BillLine[],
   { month, dataStart }: { month: CalendarMonth; dataStart: string },

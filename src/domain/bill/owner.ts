@@ -73,10 +73,7 @@ export interface Tag {
   readonly value: string;
 }
 
-/**
- * A suggested rule that gives a part to a team. It uses the first tag if there is one, because then similar parts
- * match too.
- */
+/** A suggested rule that gives a part to a team. It uses the first tag if there is one, because then similar parts match too. */
 export function ruleFor(part: {
   readonly workspaceId: string;
   readonly dimension: OwnedDimension | null;

@@ -14,10 +14,7 @@ export interface Columns {
   readonly columns: readonly Interval[];
 }
 
-/**
- * Months for more than 31 days; hours for up to two days if hours are shown; else days. A longer range is cut at its
- * beginning.
- */
+/** Months for more than 31 days; hours for up to two days if hours are shown; else days. A longer range is cut at its beginning. */
 export function columnsOf(range: Interval, stride: GridStride): Columns {
   const days = (range.end - range.start) / DAY_MS;
   if (days > MOST.day) return { length: "month", columns: monthsOf(range).slice(-MOST.month) };

@@ -144,10 +144,7 @@ export interface CoveredScope extends Member {
   readonly within: readonly Interval[];
 }
 
-/**
- * Returns the fewest requests of one stride that hold these buckets. Workspace scopes share requests where their time
- * allows.
- */
+/** Returns the fewest requests of one stride that hold these buckets. Workspace scopes share requests where their time allows. */
 export function coverTasks(scopes: readonly CoveredScope[], stride: Stride): UsageRequest[] {
   return METERS.flatMap((meter) =>
     GROUPINGS.flatMap((groupBy) =>

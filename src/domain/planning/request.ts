@@ -23,10 +23,7 @@ export interface UsageRequest<M extends Pick<Member, "workspaceId"> = Member> {
 
 export type UnstoredRequest = UsageRequest<Pick<Member, "workspaceId">>;
 
-/**
- * Groups members that may share a request. Only responses by workspace name the workspace, so only they can hold
- * several.
- */
+/** Groups members that may share a request. Only responses by workspace name the workspace, so only they can hold several. */
 export function batchesOf<M>(
   { meter, groupBy }: Pick<UsageRequest, "meter" | "groupBy">,
   members: readonly M[],

@@ -31,10 +31,7 @@ export interface ProbeComparison {
   readonly progress: "lacking" | "unexplained" | "billed";
   /** By workspace, project, user and API key. */
   readonly figures: readonly ProbeFigure[];
-  /**
-   * Rise and fall of the workspace's other projects. Up to this amount of every figure but the project's may be
-   * theirs.
-   */
+  /** Rise and fall of the workspace's other projects. Up to this amount of every figure but the project's may be theirs. */
   readonly others: { readonly added: number; readonly removed: number };
 }
 

@@ -103,9 +103,7 @@ export function rangeToCompare(range: Days): Days {
   return { from: addDays(from, -7), to: addDays(to, -7) };
 }
 
-/**
- * A range of the same length from a day on: as many calendar months where both are whole months, else as many days.
- */
+/** A range of the same length from a day on: as many calendar months where both are whole months, else as many days. */
 export function rangeFrom(day: string, range: Days): Days {
   const months = day === monthStart(day) ? wholeMonths(range) : null;
   return { from: day, to: months === null ? addDays(day, daysBetween(range)) : addMonths(day, months) };

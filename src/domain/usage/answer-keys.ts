@@ -161,9 +161,7 @@ export class AnswerKeys implements Iterable<AnswerKey> {
     this.mostNames = Math.max(this.mostNames, 1 + later.length);
   }
 
-  /**
-   * Returns the key that last followed this one, because responses repeat the order of keys from bucket to bucket.
-   */
+  /** Returns the key that last followed this one, because responses repeat the order of keys from bucket to bucket. */
   nextOf(number: number): number | undefined {
     const next = this.#words[number * WORDS + NEXT];
     return next === NONE ? undefined : next;

@@ -80,10 +80,7 @@ export class AnswerCollector {
       this.#flaw = { kind, ...misfit };
   }
 
-  /**
-   * The reason not to use this response. `stride` is the one that the response announced; undefined if it is none of
-   * the five.
-   */
+  /** The reason not to use this response. `stride` is the one that the response announced; undefined if it is none of the five. */
   flaw(stride: Stride | undefined): AnswerFlaw | undefined {
     const planned = this.#requested.window.stride;
     if (stride !== planned) {

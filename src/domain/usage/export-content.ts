@@ -98,10 +98,7 @@ export class ExportContent {
   }
 }
 
-/**
- * Postgres's `hash_bytes_uint32_extended` (Bob Jenkins's lookup3) before the value is added. A seed of 0 is not mixed
- * in.
- */
+/** Postgres's `hash_bytes_uint32_extended` (Bob Jenkins's lookup3) before the value is added. A seed of 0 is not mixed in. */
 function begun(high: number, low: number): [number, number, number] {
   let [a, b, c] = [INITIAL, INITIAL, INITIAL];
   if (high === 0 && low === 0) return [a, b, c];

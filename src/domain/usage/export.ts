@@ -33,10 +33,7 @@ export interface ExportNotes {
   readonly ends: readonly { readonly key: number; readonly bucketHour: number; readonly end: number }[];
 }
 
-/**
- * Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges
- * them.
- */
+/** Limit of keys and names in memory (about 60 MB). Beyond it a key may get a second number, and the store merges them. */
 const MOST_KEYS = 250_000;
 /** Names of one key are searched one by one. */
 const MAX_NAMES_OF_KEY = 1_000;

@@ -33,10 +33,7 @@ export type Measure = keyof typeof MEASURE_DIGITS;
 export const MEASURES = Object.keys(MEASURE_DIGITS) as Measure[];
 
 interface MeterTerms {
-  /**
-   * The platform's parameter `kind`. `sandboxes` and `evaluators` are our words, since those endpoints have no such
-   * parameter.
-   */
+  /** The platform's parameter `kind`. `sandboxes` and `evaluators` are our words, since those endpoints have no such parameter. */
   readonly kind: "traces" | "langsmith_deployments" | "sandboxes" | "evaluators";
   /** The platform's parameter `trace_tier`; `all` where there is no such filter. */
   readonly tier: "all" | "longlived" | "shortlived";

@@ -12,10 +12,7 @@ export function shownId(id: string): string {
   return /^\\*\(none\)$/.test(id) ? `\\${id}` : id;
 }
 
-/**
- * One measure of a record of a response that passed its schema. Whether its bucket lies on the grid is still to be
- * checked.
- */
+/** One measure of a record of a response that passed its schema. Whether its bucket lies on the grid is still to be checked. */
 export interface UsageRecord {
   readonly bucketStart: number | null;
   readonly workspaceId: string | null;

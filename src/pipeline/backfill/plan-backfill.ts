@@ -26,33 +26,31 @@ import { clipToFuture, planSource } from "../sync/plan.ts";
 import { type Syncing, syncBudget } from "../sync/sync-budget.ts";
 import type { Wish } from "./wish.ts";
 
-/** The requests of a backfill, and what is loaded of its range now. */
+/** The requests of a backfill, and how its range is loaded now. */
 interface BackfillPlan {
-  /** The part of the range that can have usage; undefined if that is none of it. */
+  /** The part of the range that can have usage; undefined if there is none. */
   readonly range: Interval | undefined;
   readonly loaded: readonly RangeLine[];
   readonly tasks: readonly UsageRequest[];
 }
 
-/** A plan with what somebody should know before it is run. */
 export interface BackfillPreview extends BackfillPlan {
   readonly leftOut: readonly LeftOut[];
-  /** Requests that are entered and dropped unsent: the server does not answer in their stride. */
+  /** Requests that are created and dropped unsent, because the server does not respond in their stride. */
   readonly notSent: number;
-  /** Of the others, those of time in which the workspace had no traces so far: they are sent only where it has some by then. */
   readonly withoutTraces: number;
-  /** Requests whose whole time a sync or another backfill is loading too. Whoever comes first sends it. */
+  /** Requests whose whole time is being loaded by a sync or another backfill too. */
   readonly inFlight: number;
   /** Undefined before the first contact, and without a database. */
   readonly facts: PlanFacts | undefined;
-  /** SHA-256 of the source, what was asked for and the requests. */
+  /** SHA-256 of the source, the wanted range and the requests. */
   readonly digest: string;
 }
 
 /**
- * What a backfill would ask for now: what it enters where it is started now. Nothing is asked of the platform. Failures are
- * asked about whatever their retry time, since somebody waits. Time that a sync or another backfill is loading is planned too:
- * a backfill ends when all of its range is loaded.
+ * Plans what a backfill would request if it were started now, without a request to the platform. Retry times are ignored
+ * because a person waits. Time that a sync or another backfill is loading is planned too, because a backfill ends only when all
+ * of its range is loaded.
  */
 export async function planBackfill(
   { dataStart: sourceStart, stored, workspaceIds }: PreviewedSource,
@@ -72,7 +70,7 @@ export async function planBackfill(
   }
   const { db, source } = stored;
   const asked = { wanted, groupings, workspaceIds };
-  // Nothing is asked of a meter that the server does not count.
+  // Nothing is requested for a meter that the server does not count.
   const tasks = await planSource(
     { ...source, store: { db }, workspaces: [] },
     { ...asked, reprocess, retry: "all" },
@@ -80,7 +78,7 @@ export async function planBackfill(
   return { range, loaded: await statusOfAsked(db, source, asked), tasks };
 }
 
-/** The same with what somebody should know before it is run. */
+/** The plan with what a person should know before starting it. */
 export async function previewBackfill(
   source: PreviewedSource,
   wish: Wish,
@@ -128,7 +126,7 @@ export async function previewBackfill(
   };
 }
 
-/** What is asked for and not planned, by workspace and dimension: it is final in this stride or a finer one. */
+/** The wanted parts that are not planned because they are final in this stride or a finer one. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: Wish,
@@ -142,7 +140,7 @@ function finalParts(
   );
 }
 
-/** A backfill that fetches everything again believes nothing that is stored. */
+/** A backfill that fetches everything again does not rely on stored zeros. */
 async function countWithoutTraces(
   { db, source }: NonNullable<PreviewedSource["stored"]>,
   { meter, reprocess }: Wish,
@@ -154,7 +152,7 @@ async function countWithoutTraces(
     groupBy === "workspace" ? "byWorkspace" : "others",
   );
   const keysOf = (task: UsageRequest) => workspaceIdsOf(task).map((id) => `${id} ${task.window.stride}`);
-  // Only an answer of the same plan is believed.
+  // Only workspace responses of the same plan count.
   const asked = windowsBy(byWorkspace, keysOf);
   return others.filter((task) =>
     keysOf(task).every((key) => [asked, quiet].every((known) => isWithin(task.window, known.get(key) ?? []))),
@@ -177,7 +175,6 @@ async function countInFlight(
   ).length;
 }
 
-/** The time of each scope that is fetched. */
 function windowsByScope(tasks: readonly UsageRequest[]): ReadonlyMap<number, readonly Interval[]> {
   return new Map([...windowsBy(tasks, scopeIdsOf)].map(([scopeId, some]) => [scopeId, normalize(some)]));
 }
@@ -221,7 +218,7 @@ export function digestOf(
   return hash.digest("hex");
 }
 
-/** Of a source that was never contacted everything is missing. One workspace stands for those that are not known yet. */
+/** Everything is missing for a source that was never contacted. One workspace stands for those that are not known yet. */
 function missingLines(
   { meter, stride, groupings }: Pick<Wish, "meter" | "stride" | "groupings">,
   required: Interval | undefined,
@@ -248,13 +245,11 @@ function emptyScopes(
   );
 }
 
-/** A source with its workspaces, without a request to the platform. */
+/** A source with its workspaces, read without a request to the platform. */
 export interface PreviewedSource {
   readonly slug: string;
   readonly dataStart: number;
-  /** Platform ids; empty where the platform lists them and was never asked. */
   readonly workspaceIds: readonly string[];
-  /** Undefined before the first contact: nothing is loaded. */
   readonly stored: StoredSource | undefined;
 }
 
@@ -265,7 +260,7 @@ interface StoredSource {
   readonly source: PlannedSource;
 }
 
-/** What the tables know of a configured source. Without a database: what is configured. */
+/** Reads from the tables what is known of a configured source. Without a database, only its configuration is known. */
 export async function previewedSource(
   { slug, dataStart, workspaceIds }: Pick<SourceConfig, "slug" | "dataStart" | "workspaceIds">,
   db: Database | undefined,
@@ -279,9 +274,7 @@ export async function previewedSource(
   return { slug, dataStart: source.dataStart, workspaceIds: ids, names, stored: { db, source } };
 }
 
-/**
- * The same where a meter that nobody asked about yet is taken for counted: a load asks first. `isAssumed`: so it was.
- */
+/** The same, with a meter that was never requested assumed to be counted, because a load requests it first. */
 export async function asIfCounted(
   known: PreviewedSource,
   meter: Meter,
@@ -296,18 +289,18 @@ export async function asIfCounted(
   return { known: { ...known, stored: { db, source: { ...source, meters } } }, isAssumed: true };
 }
 
-/** The same of a source after contact. */
+/** The same for a source after contact. */
 export function previewedOpen(source: OpenSource): PreviewedSource {
   const { config, dataStart, workspaces, store } = source;
   const workspaceIds = workspaces.map((one) => one.workspaceId);
   return { slug: config.slug, dataStart, workspaceIds, stored: { db: store.db, source } };
 }
 
-/** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need of it, and what is left. */
+/** Requests a minute of a source: what the rate limit gives to fetch tasks, what routine syncs need, and the rest. */
 export interface BackfillBudget {
   readonly perMinute: number;
   readonly routinePerMinute: number;
-  /** For backfills. Where routine syncs need more, what has waited longest has its share all the same. */
+  /** For backfills. Even if routine syncs need more, the tasks that waited longest get a share. */
   readonly leftPerMinute: number;
 }
 
@@ -337,7 +330,7 @@ export function backfillBudget(
   };
 }
 
-/** Whole minutes that so many requests take beside routine syncs. */
+/** Whole minutes that these requests take beside routine syncs. */
 export function minutesOf(requests: number, { leftPerMinute }: BackfillBudget): number {
   return Math.ceil(requests / leftPerMinute);
 }

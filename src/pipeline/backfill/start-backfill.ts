@@ -5,7 +5,7 @@ import type { Actor } from "../../store/work/operator-actions.ts";
 import { digestOf, type PreviewedSource, planBackfill } from "./plan-backfill.ts";
 import { refuseOutside, type Wish } from "./wish.ts";
 
-/** What a preview showed, and when (epoch milliseconds by Postgres's clock). */
+/** A previewed plan, and when it was shown (epoch milliseconds by Postgres's clock). */
 interface ShownPlan {
   readonly digest: string;
   readonly shownAt: number;
@@ -13,14 +13,13 @@ interface ShownPlan {
 
 type Started =
   | { readonly outcome: "started"; readonly backfillId: number }
-  /** The plan is another one by now. Nothing was entered. */
+  /** The plan has changed since. Nothing was created. */
   | { readonly outcome: "changed" };
 
 /**
- * Starts what a preview showed, and only that: the plan is made again, and where it differs nothing is entered. What was
- * started since the preview is not started twice.
- *
- * Errors: `range_without_data`; `backfill_empty` where nothing would be fetched; `source_unloaded` before the first contact.
+ * Starts exactly what a preview showed: the plan is made again, and nothing is created if it differs. A backfill that was
+ * started since the preview is not started twice. Errors: `range_without_data`; `backfill_empty` if nothing would be fetched;
+ * `source_unloaded` before the first contact.
  */
 export async function startShown(
   store: Store,
@@ -54,7 +53,7 @@ export async function startShown(
   return { outcome: "started", backfillId: await createBackfill(store, { ...asked, tasks, by }) };
 }
 
-/** Two backfills may ask for the same time. Each sentence says of an unfinished one what that means. */
+/** Explains unfinished backfills that cover the same time. */
 export async function overlapNotes(
   db: Database,
   { slug, range, stride }: { slug: string } & Pick<Wish, "range" | "stride">,

@@ -7,7 +7,7 @@ import type { GroupBy } from "../../domain/usage/record.ts";
 import { UsageError } from "../../errors.ts";
 import { DateTime } from "../../luxon.ts";
 
-/** What somebody asks for, before it is known what of it is loaded. */
+/** The request of a backfill, before it is known what is loaded. */
 export interface Wish {
   readonly meter: Meter;
   readonly range: Interval;
@@ -16,7 +16,6 @@ export interface Wish {
   readonly reprocess: "missing" | "all";
 }
 
-/** Error: `range_without_data`. */
 export function refuseOutside(
   source: { readonly dataStart: number },
   range: { readonly start: number; readonly end: number },
@@ -36,7 +35,7 @@ export function refuseOutside(
   });
 }
 
-/** The workspaces that somebody asks for. Error: `workspace_unknown`, with those that the source knows. */
+/** Error: `workspace_unknown`, which lists those that the source knows. */
 export function workspacesOf(
   asked: readonly string[] | undefined,
   known: readonly string[],
@@ -50,15 +49,15 @@ export function workspacesOf(
   });
 }
 
-/** Sentence for a range whose end lies in the future; undefined for another one. */
+/** A sentence if the range ends in the future. */
 export function endsInFuture(askedEnd: number, planned: number | undefined): string | undefined {
   if (planned === undefined || askedEnd <= planned) return undefined;
   return `The range ends in the future (${shortInstant(askedEnd)}). It is asked for until ${shortInstant(planned)}.`;
 }
 
-/** Epoch milliseconds of an ISO 8601 day or instant, without an offset in UTC; or what is wrong with it, as a sentence. */
+/** Reads an ISO 8601 day or instant, in UTC if it has no offset. Returns epoch milliseconds, or the problem as a sentence. */
 export function readInstant(text: string): number | string {
-  // luxon alone would take "10:00" for today and "2026" for its first day.
+  // luxon alone would read "10:00" as today and "2026" as its first day.
   const value = DateTime.fromISO(text, { zone: "utc" });
   if (!value.isValid || !/^\d{4}-\d{2}-\d{2}(T|$)/.test(text))
     return "It is not a day or instant such as 2026-03-01.";

@@ -15,30 +15,28 @@ import type { ClaimedTask, StoredTask } from "../../store/work/tasks.ts";
 import { keptForMs, type OpenSource, settleAfterIn } from "../source/source.ts";
 
 /**
- * What answers by workspace say of the other dimensions: traces are conserved, so where a workspace has none, no project, user or key has any;
- * and figures that still add up to it need no answer until their time is over.
+ * Uses workspace counts to save requests by other dimensions. Traces are conserved: if a workspace has none, no project, user
+ * or key has any; and figures that still add up to its count need no new response until they are too old.
  */
 
-/** A window of scopes of other dimensions than the workspace, of one meter. */
 interface Others {
   readonly meter: Meter;
   readonly window: Window;
   readonly others: readonly OtherScope[];
-  /** Answers by workspace that were sent at this instant (epoch milliseconds) or later are believed. */
+  /** Workspace responses that were sent at or after this instant (epoch milliseconds) count. */
   readonly since: number;
-  /** Whether what still adds up to these answers needs none. Else only what is zero by them does not. */
+  /** True if figures that still match these responses need no request. Otherwise only zeros need none. */
   readonly isRoutine: boolean;
 }
 
 interface Settled {
   readonly outcome: "loaded" | "unchanged";
-  /** Of the answer by workspace. */
   readonly fetchNumber: number;
 }
 
 /**
- * By scope, those whose window needs no request. What is zero by the answers is loaded, as old as they are: whatever was asked for since then
- * stays.
+ * Returns the scopes whose window needs no request. Zeros are loaded with the age of the workspace response, so anything
+ * requested since then stays.
  */
 export async function settleByWorkspace(
   source: OpenSource,
@@ -60,7 +58,7 @@ export async function settleByWorkspace(
 
 type Known = ReadonlyMap<number, ByWorkspace>;
 
-/** Loads what is zero. Returns the scopes whose whole window is. */
+/** Loads zeros. Returns the scopes whose whole window is zero. */
 async function loadZeros(
   { store, sourceId, settings }: OpenSource,
   { meter, window, others, isRoutine }: Others,
@@ -69,7 +67,7 @@ async function loadZeros(
   const isWhole = (part: Interval) => part.start === window.start && part.end === window.end;
   const zeros = others.flatMap((scope) => {
     const { zero, stamp } = known.get(scope.scopeId) ?? { zero: [], stamp: undefined };
-    // A part is of use only where the rest may be left out.
+    // A part helps only if the rest needs no request either.
     const parts = isRoutine ? zero : zero.filter(isWhole);
     return stamp === undefined ? [] : parts.map((part) => ({ scope, stamp, part }));
   });
@@ -97,7 +95,7 @@ async function loadZeros(
       }),
       settleAfterMs: await settleAfterIn({ sourceId, store, settings }, meter),
     });
-    // Where something was loaded since then, the answer is discarded, and the server is asked.
+    // If something newer was loaded meanwhile, the zeros are discarded and the server is asked.
     if (loaded.outcome !== "loaded" || !isWhole(part)) continue;
     for (const { scopeId } of scopes) if (!loaded.unverified.includes(scopeId)) whole.add(scopeId);
   }
@@ -105,8 +103,8 @@ async function loadZeros(
 }
 
 /**
- * The scopes whose stored figures would stay as they are until the next sync: they add up to the counts by workspace, are not too old, and
- * nothing of them can become final. A change that leaves the sums alone is found when its time is over.
+ * Returns the scopes that need no new request before the next sync: their figures match the workspace counts, are fresh enough,
+ * and nothing in them can become final. A change that keeps the sums is found once the figures are too old.
  */
 async function unchanged(
   source: OpenSource,
@@ -123,7 +121,7 @@ async function unchanged(
   });
 }
 
-/** The other dimensions of a task by workspace whose window has to be asked for, now that its own request was answered or has failed. */
+/** The requests by other dimensions that a workspace task's window still needs after its own request. */
 export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Promise<UsageRequest[]> {
   const { db } = source.store;
   const { meter, window, enteredAt: since } = task;
@@ -139,7 +137,7 @@ export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Pr
     }));
 }
 
-/** Whether the other dimensions of a window are left to its task by workspace: those of traces, in a sync. */
+/** True for traces in a sync: the workspace task of a window creates the tasks of the other dimensions. */
 export function leadsOthers({
   meter,
   groupBy,

@@ -23,46 +23,43 @@ export const NO_ROWS = {
   restated: 0,
   unverified: 0,
 };
-/** Sums over answers: records and traces received, rows written, scopes skipped since access is not proven. */
 export type RowCounts = Readonly<typeof NO_ROWS>;
 
-/** How one task ended. `followUps` take its place where it was split or planned in a finer stride. */
+/** Result of one task. `followUps` replace it if it was split or planned in a finer stride. */
 export interface TaskResult {
-  /** `unchanged`: no request was sent, since what is stored still adds up to the counts by workspace. */
+  /** `unchanged`: no request was sent, because the stored figures still match the workspace counts. */
   readonly outcome: LoadResult["outcome"] | "unchanged" | "split" | "failed" | "not_available";
   readonly requests: number;
   readonly rows: RowCounts;
   readonly followUps: readonly UsageRequest[];
-  /** Why it failed, was split or is not available. */
   readonly code?: string;
   readonly message?: string;
-  /** Whether the task's own scopes keep it as a failure until its time is loaded. */
+  /** True if the task's own scopes keep it as a failure until its time is loaded. */
   readonly keepsFailure?: boolean;
-  /** Set where a passing error outlasted every attempt: the platform may be down. */
+  /** Set if a transient error outlasted every attempt: the platform may be down. */
   readonly gaveUp?: PlatformError;
 }
 
 export interface ExtractOptions {
-  /** A passing error that outlasted every attempt is kept as a failure, or thrown for the queue to try again. */
+  /** Whether a transient error that outlasted every attempt is kept as a failure, or thrown so that the queue retries. */
   readonly onTransient?: "keep" | "throw";
-  /** What is stored is in doubt, so all of it is compared with the answer. */
+  /** True if the stored figures are in doubt, so all of them are compared with the response. */
   readonly isRepair?: boolean | undefined;
   /**
-   * Answers by workspace that were sent at this instant (epoch milliseconds) or later are believed by each other dimension too, since
-   * traces are conserved: where they have no traces, there are none. Default: each dimension is asked for.
+   * Workspace responses that were sent at or after this instant (epoch milliseconds) also decide where other dimensions have no
+   * traces. Undefined: each dimension is requested.
    */
   readonly workspacesSince?: number | undefined;
-  /** Whether what still adds up to these answers is not asked for, until it is as old as `refreshAfterMs` allows. */
+  /** True if figures that match these responses are not requested until they are older than `refreshAfterMs`. */
   readonly isRoutine?: boolean | undefined;
-  /** The task's row, which ends with the answer that settles it: one that is loaded, or older than what is stored. */
+  /** The task's row. It ends in the transaction that loads the response, or discards it as older than what is stored. */
   readonly row?: StoredTask | undefined;
 }
 
 /**
- * Fetches one task and replaces its window.
- *
- * What cannot be loaded is kept as a failure, split, or planned in a finer stride (docs/rules.md, rules 8 and
- * 12). Throws only where the source as a whole must stop: a refused key, an aborted signal, a store that fails.
+ * Fetches one task and replaces its window. A task that cannot be loaded is kept as a failure, split, or planned in a finer
+ * stride (docs/rules.md, rules 8 and 12). Throws only if the whole source must stop: a refused key, an aborted signal, a store
+ * that fails.
  */
 export async function extractTask(
   source: OpenSource,
@@ -83,13 +80,13 @@ export async function extractTask(
   await source.access.fresh();
   let last = await load();
   if (last.loaded?.outcome === "unconfirmed" && task.meter !== "traces") {
-    // A server may have been updated to one that counts it no more, and answers zero for ever.
+    // A server that was updated may no longer count the meter and respond with zeros forever.
     const counted = await learnMeters(source, new Set([task.meter]));
     if (!source.meters.has(task.meter)) return { ...ENDED, requests };
     if (!counted.has(task.meter)) return notLoaded(last.stamp, DOUBTFUL);
   }
   if (last.loaded?.outcome === "unconfirmed") {
-    // The answer would remove every non-zero row. That needs a second answer, and proof of access newer than the first.
+    // The response would remove every non-zero row. That needs a second response, and proof of access newer than the first.
     const { fullyDeleted } = last.loaded;
     await source.access.renew();
     last = await load({ fullyDeleted, since: last.stamp.fetchedAt });
@@ -106,7 +103,8 @@ export async function extractTask(
 }
 
 /**
- * Ends a task that needs no request, because of answers by workspace. Undefined: there are none of that age, or they do not say enough.
+ * Ends a task that needs no request, because of workspace responses. Undefined if there are none of that age, or they do not
+ * decide it.
  */
 async function withoutRequest(
   source: OpenSource,
@@ -128,10 +126,10 @@ async function withoutRequest(
   return { outcome: ended.outcome, rows: NO_ROWS, requests: 0, followUps: [] };
 }
 
-/** More ids of one answer are asked for in parts: each takes about 1 KB of memory until it is stored. */
+/** A response with more ids is requested in parts, because each id takes about 1 KB of memory until it is stored. */
 const MOST_KEYS = 100_000;
 
-/** An answer that was loaded, one that cannot be used, or none. */
+/** A response that was loaded, one that cannot be used, or none. */
 type Answered = { readonly stamp: FetchStamp } & (
   | {
       readonly loaded: LoadResult;
@@ -167,7 +165,7 @@ async function loadTask(
       source,
       { purpose: "load", request: task, onAttempt: noteAttempt },
       async ({ stamp }) => {
-        // Where nothing may be split any more, a bound would only refuse what can be loaded.
+        // If nothing may be split, a bound would only refuse what can be loaded.
         const mostKeys = canSplit(task) && source.splitLimit.allows() ? MOST_KEYS : undefined;
         const settleAfterMs = await settleAfterIn(source, meter);
         const { answer, flaw, rules } = await collectAnswer(source, task, { admit, mostKeys });
@@ -186,7 +184,7 @@ async function loadTask(
           confirms,
         });
         const { records } = answer;
-        // The measures of deployment usage are never added up.
+        // Measures of deployment usage are never added up.
         const traces = METER[meter].kind === "traces" ? answer.traces : 0;
         log.debug({ task: describe(task), fetch: stamp.fetchNumber, ...loaded }, "task");
         const ends =
@@ -202,7 +200,6 @@ async function loadTask(
   }
 }
 
-/** Whether nothing is left to be done about the task. */
 export function isFinalBy({ outcome }: Pick<TaskResult | LoadResult, "outcome">): boolean {
   return outcome === "loaded" || outcome === "discarded" || outcome === "unchanged";
 }
@@ -221,7 +218,7 @@ function rowsOf({ loaded, records, traces }: Extract<Answered, { loaded: LoadRes
   };
 }
 
-/** Nothing was replaced: what was counted before stays. */
+/** Nothing was replaced: the earlier counts stay. */
 const ENDED = {
   outcome: "not_available",
   rows: NO_ROWS,
@@ -230,7 +227,7 @@ const ENDED = {
   message: "the server counts this usage no more",
 } as const;
 
-/** Nothing was replaced. Which answer is right is not known, so the window is kept as a failure until one is loaded. */
+/** Nothing was replaced. It is not known which response is right, so the window is kept as a failure until one is loaded. */
 const CONTRADICTED: NextStep = {
   outcome: "failed",
   code: "window_unconfirmed",
@@ -239,7 +236,7 @@ const CONTRADICTED: NextStep = {
   keep: true,
 };
 
-/** The same, of usage that the server may count no more. */
+/** The same for usage that the server may no longer count. */
 const DOUBTFUL: NextStep = {
   outcome: "failed",
   code: "meter_doubtful",
@@ -262,8 +259,8 @@ async function forget(source: OpenSource, capability: ServerCapability): Promise
 }
 
 /**
- * Whether a task is dropped since the server does not answer in its stride. Once a day one task is let through: it
- * uses up the stride's retry.
+ * True if a task is dropped because the server does not respond in its stride. One task a day is let through, and uses up the
+ * stride's retry.
  */
 export function isStrideRefused(
   { capabilities, strideRetries }: Pick<OpenSource, "capabilities" | "strideRetries">,

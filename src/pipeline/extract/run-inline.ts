@@ -17,22 +17,21 @@ import {
 } from "./extract.ts";
 import { createDownDetector, type OnProgress } from "./sequentially.ts";
 
-/** Tasks fetched at once: enough to keep the network and Postgres busy on two cores. */
+/** Enough parallel fetches to keep the network and Postgres busy on two cores. */
 const CONCURRENCY = 4;
 
-/** What a run did for one meter, dimension and stride. Figures of different ones are never added together. */
+/** Counts of a run for one meter, dimension and stride. They are never added together. */
 interface RunCounts {
   readonly meter: Meter;
   readonly groupBy: GroupBy;
   readonly stride: Stride;
   readonly rows: RowCounts;
-  /** Tasks planned, requests sent, and tasks that were not loaded by the reason. */
+  /** Tasks planned, requests sent, and tasks that were not loaded by reason. */
   readonly planned: number;
   readonly requests: number;
   readonly failed: number;
   readonly notAvailable: number;
   readonly discarded: number;
-  /** Tasks that were not asked for, since what is stored still adds up to the counts by workspace. */
   readonly unasked: number;
 }
 
@@ -43,12 +42,12 @@ interface TaskFailure {
 }
 
 export interface RunResult {
-  /** In order of meter and dimension, then from the coarsest stride. */
+  /** Ordered by meter and dimension, then from the coarsest stride. */
   readonly counts: readonly RunCounts[];
   readonly failures: readonly TaskFailure[];
 }
 
-/** A task that keeps a failure until those that take its place are loaded. */
+/** A task that keeps a failure until its replacements are loaded. */
 interface Replanned {
   readonly task: UsageRequest;
   readonly result: TaskResult;
@@ -56,8 +55,8 @@ interface Replanned {
 }
 
 /**
- * Runs tasks in this process, with the tasks that take the place of those that were split. `isRepair`: what is stored is in
- * doubt, so all of it is compared with the answers. `isRoutine`: a sync, which leaves out what is known to be unchanged.
+ * Runs tasks in this process, and the tasks that replace those that were split. `isRepair`: stored figures are in doubt, so all
+ * are compared with the responses. `isRoutine`: a sync, which skips figures that are known to be unchanged.
  */
 export async function runInline(
   source: OpenSource,
@@ -92,7 +91,7 @@ export async function runInline(
         });
     count(task, (before) => withResult(before, result));
     if (result.outcome === "failed") fail(task, result);
-    // Planned in a finer stride that the server does not answer in: the failure stays.
+    // Its replacements are in a finer stride that the server does not respond in, so the failure stays.
     if (result.outcome === "not_available" && failed !== undefined && !failed.isCounted) {
       failed.isCounted = true;
       fail(failed.task, failed.result);
@@ -118,7 +117,7 @@ export async function runInline(
     );
 
   for (const task of tasks) count(task, (before) => ({ ...before, planned: before.planned + 1 }));
-  // By workspace first: where one has no traces, no other dimension is asked for.
+  // Workspace tasks first: where a workspace has no traces, no other dimension is requested.
   const { first = [], then = [] } = Object.groupBy(tasks, ({ groupBy }) =>
     groupBy === "workspace" ? "first" : "then",
   );

@@ -12,8 +12,8 @@ interface Failed<T> {
 }
 
 /**
- * Does the work of each in turn, with fresh proof of access, and returns those that the platform failed. Throws where
- * the source as a whole must stop: a refused key, a platform that is down, an error that is not the platform's.
+ * Works on each item in turn, with fresh proof of access, and returns those that the platform failed. Throws if the whole
+ * source must stop: a refused key, a platform that is down, an error that is not the platform's.
  */
 export async function sequentially<T extends { readonly meter: Meter }>(
   source: OpenSource,
@@ -39,10 +39,10 @@ export async function sequentially<T extends { readonly meter: Meter }>(
   return failed;
 }
 
-/** Requests in a row that failed after every attempt: the platform is down, and more requests only make it worse. */
+/** After this many consecutive requests that failed every attempt, the platform is down, and more requests only make it worse. */
 const GIVE_UP_AFTER = 3;
 
-/** Counts passing failures in a row. Throws `platform_unreachable` at the third. */
+/** Counts consecutive transient failures. Throws `platform_unreachable` at the third. */
 export function createDownDetector(): (gaveUp: PlatformError | undefined) => void {
   let inARow = 0;
   return (gaveUp) => {

@@ -25,8 +25,8 @@ import { failScopes } from "../../store/load/failures.ts";
 import type { OpenSource } from "../source/source.ts";
 
 /**
- * Carries out the next step of a task that was not loaded: learns a server capability, keeps a failure. Returns the
- * requests that take the task's place.
+ * Carries out the next step of a task that was not loaded: learns a server capability, keeps a failure. Returns the requests
+ * that replace the task.
  */
 export async function takeNextStep(
   source: OpenSource,
@@ -36,7 +36,7 @@ export async function takeNextStep(
   const { store, sourceId, log } = source;
   const { code, message, outcome } = step;
   source.splitLimit.refused();
-  // That a server has no hours is normal, and the first of its answers says it for all.
+  // A server without hours is normal, and its first response tells everything.
   if (step.learn !== "no_hour") {
     log.warn({ task: describe(task), code, reason: message, outcome }, "task not loaded");
   } else if (!source.capabilities.has("no_hour")) {
@@ -66,7 +66,6 @@ async function withScopes({ store, sourceId }: OpenSource, part: UnstoredRequest
   return { meter, groupBy, window, members };
 }
 
-/** A task in a log line. */
 export function describe({ meter, groupBy, window, members }: UsageRequest): object {
   return {
     meter,
@@ -78,24 +77,27 @@ export function describe({ meter, groupBy, window, members }: UsageRequest): obj
   };
 }
 
-/** What to do about a task that could not be loaded. */
+/** What happens to a task that could not be loaded. */
 export interface NextStep {
   readonly outcome: "split" | "failed" | "not_available";
   readonly code: string;
   readonly message: string;
-  /** The requests that take its place. */
+  /** The requests that replace it. */
   readonly parts: readonly UnstoredRequest[];
-  /** Whether the task's own scopes keep it as a failure, to be asked again later. */
+  /** True if the task's own scopes keep it as a failure, which is retried later. */
   readonly keep: boolean;
   readonly learn?: ServerCapability;
-  /** What the server counts no more. */
+  /** The meter that the server no longer counts. */
   readonly ends?: LearnableMeter;
 }
 
-/** Statuses that one workspace or one record may cause; 414 and 431 are a URL that is too long. */
+/** Statuses that one workspace or one record may cause; 414 and 431 mean a URL that is too long. */
 const SPLITTABLE = new Set([400, 413, 414, 422, 431]);
 
-/** After an answer that is whole but cannot be used (docs/rules.md, rule 8). `lacks`: what the server is known not to do. */
+/**
+ * The step after a complete response that cannot be used (docs/rules.md, rule 8). `lacks`: what the server is known not to
+ * support.
+ */
 export function afterFlaw(
   task: UsageRequest,
   flaw: AnswerFlaw,
@@ -109,19 +111,19 @@ export function afterFlaw(
     const parts = over(task, planWindows(task.window, finer));
     return { outcome: "split", code, message, parts, keep: true };
   }
-  // One misplaced bucket is a bad answer. Only an answer in another stride shows that the server has no hours.
+  // One misplaced bucket is a bad response. Only a response in another stride shows that the server has no hours.
   if (task.window.stride === "hour" && code === "stride_differs")
     return { outcome: "not_available", code, message, parts: [], keep: false, learn: "no_hour" };
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
 
-/** Only traces of all tiers are kept by the hour. */
+/** Only traces of all tiers are kept by hour. */
 function finerOf({ meter, window }: UsageRequest): Stride | undefined {
   const finer = finerStride(window.stride);
   return finer === "hour" && meter !== "traces" ? undefined : finer;
 }
 
-/** After a refused request, or an answer that failed its schema (docs/rules.md, rule 12). */
+/** The step after a refused request, or a response that failed its schema (docs/rules.md, rule 12). */
 export function afterRefusal(
   task: UsageRequest,
   error: PlatformError,
@@ -141,8 +143,8 @@ export function afterRefusal(
     const parts = start < pastEnd ? over(task, planWindows({ start, end: pastEnd }, stride)) : [];
     return { outcome: "split", code, message, parts, keep: false, learn: "no_future_end" };
   }
-  // Without a location the whole answer is foreign, such as an HTML page. A smaller request would get the same.
-  // A smaller request has a smaller answer; that of a server which never ends one stops at the split limit.
+  // Without a location the whole response is foreign, such as an HTML page, and a smaller request would get the same. A
+  // response that is too large gets smaller with the request; if it never ends, the split limit stops it.
   const isTooLarge = code === "answer_too_large";
   if (error.isAboutRecords || isTooLarge || (status !== undefined && SPLITTABLE.has(status))) {
     return split(task, { code, message }, maySplit);
@@ -151,18 +153,18 @@ export function afterRefusal(
 }
 
 /**
- * Whether the server does not take the parameters of other meters (docs/platform.md, Two live contracts), or not from this key.
- * What is asked of one workspace alone may be refused for that workspace.
+ * True if the server refuses the parameters of other meters (docs/platform.md, Two live contracts), or refuses them to this
+ * key. A request about one workspace may be refused because of that workspace.
  */
 function isMeterRefused(meter: Meter, { status, locations, message, url }: PlatformError): boolean {
   if (METER[meter].isByWorkspace) return false;
   if (status === 403) return true;
   if (status !== 400 && status !== 422) return false;
-  // The address has them whatever is refused.
+  // The URL contains these words whatever is refused.
   return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
-/** By workspace, then by time, down to one bucket: one bad record costs one bucket. */
+/** Splits by workspace, then by time, down to one bucket, so that one bad record costs one bucket. */
 function split(task: UsageRequest, reason: { code: string; message: string }, maySplit: boolean): NextStep {
   const { code, message } = reason;
   const parts = maySplit ? halvesOf(task) : [];
@@ -182,7 +184,7 @@ function halvesOf(task: UsageRequest): UnstoredRequest[] {
   }
   const bucketMs = STRIDE_MS[window.stride];
   const buckets = (window.end - window.start) / bucketMs;
-  // The platform would answer half a window of a coarser stride in another stride.
+  // The platform would respond to half a window of a coarser stride in another stride.
   if (buckets < 2 || bucketMs > DAY_MS) return [];
   const cut = window.start + Math.ceil(buckets / 2) * bucketMs;
   return over(task, [

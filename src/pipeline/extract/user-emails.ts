@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import type { EmailPolicy } from "../../config/config.ts";
 import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 
-/** Digests that are kept for an answer: an address comes again in every bucket, and its digest takes longer than the rest of a record. */
+/** Digests kept per response. An address comes again in every bucket, and its digest takes longer than the rest of a record. */
 const MOST_KEPT = 50_000;
 
-/** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed afterwards. */
+/** Applies `USAGE_USER_EMAIL` before anything is stored, so that no address has to be removed later. */
 export function withEmailPolicy(groupBy: GroupBy, policy: EmailPolicy) {
   const digests = new Map<string, string>();
   const keptDigestOf = (email: string) => {

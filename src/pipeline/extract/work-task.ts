@@ -19,15 +19,15 @@ import { keptForMs, type OpenSource } from "../source/source.ts";
 import { leadsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, isStrideRefused, type TaskResult } from "./extract.ts";
 
-/** A task that so many workers took and neither ended nor handed back ends every worker that takes it. */
+/** A task that this many workers took without ending it or handing it back kills its workers. */
 const POISON_AFTER = 20;
 
-/** Reason of the signal of a job that its own worker kept from renewing its lock. */
+/** Abort reason of a job that was kept from renewing its lock. */
 export const LOCK_LOST = "lock_lost";
 
 /**
- * What a worker did about a queue message. `gone`: another worker did the task, or it was cancelled. `loaded_already`:
- * its time was loaded after it was entered, by another task or by a worker that ended before it could record that.
+ * What a worker did with a queue message. `gone`: another worker did the task, or it was cancelled. `loaded_already`: its time
+ * was loaded after it was created, by another task or by a worker that ended before it could record that.
  */
 export type WorkResult =
   | { readonly outcome: "gone" | "poisoned" | "dropped" }
@@ -35,9 +35,9 @@ export type WorkResult =
   | (TaskResult & { readonly task: StoredTask; readonly entered: number });
 
 /**
- * Does the work of one queue message: takes its task, fetches and loads it. The task ends in the same statement as the fetch
- * that settles it, or in the same transaction that enters those that follow (`entered`). Throws what should be tried again; the message
- * then stays queued.
+ * Handles one queue message: takes its task, fetches and loads it. The task ends in the transaction of the load that settles
+ * it, or in the one that creates its follow-ups (`entered`). Throws errors that should be retried; the message then stays
+ * queued.
  */
 export async function workMessage(
   source: OpenSource,
@@ -56,8 +56,8 @@ export async function workMessage(
 }
 
 /**
- * Whether a worker that stops with this error gives its claim back. A claim that stays counts towards poison: of a worker
- * that crashed or stood still, and of an error that nobody expects to pass.
+ * True if a worker that stops with this error gives its claim back. Otherwise the claim counts towards poison: after a crash, a
+ * freeze, or an error that is not expected to pass.
  */
 function isHandedBack(error: unknown, signal: AbortSignal | undefined): boolean {
   if (signal?.aborted === true) return signal.reason !== LOCK_LOST;
@@ -71,8 +71,8 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     await endTask(store.db, { task, state: "done", code: "stride_not_available" });
     return { outcome: "dropped" };
   }
-  // A sync and a backfill may each have a fetch task for the same time: whoever comes first sends the request. A worker
-  // may also have ended after its load. What was loaded by others was compared by digests, which a repair does not believe.
+  // A sync and a backfill may each have a fetch task for the same time, and a worker may have ended after its load. Time that
+  // others loaded meanwhile was compared by digest, which a repair does not rely on.
   const leads = leadsOthers(task);
   if (task.isLoaded && !task.isRepair) {
     const entered = await endTaskWith(source, task, leads ? await leftByWorkspace(source, task) : []);
@@ -84,20 +84,20 @@ async function workTask(source: OpenSource, task: ClaimedTask, isLastAttempt: bo
     isRepair,
     workspacesSince: isRepair ? undefined : task.enteredAt,
     isRoutine: task.backfillId === undefined,
-    // Else it ends with its answer.
+    // Else it ends with its response.
     row: leads ? undefined : task,
   });
   const isSettled = isFinalBy(result);
   if (isSettled && !leads) return { ...result, task, entered: 0 };
-  // Parts lead to the others of their own windows, and of what is not available there is nothing to be asked for.
+  // Parts create the other dimensions of their own windows, and a stride that is not available has nothing to request.
   const isOver = isSettled || result.outcome === "failed" || result.outcome === "unverified";
   const others = leads && isOver ? await leftByWorkspace(source, task) : [];
   return { ...result, task, entered: await endTaskWith(source, task, others, result) };
 }
 
 /**
- * Ends a task, and enters in the same transaction what follows: the parts that take its place, and windows of other dimensions that it led to.
- * These count as entered with it, since it decided about them by answers of then. Returns how many are new.
+ * Ends a task and creates, in the same transaction, its replacements and the tasks of other dimensions that it decides about.
+ * They count as created with it. Returns how many are new.
  */
 async function endTaskWith(
   { store, sourceId, settings }: OpenSource,
@@ -120,13 +120,12 @@ async function endTaskWith(
       return entered;
     }
     await endTask(db, { task, state: "failed", ...reason });
-    // Last: until the end of the transaction, other tasks of the run that fail wait for it.
+    // This statement comes last, because other failing tasks of the run wait for it until the end of the transaction.
     await noteTaskFailed(db, { runId, ...reason });
     return entered;
   });
 }
 
-/** Why a task failed. An answer that proves no access has no message of its own. */
 function failureOf({ outcome, code, message }: TaskResult): { code: string; message: string } | undefined {
   if (outcome === "unverified") return UNVERIFIED;
   if (outcome !== "failed") return undefined;
@@ -150,7 +149,7 @@ async function poison(source: OpenSource, task: StoredTask): Promise<WorkResult>
   return { outcome: "poisoned" };
 }
 
-/** Gives queue messages back undone: the platform refuses the key. */
+/** Returns queue messages undone, because the platform refuses the key. */
 export async function returnMessages(store: Store, taskIds: readonly number[]): Promise<void> {
   await releaseTasks(store.db, taskIds);
 }

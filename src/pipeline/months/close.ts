@@ -25,28 +25,26 @@ import {
 import type { Actor } from "../../store/work/operator-actions.ts";
 import { workspacesOf } from "../backfill/wish.ts";
 
-/** Digests of what somebody looked at are one for each source. */
+/** Digests of the preview are one for each source. */
 export interface CloseOrder extends Omit<CloseRequest, "sourceId" | "monthStart"> {
-  /** Such as `2026-03`. */
   readonly month: string;
-  /** Slugs of the configured sources; none: all that are stored. */
   readonly slugs: readonly string[];
 }
 
 export interface ClosedSource extends BesideTraces {
   readonly source: string;
-  /** The workspaces of this source that were asked to be left out. */
+  /** The workspaces of this source that the user wants to leave out. */
   readonly asked: readonly string[];
   readonly result: CloseResult;
-  /** What was closed with costs now, and has none. */
+  /** Usage that was closed with costs now and has no price. */
   readonly unpriced: readonly UnpricedDay[];
-  /** Names of what the costs leave out, in whole or in part, that were closed now or would be. */
   readonly withoutCost: readonly string[];
 }
 
 /**
  * Closes a month of each source that has days in it. Errors: `month_invalid`, `month_not_over`, `month_before_data`,
- * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_unpriced`, `month_changed`; then nothing was closed of that source and those after it.
+ * `source_unloaded`, `workspace_unknown`, `workspaces_unknown`, `month_unpriced`, `month_changed`. After an error nothing was
+ * closed of that source and those after it.
  */
 export async function closeSources(
   store: Store,
@@ -78,10 +76,7 @@ export async function closeSources(
   return { month, closed };
 }
 
-/**
- * Whether the month is closed, and without the workspaces that were asked to be left out, and no others. Whoever closes its costs
- * later need not name them again.
- */
+/** True if the month is closed without exactly the requested workspaces. Closing its costs later need not name them again. */
 export function isAsAsked({ result, asked }: Pick<ClosedSource, "result" | "asked">): boolean {
   if (result.state === "costs_closed" && asked.length === 0) return true;
   return result.state !== "open" && [...asked].sort().join() === result.without.join();
@@ -91,14 +86,14 @@ export interface ClosedPeriod {
   readonly source: string;
   readonly period: BillingPeriod;
   readonly result: PeriodResult;
-  /** What is known of other usage than traces of all tiers, as far as it is wanted or loaded. */
+  /** Other usage than traces of all tiers, as far as it is wanted or loaded. */
   readonly others: readonly OtherUsage[];
 }
 
 /**
  * Closes the billing period of each source in which a day lies. Errors: `period_invalid`, `period_unknown`, `period_not_over`,
- * `period_start_unknown`, `period_is_month`, `period_before_data`, `source_unloaded`; then nothing was closed of that source and
- * those after it.
+ * `period_start_unknown`, `period_is_month`, `period_before_data`, `source_unloaded`. After an error nothing was closed of that
+ * source and those after it.
  */
 export async function closePeriods(
   store: Store,
@@ -129,7 +124,7 @@ export async function closePeriods(
   return closed;
 }
 
-/** The period of the day. Only one whose ends are both known is closed. */
+/** Only a period whose ends are both known is closed. */
 function periodOf(source: string, day: string, known: readonly BillingPeriod[]): BillingPeriod {
   const period = known.find(({ start, end }) => start <= day && day < end);
   if (period === undefined) {
@@ -160,7 +155,6 @@ function refused(code: string, message: string, next: string): UsageError {
   return new UsageError({ code, message, next });
 }
 
-/** Error: `month_invalid`. */
 export function givenMonth(text: string): CalendarMonth {
   const month = monthNamed(text);
   if (month !== undefined) return month;
@@ -171,7 +165,7 @@ export function givenMonth(text: string): CalendarMonth {
   });
 }
 
-/** A month that has begun by `now`, Postgres's clock. Errors: `month_invalid`, `month_not_begun`. */
+/** A month that has begun by `now` (Postgres's clock). Errors: `month_invalid`, `month_not_begun`. */
 export function begunMonth(text: string, now: number): CalendarMonth {
   const month = givenMonth(text);
   if (Date.parse(month.start) <= now) return month;
@@ -182,7 +176,6 @@ export function begunMonth(text: string, now: number): CalendarMonth {
   });
 }
 
-/** Errors: `month_invalid`, `month_not_over`. `now`: Postgres's clock, epoch milliseconds. */
 export function monthOf(text: string, now: number): CalendarMonth {
   const month = givenMonth(text);
   if (Date.parse(month.end) > now) {
@@ -196,7 +189,7 @@ export function monthOf(text: string, now: number): CalendarMonth {
 }
 
 /**
- * The stored sources that are configured, or all if none is. A source that was only tried must not block a close. Error:
+ * The stored sources that are configured, or all if none is. A source that somebody only tried must not block a close. Error:
  * `source_unloaded`.
  */
 export async function sourcesToClose(
@@ -220,7 +213,7 @@ function withinMonth(month: CalendarMonth, sources: readonly SourceWithWorkspace
   throw monthBeforeData(month.name);
 }
 
-/** The workspaces that are to be left out, each once. Error: `workspace_unknown`, with those that the sources know. */
+/** The workspaces to leave out, each once. Error: `workspace_unknown`, which lists those that the sources know. */
 export function leftOut(asked: readonly string[], known: readonly string[]): readonly string[] {
   return [...new Set(workspacesOf(asked, known))];
 }

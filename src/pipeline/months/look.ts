@@ -8,15 +8,15 @@ import { monthBeforeData } from "../../store/months/month-close.ts";
 import { type CloseRange, type OpenDays, openDaysOf } from "../../store/months/open-days.ts";
 import { leftOut, monthOf } from "./close.ts";
 
-/** What is known of a month of a source, without closing it. */
+/** A month of a source as it is, without closing it. */
 export interface MonthLook extends OpenDays, BesideTraces {
   readonly month: CalendarMonth;
-  /** Undefined while the month is open. Then `open` is what `close` would list at this moment. */
+  /** Undefined while the month is open. Then `open` is what `close` would list now. */
   readonly closed: ClosedMonth | undefined;
 }
 
 /**
- * Looks what `close` would find. It takes no lock, so no load waits for it. Errors: `month_invalid`, `month_not_over`,
+ * Previews what `close` would find. It takes no lock, so no load waits for it. Errors: `month_invalid`, `month_not_over`,
  * `month_before_data`, `workspace_unknown`.
  */
 export async function lookAtMonth(

@@ -6,11 +6,11 @@ import { isKeyRefused } from "./ask.ts";
 import { askForListing, endOfAllTime, namedByUsage, reportLost, takeIn } from "./contact.ts";
 import type { AccessProof, OpenSource } from "./source.ts";
 
-/** What proves that the key reads a workspace: docs/rules.md, "What is believed when". */
+/** Proof that the key reads a workspace: docs/rules.md, "What is believed when". */
 
 type Asking = Omit<OpenSource, "access">;
 
-/** `byUsage` is the part of a look that comes after the listing. */
+/** `byUsage` is the part of the proof that comes after the listing. */
 export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?: number): Promise<void> } {
   const isListed = !source.capabilities.has("no_listing");
   let renewedAt = Number.NEGATIVE_INFINITY;
@@ -30,7 +30,7 @@ export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?
     });
     return running;
   };
-  // A request that is under way may be older than the answer its caller doubts. All who wait share the one that follows.
+  // A request that is under way may be older than the response its caller doubts. All callers share the request that follows.
   const renew = () => {
     if (running === undefined) return begin();
     next ??= running
@@ -51,7 +51,7 @@ export function accessProofOf(source: Asking): AccessProof & { byUsage(attempts?
   };
 }
 
-/** What the platform fails to prove is proven by the next contact. A refused key is another matter. */
+/** If the platform cannot prove access now, the next contact does. A refused key is thrown. */
 async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void> {
   try {
     await prove();
@@ -62,7 +62,10 @@ async function orGoOn(source: Asking, prove: () => Promise<void>): Promise<void>
   }
 }
 
-/** A workspace that an answer over all of time names can be read; one that such an answer named before cannot be if it does not. */
+/**
+ * A workspace that a response over all of time names is readable. A workspace that earlier responses named and this one does
+ * not has become unreadable.
+ */
 async function askByUsage(source: Asking, attempts?: number): Promise<void> {
   const { store, sourceId, dataStart: start } = source;
   const { fetchedAt: at } = await drawStamp(store.db);
@@ -74,10 +77,6 @@ async function askByUsage(source: Asking, attempts?: number): Promise<void> {
   reportLost(source, await noteAccess(store, { sourceId, asked, named, at, until }));
 }
 
-/**
- * Of workspaces that are named for the first time: whether they had usage in the days that are already final. Then the key did not
- * read them when these were loaded, and all their zeros are asked for again.
- */
 async function askAboutPast(
   source: Asking,
   { named, at, until }: { named: readonly string[]; at: number; until: number },

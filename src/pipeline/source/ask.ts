@@ -13,7 +13,7 @@ import { withRetries } from "./retries.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
 /**
- * Sends one request within the source's rate limit, and again where that is worth it. A refused key is kept for every
+ * Sends one request within the source's rate limit, and retries it where that can help. A refused key is kept for every
  * process. Throws the last error unchanged.
  */
 export async function ask<T>(
@@ -29,7 +29,7 @@ export async function ask<T>(
   }
 }
 
-/** The same for what a key that reads usage may not ask for: its refusal says nothing of the source. */
+/** The same for a request that a usage key may not send: its refusal says nothing about the source. */
 export async function askAside<T>(source: SourceDeps, send: () => Promise<T>, attempts?: number): Promise<T> {
   return withRetries(
     source,
@@ -43,7 +43,7 @@ export async function askAside<T>(source: SourceDeps, send: () => Promise<T>, at
   );
 }
 
-/** Sends it again if the key was refused and another one has come meanwhile: then nothing is wrong with the source. */
+/** Sends it again if the key was refused and has been replaced meanwhile. */
 async function withCurrentKey<T>({ config: { apiKey } }: SourceDeps, send: () => Promise<T>): Promise<T> {
   for (let key = apiKey.reveal(); ; key = apiKey.reveal()) {
     try {
@@ -58,29 +58,28 @@ type AnyMember = Pick<Member, "workspaceId">;
 
 interface Question<M extends AnyMember> {
   readonly purpose: FetchPurpose;
-  /** A function is called for each attempt, after any wait: for a window that ends now. */
+  /** A function is called for each attempt, after any wait: a window may end now. */
   readonly request: UsageRequest<M> | (() => Promise<UsageRequest<M>>);
   /** Called before each attempt is sent. */
   readonly onAttempt?: (stamp: FetchStamp) => void;
 }
 
-/** One attempt: what was asked, under which number and at what time. */
+/** One attempt: its request, fetch number and time. */
 interface Attempt<M extends AnyMember = Member> {
   readonly request: UsageRequest<M>;
   readonly stamp: FetchStamp;
 }
 
-/** What a reader made of an answer, and how the ledger of fetches records it. */
+/** What a reader made of a response, and how the ledger of fetches records it. */
 export interface Reading<T> extends FetchEnd {
   readonly result: T;
 }
 
 /**
- * Asks the platform for usage. This is the only way to do so: it owns retries, the rate limit, the abort signal, the
- * ledger of fetches and a refused key. `read` sends one attempt's request and reads its answer.
- *
- * Each attempt draws a new fetch number before it is sent, since fetch numbers order answers. What `read` throws is
- * thrown unchanged; a `PlatformError` ends the attempt's row in the ledger as failed, or refused for a wrong record.
+ * Requests usage from the platform. This is the only way to do so: it owns retries, the rate limit, the abort signal, the
+ * ledger of fetches and a refused key. `read` sends one attempt's request and reads its response. Each attempt draws a new
+ * fetch number before it is sent, because fetch numbers order responses. Errors of `read` are thrown unchanged; a
+ * `PlatformError` ends the attempt's row in the ledger as failed, or as refused for a wrong record.
  */
 export async function askUsage<T, M extends AnyMember = Member>(
   source: OpenSource,
@@ -100,7 +99,8 @@ export async function askUsage<T, M extends AnyMember = Member>(
       return result;
     } catch (error) {
       if (error instanceof PlatformError) {
-        // An answer with a wrong record is one: only a request that got none, or a foreign one, has failed (store/load/failures.ts).
+        // A response with a wrong record is a response. Only a request that got none, or a foreign one, has failed
+        // (store/load/failures.ts).
         const outcome = error.isAboutRecords ? "refused" : "failed";
         await finishFetch(store.db, stamp, { outcome, code: error.code, status: error.status });
       }
@@ -116,16 +116,16 @@ export async function askUsage<T, M extends AnyMember = Member>(
   }
 }
 
-/** One page of many is tried again by itself: else an answer of a thousand pages would begin anew. */
+/** One page of many is retried separately, because otherwise a response of a thousand pages would begin anew. */
 const PAGE_ATTEMPTS = 5;
 
-/** How each request of an answer but the first is sent. */
+/** Sends every request of a response but the first. */
 export function sendMoreOf(source: SourceDeps): <T>(send: () => Promise<T>) => Promise<T> {
   const { admit, admitMore = admit } = source;
   return (send) => askAside({ ...source, admit: admitMore }, send, PAGE_ATTEMPTS);
 }
 
-/** What the platform's client is asked for a request. */
+/** The platform client's query for a request. */
 export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
   const { meter, groupBy } = request;
   const { start, end } = request.window;
@@ -133,8 +133,8 @@ export function queryOf(request: UsageRequest<AnyMember>): UsageQuery {
 }
 
 /**
- * Reads one JSON answer to its proven end. `flaw` is the reason not to use it. `grid` is where its buckets must lie: by
- * default in the request's window, in the stride that was planned.
+ * Reads one JSON response to its proven end. `flaw` is the reason not to use it. `grid` is where its buckets must lie; default:
+ * in the request's window and stride.
  */
 export async function collectAnswer(
   source: OpenSource,
@@ -161,7 +161,7 @@ export async function collectAnswer(
   return { answer, flaw: answer.flaw(grid?.stride ?? stride), rules };
 }
 
-/** An answer to compare with what is stored. Throws `PlatformError` with the flaw's code where it cannot be used. */
+/** A response to compare with what is stored. Throws `PlatformError` with the flaw's code if it cannot be used. */
 export async function collectUsable(
   source: OpenSource,
   request: UsageRequest<AnyMember>,
@@ -178,12 +178,12 @@ export async function collectUsable(
   });
 }
 
-/** How long a refused key is left alone. */
+/** How long a refused key is not sent again. */
 const REFUSED_FOR_MS = 3_600_000;
 
 type KeyRefused = PlatformError & { readonly status: 401 | 403 };
 
-/** A key that may not read another meter (403) says nothing of traces. One that is not valid at all is another matter. */
+/** A key that may not read another meter (403) can still read traces. A key that is not valid (401) reads nothing. */
 export function isKeyRefused(error: unknown, meter: Meter = "traces"): error is KeyRefused {
   if (!(error instanceof PlatformError)) return false;
   return error.status === 401 || (error.status === 403 && meter === "traces");
@@ -195,16 +195,15 @@ export async function keepRefusal(source: EnteredSource & SourceDeps, error: unk
   const { store, sourceId, config } = source;
   const key = config.apiKey.reveal();
   await noteRefusal(store.db, sourceId, { code: error.code, message: error.message });
-  // Another key came meanwhile, and whoever noticed may have lifted the refusal before it was noted.
+  // Another key was configured meanwhile, and the process that noticed may have lifted the refusal before it was stored.
   if (config.apiKey.reveal() !== key) await liftRefusal(source);
 }
 
-/** Forgets it: another key is used now. */
 export async function liftRefusal({ store, sourceId }: EnteredSource): Promise<void> {
   await noteRefusal(store.db, sourceId, undefined);
 }
 
-/** Whether the platform refused the key within the last hour. Nothing sends it then. */
+/** True if the platform refused the key within the last hour. Nothing sends it then. */
 export async function isRefusedLately({ store, sourceId }: EnteredSource): Promise<boolean> {
   return wasRefusedWithin(store.db, sourceId, REFUSED_FOR_MS);
 }

@@ -22,7 +22,7 @@ interface Listing {
   readonly workspaces: readonly { workspaceId: string; name: string | null; isDeleted: boolean }[];
 }
 
-/** Binds the source to its organisation before it takes in any workspace: a refused source leaves nothing behind. */
+/** Binds the source to its organization before it stores any workspace, so a refused source leaves nothing behind. */
 export async function makeContact(source: Contacted): Promise<void> {
   const { store, sourceId, config, billing, signal } = source;
   const organization = await ask(source, () => billing.organization({ signal }), CONTACT_ATTEMPTS);
@@ -60,7 +60,7 @@ export async function makeContact(source: Contacted): Promise<void> {
 
 /**
  * The configured workspaces that are known or that the platform shows. A command refuses the others; the service leaves them
- * out and says so with each contact. Without any left it refuses too: none would mean all that are listed.
+ * out and logs it with each contact. Without any left it refuses too, because an empty list would mean all that are listed.
  */
 async function shownOf(source: Contacted, listed: readonly string[]): Promise<readonly string[]> {
   const { config, log, leavesOutUnshown = false } = source;
@@ -74,7 +74,7 @@ async function shownOf(source: Contacted, listed: readonly string[]): Promise<re
   return shown;
 }
 
-/** Undefined where the server has no listing. */
+/** Undefined if the server has no listing. */
 export async function askForListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
   const { store, billing, signal } = source;
   return ask(
@@ -97,17 +97,17 @@ export async function askForListing(source: Contacted, attempts?: number): Promi
   );
 }
 
-/** Takes in a listing: which workspaces exist, and which the key reads. */
+/** Stores a listing: which workspaces exist, and which the key reads. */
 export async function takeIn(source: Contacted, { workspaces, stamp }: Listing): Promise<void> {
   const { store, sourceId, config } = source;
-  // Workspaces that were configured once still count: left out, they would seem to be gone.
+  // Workspaces that were configured once still count: without them they would seem to be gone.
   const known = (await workspacesOf(store.db, sourceId)).map((one) => one.workspaceId);
   const wanted = new Set([...config.workspaceIds, ...known]);
   const listed = workspaces.filter((one) => config.workspaceIds.length === 0 || wanted.has(one.workspaceId));
   reportLost(source, await applyListing(store, { sourceId, workspaces: listed, stamp }));
 }
 
-/** Logs lost workspaces once, when that is noticed. `status`, the webhook and metrics show them as long as it lasts. */
+/** Logs lost workspaces once. `status`, the webhook and metrics show them as long as they are lost. */
 export function reportLost({ config, log }: Contacted, lost: readonly LostWorkspace[]): void {
   for (const { workspaceId, isNewlyUnlisted, zeros } of lost) {
     const about = { source: config.slug, workspaceId };
@@ -126,14 +126,14 @@ export function reportLost({ config, log }: Contacted, lost: readonly LostWorksp
   }
 }
 
-/** Not in the future: a server that refuses that may not be known as one yet. */
+/** Not in the future: a server that refuses the future may not be known as one yet. */
 export function endOfAllTime(now: number): number {
   return floorToGrid(now, HOUR_MS);
 }
 
 /**
- * The workspaces that an answer over all of time names. `asked` are those that one could be read for: one workspace's wrong
- * record spoils the answer for all that share it, so they are asked for in halves.
+ * Returns the workspaces that a response over all of time names. `asked` are those it could be read for: one workspace's wrong
+ * record spoils the response for all that share it, so they are requested in halves.
  */
 export async function namedByUsage(
   source: Contacted,
@@ -155,7 +155,7 @@ export async function namedByUsage(
       for (const record of records) inAnswer.add(record.dimensionId);
     };
     const query = queryOf(request);
-    // An attempt that breaks off is made again, and says nothing.
+    // An attempt that breaks off is repeated and names no workspace.
     const send = () => {
       inAnswer.clear();
       return billing.usage(query, { signal, onRecords });
@@ -179,8 +179,8 @@ export async function namedByUsage(
 }
 
 /**
- * Of these ids those that are not known, and that neither the listing nor an answer over all of time shows: a typo would be
- * a workspace for ever, with days that no sync can load.
+ * Returns the ids that are neither known, nor listed, nor named by a response over all of time. A typo would become a workspace
+ * forever, with days that no sync can load.
  */
 export async function notShown(
   source: Contacted,

@@ -3,7 +3,7 @@ import type { Logger } from "../../log.ts";
 import { closedMonthsBetween, dataStartOf } from "../../store/catalog/data-start.ts";
 import type { Database } from "../../store/db/database.ts";
 
-/** Undefined unless the configuration asks for a later data start than the stored one, which applies. */
+/** Undefined unless the configuration wants a later data start than the stored one, which applies. */
 export function dataStartProblem(
   slug: string,
   { stored, configured }: { stored: string; configured: string },
@@ -16,7 +16,7 @@ export function dataStartProblem(
   };
 }
 
-/** Logs what contact did with the configured data start. `before` is the stored one before the contact. */
+/** Logs what contact did with the configured data start. `before` is the one that was stored before. */
 export async function logDataStart(
   source: { db: Database; sourceId: number; config: SourceConfig; log: Logger },
   before: string | undefined,

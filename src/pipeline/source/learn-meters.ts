@@ -10,19 +10,18 @@ import { storeNow } from "../../store/load/fetch-ledger.ts";
 import { ask, askAside, isKeyRefused, queryOf, sendMoreOf } from "./ask.ts";
 import type { OpenSource } from "./source.ts";
 
-/** What an answer showed about a meter. `unknown`: nothing yet, so it is asked again with the next sync. */
 interface Lesson {
   readonly state: "available" | "notAvailable" | "unknown";
   readonly evidence: string;
   /** First day of deployment usage, epoch milliseconds. */
   readonly start?: number;
-  /** Whether it rests on an empty answer, which a key that lost access gets too: it ends nothing that was counted. */
+  /** True if it rests on an empty response, which a key that lost access gets too: it does not end a meter that was counted. */
   readonly isEmpty?: boolean;
-  /** Whether the server has no such address, whoever asks. */
+  /** True if the server has no such endpoint for anybody. */
   readonly isAbsent?: boolean;
 }
 
-/** The wanted meters of which it is not known, or was learned long ago, whether the server counts them. */
+/** The wanted meters for which it is not known, or was learned long ago, whether the server counts them. */
 export async function metersToLearn({ store, sourceId, settings }: OpenSource): Promise<ReadonlySet<Meter>> {
   const known = await learnedMeters(store.db, sourceId);
   const isKnown = (meter: Meter) => known.some((one) => one.meter === meter && !one.isDue);
@@ -30,8 +29,8 @@ export async function metersToLearn({ store, sourceId, settings }: OpenSource): 
 }
 
 /**
- * Learns of a meter that somebody asks for, wanted or not, unless that was done lately. Undefined: the server counts it, or it is
- * not known why it does not; else what it answered.
+ * Learns about a requested meter, wanted or not, unless that was done lately. Undefined: the server counts it, or it is not
+ * known why it does not; else the server's response.
  */
 export async function learnAsked(source: OpenSource, meter: Meter): Promise<string | undefined> {
   if (meter === "traces") return undefined;
@@ -43,11 +42,9 @@ export async function learnAsked(source: OpenSource, meter: Meter): Promise<stri
 }
 
 /**
- * Learns which of these meters the server counts, and from when on; by default of those that are due. Nothing of a meter is asked
- * for before: a server that does not know `trace_tier` answers all traces in its place.
- *
- * What was learned replaces `source.meters`. Returns the meters that the server was seen to count just now. A refused key ends it
- * with its error.
+ * Learns which of these meters the server counts, and from when on; by default those that are due. A meter is not requested
+ * before that: a server that does not know `trace_tier` responds with all traces instead. Replaces `source.meters`. Returns the
+ * meters that the server was just seen to count. Throws if the key is refused.
  */
 export async function learnMeters(
   source: OpenSource,
@@ -69,10 +66,10 @@ export async function learnMeters(
   }
   for (const [meter, lesson] of lessons) {
     const before = known.get(meter);
-    // What is counted stays counted until an answer says that it is not.
+    // A counted meter stays counted until a response says otherwise.
     const isDoubtful = lesson.state === "unknown" || lesson.isEmpty === true;
     if (isDoubtful && before?.isAvailable === true) continue;
-    // A first look that broke off is made again, over all time: what is kept says that there was one.
+    // A first search that broke off is repeated over all time. A stored result would say that it was complete.
     if (METER[meter].isByWorkspace && lesson.state === "unknown" && before === undefined) continue;
     const { state, evidence, start } = lesson;
     const startsOn = start === undefined ? {} : { startsOn: dayOf(start) };
@@ -88,12 +85,15 @@ export async function learnMeters(
   return new Set([...lessons].filter(([, { state }]) => state === "available").map(([meter]) => meter));
 }
 
-/** From this version on, a self-hosted server does not track long-lived traces: it answers zero for ever (docs/platform.md). */
+/**
+ * From this version on, a self-hosted server does not track long-lived traces and responds with zeros forever
+ * (docs/platform.md).
+ */
 const WITHOUT_TIERS = [0, 16, 0] as const;
 
 /**
- * Compares the tiers with all traces over the time that has ended. A server that ignores `trace_tier` answers each tier with
- * all traces.
+ * Compares the tiers with all traces over the time that has ended. A server that ignores `trace_tier` returns all traces for
+ * each tier.
  */
 async function learnTiers(source: OpenSource): Promise<Lesson> {
   const range = { start: source.dataStart, end: floorToGrid(await storeNow(source.store.db), DAY_MS) };
@@ -121,7 +121,7 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
           state: "notAvailable",
           evidence: `${found} self-hosted servers do not track them from ${since} on`,
         };
-      // Elsewhere it may be a zero. A server need not say whether it is self-hosted.
+      // On other servers it may be a true zero, because a server need not say whether it is self-hosted.
       return {
         state: "unknown",
         evidence: `${found} it is not known whether it is self-hosted: such servers do not track them from ${since} on`,
@@ -132,13 +132,13 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   return { state: "unknown", evidence: `the tiers do not add up: ${figures}` };
 }
 
-/** The next sync asks again. */
+/** The next sync tries again. */
 const ATTEMPTS = 1;
 
-/** Years that are looked through for the beginning of deployment usage. */
+/** How far back the beginning of deployment usage is searched, in years. */
 const YEARS_BACK = 5;
 
-/** Looks for the first day of deployment usage: by year, within that year by month, within that month by day. */
+/** Searches the first day of deployment usage: by year, within that year by month, within that month by day. */
 async function learnDeployments(source: OpenSource): Promise<Lesson> {
   const now = await storeNow(source.store.db);
   const end = floorToGrid(now, DAY_MS);
@@ -161,14 +161,17 @@ async function learnDeployments(source: OpenSource): Promise<Lesson> {
   return { state: "available", evidence, start: range.start };
 }
 
-/** How far back the first and later looks reach: who has used nothing takes one request a workspace and day, and first a few more. */
+/**
+ * How far back the first and later searches reach. A customer without such usage costs one request per workspace and day, and
+ * first a few more.
+ */
 const LOOKS = {
   sandboxes: { first: Number.POSITIVE_INFINITY, later: 30 * DAY_MS },
-  // An answer is about seven days.
+  // A response covers seven days.
   evaluators: { first: 91 * DAY_MS, later: 7 * DAY_MS },
 } as const;
 
-/** Looks for a workspace with such usage. A workspace may be refused alone, where it has nothing of the kind. */
+/** Searches a workspace with such usage. A single workspace may be refused where it has nothing of the kind. */
 async function learnByWorkspace(
   source: OpenSource,
   meter: keyof typeof LOOKS,
@@ -196,8 +199,8 @@ async function learnByWorkspace(
 }
 
 /**
- * Passes each number that is answered for the range to `onRecord`, by workspace; by default of all workspaces. Returns a lesson
- * where the server refuses to count the meter, or answers something else in its place.
+ * Passes each number of the range to `onRecord`, by workspace; default: of all workspaces. Returns a lesson if the server
+ * refuses to count the meter, or responds with something else.
  */
 async function sumUp(
   source: OpenSource,
@@ -212,7 +215,7 @@ async function sumUp(
   try {
     for (const request of requests) {
       const received: UsageRecord[] = [];
-      // Kept until the answer is whole: an attempt that breaks off is made again.
+      // Kept until the response is complete, because an attempt that breaks off is repeated.
       const send = () => {
         received.length = 0;
         return billing.usage(queryOf(request), {
@@ -228,14 +231,14 @@ async function sumUp(
   } catch (error) {
     if (!(error instanceof PlatformError) || (meter === "traces" && isKeyRefused(error))) throw error;
     const { status, locations, message } = error;
-    // Traces were answered with this key: where it is refused as a whole, they say so.
+    // Traces were read with this key; if it were refused as a whole, they would show it.
     if (meter !== "traces" && (status === 400 || status === 403 || status === 422))
       return { state: "notAvailable", evidence: `it refuses it: ${message}` };
     if (meter !== "traces" && (status === 404 || status === 405))
       return { state: "notAvailable", evidence: `it does not have it: ${message}`, isAbsent: true };
     if (locations.some((location) => location.endsWith(".measures")))
       return { state: "notAvailable", evidence: `it answers no measure of deployments: ${message}` };
-    // One wrong record, or a server that fails at this alone, does not say what it counts, and keeps no traces from being loaded.
+    // One wrong record, or a server that fails only here, does not show what it counts, and must not block traces.
     if (status === 401) throw error;
     return { state: "unknown", evidence: message };
   }

@@ -14,9 +14,8 @@ import { logDataStart } from "./data-start.ts";
 import { createSplitLimit, type EnteredSource, type OpenSource, type SourceDeps } from "./source.ts";
 
 /**
- * First contact: enters the source unless it is `known`, binds it to its organisation, learns which workspaces the key reads.
- *
- * Errors: those of the platform client; `workspaces_unknown` where the server lists none and none is configured.
+ * First contact: stores the source unless it is `known`, binds it to its organization, and learns which workspaces the key
+ * reads. Errors: those of the platform client; `workspaces_unknown` if the server lists none and none is configured.
  */
 export async function openSource(deps: SourceDeps, known?: EnteredSource): Promise<OpenSource> {
   const { store, config } = deps;
@@ -42,7 +41,7 @@ export async function openSource(deps: SourceDeps, known?: EnteredSource): Promi
   return { ...open, access };
 }
 
-/** Enters the source, or brings its row up to date, without a request to the platform. */
+/** Stores the source, or updates its row, without a request to the platform. */
 export async function enterSource({ store, config, settings, log }: SourceDeps): Promise<EnteredSource> {
   await liftFetchNumbers(store);
   const before = await dataStartOf(store.db, config.slug);
@@ -62,7 +61,7 @@ export async function enterSource({ store, config, settings, log }: SourceDeps):
 }
 
 /**
- * Makes workspaces known that the platform shows; forced, others too: on a server without a listing nothing shows a workspace
+ * Adds workspaces that the platform shows. If forced, others too: on a server without a listing nothing shows a workspace
  * before its first usage. Errors: those of first contact.
  */
 export async function addWorkspaces(

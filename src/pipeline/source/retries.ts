@@ -5,26 +5,26 @@ import type { Logger } from "../../log.ts";
 /** When and how often a request is tried again. */
 
 const CAP_MS = 300_000;
-/** Postgres and Redis are this service's own: it is back soon after they are. */
+/** Postgres and Redis are our own servers, so the service recovers soon after them. */
 const OWN_CAP_MS = 30_000;
-/** How long clients of the platform wait after a 429 without `Retry-After` (docs/platform.md, Requests). */
+/** Wait after a 429 without `Retry-After`, as clients of the platform do (docs/platform.md, Requests). */
 const SILENT_LIMIT_MS = 10_000;
-/** The least wait after a 429, also if its `Retry-After` is 0 or past. */
+/** Least wait after a 429, also if its `Retry-After` is 0 or past. */
 const LEAST_LIMIT_MS = 1000;
 
 export interface RetryDeps {
   readonly log: Logger;
   readonly clock: Clock;
-  /** How often a request is tried within one task: 1 where the queue tries again. */
+  /** Attempts within one task; 1 where the queue retries. */
   readonly attempts: number;
-  /** Called with a 429's pause before it is waited for, since the limit is the whole key's. Default: no other process waits. */
+  /** Called with the pause after a 429, because the limit belongs to the key. Default: no other process waits. */
   readonly holdBack?: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Tries retryable errors again: full jitter, doubling from 1 s to 5 min, `Retry-After` honoured up to 5 min. Throws the last error
- * after `attempts`.
+ * Retries retryable errors with full jitter, doubling from 1 s to 5 min; `Retry-After` is honored up to 5 min. Throws the last
+ * error after `attempts`.
  */
 export async function withRetries<T>(
   deps: RetryDeps,
@@ -43,7 +43,7 @@ export async function withRetries<T>(
       if (error instanceof PlatformError && error.status === 429) await deps.holdBack?.(ms);
       if (attempt >= attempts) throw error;
       const about = { code: error.code, reason: error.message, attempt, waitMs: ms };
-      // Once a request: a person who waits for minutes must know why.
+      // Once per request: a person who waits for minutes must know why.
       const isOdd = error instanceof PlatformError && error.isRetryAfterOdd && attempt === 1;
       deps.log[isOdd ? "warn" : "info"](about, `trying again in ${describeDuration(ms)}`);
       await deps.clock.wait(ms, deps.signal);
@@ -54,10 +54,10 @@ export async function withRetries<T>(
 /** Milliseconds to wait after the n-th failed attempt. */
 export function pauseOf(error: Error, attempt: number): number {
   if (error instanceof PlatformError) {
-    // Nobody can mean a wait of hours, or what cannot be read: growing pauses find out when it is over.
+    // Nobody can mean a wait of hours or an unreadable value, so growing pauses are used instead.
     if (error.isRetryAfterOdd) return Math.min(CAP_MS, SILENT_LIMIT_MS * 2 ** (attempt - 1));
     const asked = error.retryAfterMs;
-    // A 429 uses no attempt in the queue, so one that asks for no wait would be sent without end.
+    // A 429 uses no attempt in the queue, so a 429 without a wait would be sent endlessly.
     if (error.status === 429) return Math.max(asked ?? SILENT_LIMIT_MS, LEAST_LIMIT_MS);
     if (asked !== undefined) return asked;
   }

@@ -2,13 +2,12 @@ import { isRefusedLately, liftRefusal } from "./ask.ts";
 import { enterSource, openSource } from "./open-source.ts";
 import type { EnteredSource, OpenSource, SourceDeps } from "./source.ts";
 
-/** A source in a long-running process: entered once, contacted again for every sync. */
+/** A source in a long-running process: stored once, contacted again for every sync. */
 export interface SourceHandle {
-  /** The source as Postgres knows it, without a request to the platform. */
   known(): Promise<EnteredSource>;
-  /** The source after contact with the platform, which is made again when it is older than a sync. */
+  /** The source after contact with the platform. Contact is repeated if it is older than a sync. */
   open(): Promise<OpenSource>;
-  /** With new contact; undefined while the platform refuses the key and a retry is not due. */
+  /** With new contact. Undefined while the platform refuses the key and no retry is due. */
   openForSync(): Promise<OpenSource | undefined>;
 }
 
@@ -22,7 +21,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
   const known = () => {
     const key = apiKey.reveal();
     if (entered?.key === key) return entered.source;
-    // Another process may still have refused the key before, and noted it after the first one entered the new key.
+    // Another process may have refused the old key, and stored that after the first one stored the new key.
     const isRotated = entered !== undefined;
     const made = {
       key,
@@ -32,7 +31,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
           return source;
         })
         .catch((error) => {
-          // A rejected promise that is kept would reject for ever.
+          // A kept rejected promise would reject forever.
           if (entered === made) entered = undefined;
           throw error;
         }),
@@ -61,7 +60,7 @@ export function createSourceHandle(deps: SourceDeps, syncMs: number): SourceHand
   };
 }
 
-/** The same source for tasks from the queue, which applies the rate limit and the retries itself. */
+/** The same source for queue tasks: the queue applies the rate limit and the retries. */
 export function withinQueue(handle: SourceHandle): SourceHandle {
   const through = (source: OpenSource): OpenSource => {
     const { holdBack: _, ...rest } = source;

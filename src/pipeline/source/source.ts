@@ -10,7 +10,7 @@ import type { Store } from "../../store/db/database.ts";
 import { settleAfterOf } from "../../store/proof/lateness.ts";
 import type { RetryDeps } from "./retries.ts";
 
-/** What a use case needs from outside, for one source. */
+/** What a use case needs for one source. */
 export interface SourceDeps extends RetryDeps {
   readonly store: Store;
   readonly billing: BillingClient;
@@ -19,51 +19,48 @@ export interface SourceDeps extends RetryDeps {
     readonly settleAfterMs: number;
     readonly hourlyForMs: number;
     readonly syncEveryMs: number;
-    /** How old a provisional figure may be that still adds up to the count by workspace. */
+    /** Maximum age of a provisional figure that still matches the workspace's count. */
     readonly refreshAfterMs: number;
     readonly userEmail: EmailPolicy;
-    /** What a sync loads, as far as the server counts it. */
+    /** The meters that a sync loads, as far as the server counts them. */
     readonly meters: readonly Meter[];
   };
   /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
-  /** The same for each further request of one answer, where the queue has made room for the first. Default: `admit`. */
+  /** The same for each further request of one response, where the queue has made room for the first. Default: `admit`. */
   readonly admitMore?: () => Promise<void>;
   /** Whether contact leaves out configured workspaces that the platform does not show. Default: it refuses the source. */
   readonly leavesOutUnshown?: boolean;
-  /** Default: requests are sent and writes are made whatever happens. */
+  /** Default: requests and writes are always allowed. */
   readonly gate?: {
-    /** Throws while the store could not keep an answer. */
+    /** Throws while the store could not keep a response. */
     check(): void;
-    /** Runs a write now or, while the store takes none, when it does again. */
+    /** Runs a write now or, while the store takes none, as soon as it does. */
     onceWritable(write: () => Promise<void>): Promise<void>;
   };
 }
 
-/** A source as Postgres knows it. */
 export interface EnteredSource {
   readonly store: Store;
   readonly sourceId: number;
 }
 
-/** A source after its first contact in this process. */
 export interface OpenSource extends SourceDeps, EnteredSource {
-  /** UTC day, epoch milliseconds. */
   readonly dataStart: number;
   readonly workspaces: readonly StoredWorkspace[];
-  /** What the server counts, and from when on, epoch milliseconds. Its answers teach it, so it changes. */
+  /** What the server counts, and from when on (epoch milliseconds). Responses change it. */
   readonly meters: Map<Meter, number>;
-  /** What the server was learned not to do. The set changes as its answers teach. */
+  /** What the server is known not to support. Responses change it. */
   readonly capabilities: Set<ServerCapability>;
-  /** Strides that the server does not answer in, and whose daily retry is due. */
+  /** Strides that the server does not respond in and whose daily retry is due. */
   readonly strideRetries: Set<ServerCapability>;
   readonly access: AccessProof;
   readonly splitLimit: SplitLimit;
-  /** The run that requests are counted for; none outside of one. */
+  /** The run that requests are counted for, if any. */
   readonly runId?: number | undefined;
 }
 
-/** Where a meter begins, epoch milliseconds; one that the server does not count: where traces do. */
+/** The start of a meter, epoch milliseconds. For a meter that the server does not count: the start of traces. */
 export function startOf(
   { meters, dataStart }: { readonly meters: ReadonlyMap<Meter, number>; readonly dataStart: number },
   meter: Meter,
@@ -71,30 +68,33 @@ export function startOf(
   return meters.get(meter) ?? dataStart;
 }
 
-/** As old a provisional figure by project, user or key may be, so that it is not too old before the next sync. Undefined: each sync asks for all. */
+/**
+ * How old a provisional figure by project, user or key may get before a sync requests it again. Undefined: every sync requests
+ * it.
+ */
 export function keptForMs({ settings }: Pick<SourceDeps, "settings">): number | undefined {
   const keptFor = settings.refreshAfterMs - settings.syncEveryMs;
   return keptFor > 0 ? keptFor : undefined;
 }
 
-/** Proof that workspaces can be read. An empty answer means zero only while it is fresh (docs/rules.md, rule 4). */
+/** Proof that workspaces can be read. An empty response means zero only while the proof is fresh (docs/rules.md, rule 4). */
 export interface AccessProof {
-  /** Makes sure that the proof has used up at most half of its time. */
+  /** Renews the proof if it has used up half of its time. */
   fresh(): Promise<void>;
   /** Asks the platform now, whatever is known. */
   renew(): Promise<void>;
-  /** Asks again at the end of work, since its zeros rest on an earlier proof. The answer may withdraw them. */
+  /** Asks again at the end of work, because its zeros rest on an earlier proof. The response may invalidate them. */
   confirm(): Promise<void>;
 }
 
-/** Keeps a server that refuses everything from being asked for every single bucket. */
+/** Prevents that a server that refuses everything is asked for every single bucket. */
 interface SplitLimit {
   allows(): boolean;
   refused(): void;
   usable(): void;
 }
 
-/** Splitting is allowed until refusals outnumber 40 plus ten for each usable answer. */
+/** Splitting is allowed until refusals outnumber 40 plus ten for each usable response. */
 export function createSplitLimit(): SplitLimit {
   let [refusals, answers] = [0, 0];
   return {
@@ -104,7 +104,7 @@ export function createSplitLimit(): SplitLimit {
   };
 }
 
-/** The scopes of a stride and meter that this source reads, with what is known of their time. */
+/** The scopes of a stride and meter that this source reads, with the state of their time. */
 export async function statesOf(
   { sourceId, store, workspaces }: OpenSource,
   stride: Stride,
@@ -117,7 +117,7 @@ export async function statesOf(
   return all.filter((state) => ids.has(state.workspaceId));
 }
 
-/** How long after its end a day of the meter is final, in milliseconds. */
+/** How long after its end a day of the meter becomes final, in ms. */
 export function settleAfterIn(
   { sourceId, store, settings }: Pick<OpenSource, "sourceId" | "store" | "settings">,
   meter: Meter,

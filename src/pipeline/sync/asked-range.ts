@@ -9,16 +9,13 @@ import type { Database } from "../../store/db/database.ts";
 import type { Backfill } from "../../store/work/backfills.ts";
 import { byMeter, clipToFuture, type Want } from "./plan.ts";
 
-/** What somebody asked to have loaded. */
 export interface Asked {
   readonly wanted: readonly Want[];
   /** Default: all. */
   readonly groupings?: readonly GroupBy[];
-  /** Platform ids. */
   readonly workspaceIds: readonly string[];
 }
 
-/** What the tables say about the time that was asked for, whoever loaded it. */
 export async function statusOfAsked(
   db: Database,
   {
@@ -43,7 +40,6 @@ export async function statusOfAsked(
   return lines;
 }
 
-/** What the tables say now about the range of a backfill, whoever loaded it. */
 export async function rangeOfBackfill(db: Database, backfill: Backfill): Promise<RangeLine[]> {
   const source = await plannableSource(db, backfill.source);
   if (source === undefined) return [];

@@ -19,7 +19,6 @@ import { dueFailures, ensureScopes, missingTime } from "../../store/catalog/scop
 import type { ServerCapability } from "../../store/catalog/server-capabilities.ts";
 import type { OpenSource } from "../source/source.ts";
 
-/** A range that is wanted in a stride. */
 export interface Want {
   /** Default: traces of all tiers. */
   readonly meter?: Meter;
@@ -30,17 +29,16 @@ export interface Want {
 export interface PlanRequest {
   readonly wanted: readonly Want[];
   readonly groupings?: readonly GroupBy[];
-  /** Platform ids; default: all workspaces of the source. */
   readonly workspaceIds?: readonly string[];
-  /** `missing` leaves out final time without a failure; `all` asks for everything again. */
+  /** `missing` leaves out final time without a failure; `all` requests everything again. */
   readonly reprocess: "missing" | "all";
-  /** Failures to ask about again: those that are due (default), or all. A person does not wait for a retry time. */
+  /** Failures to retry: those that are due (default), or all, because a person does not wait for a retry time. */
   readonly retry?: "due" | "all";
-  /** By scope id: parts of time that are being fetched already. */
+  /** By scope id: time that is being fetched already. */
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
-/** The tasks to fetch: what is required, but for final time, time in flight and failures that are not asked about. */
+/** Returns the tasks to fetch: what is wanted, without final time, time in flight and failures that are not retried. */
 export async function planSource(
   source: {
     readonly sourceId: number;
@@ -72,7 +70,7 @@ export async function planSource(
     const free = inFlight === undefined ? scopes : withoutInFlight(scopes, inFlight);
     planned.push(planTasks({ meter, scopes: free, wanted, dataStart }));
   }
-  // Never as arguments of a call: a large customer's first plan has more tasks than a call takes.
+  // A large customer's first plan has more tasks than a call takes arguments.
   return planned.flat();
 }
 
@@ -99,7 +97,6 @@ function withoutInFlight(
   });
 }
 
-/** What is wanted of each meter, traces of all tiers first. */
 export function byMeter(wanted: readonly Want[]): [Meter, readonly Want[]][] {
   const grouped = Map.groupBy(wanted, ({ meter = "traces" }) => meter);
   return METERS.flatMap((meter) => {
@@ -113,7 +110,6 @@ function ensuredStrides(meter: Meter, strides: readonly Stride[]): Stride[] {
   return meter === "traces" ? [...new Set<Stride>([...strides, "day", "hour"])] : [...strides];
 }
 
-/** The strides themselves and every finer one, which hold the parts of time that do not fit. */
 function stridesOf(wanted: readonly Want[]): Stride[] {
   const strides = wanted.map((want) => want.stride);
   const coarsest = Math.max(...strides.map((stride) => STRIDES.indexOf(stride)));
@@ -121,8 +117,8 @@ function stridesOf(wanted: readonly Want[]): Stride[] {
 }
 
 /**
- * The tasks for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too
- * short for its stride's tier is asked about together with loaded time before it, close to the data start after it.
+ * Tasks for due failures outside of the wanted time, such as those of an old backfill in hours. A failure that is too short for
+ * its stride's tier is requested together with loaded time before it, or after it close to the data start.
  */
 export async function planRetries(
   source: OpenSource,
@@ -160,9 +156,9 @@ export type Demanding = Pick<PlannableSource, "capabilities" | "strideRetries" |
 };
 
 /**
- * What a sync keeps: `day` for all time, of every meter that is wanted and that the server counts; `hour` for the last
- * `USAGE_HOURLY_FOR`, of traces of all tiers. Where the server refuses an end in the future, both end with their last whole
- * bucket, and the hours show the day under way.
+ * What a sync keeps: `day` for all time, for every wanted meter that the server counts; `hour` for the last `USAGE_HOURLY_FOR`,
+ * for traces of all tiers. Where the server refuses an end in the future, both end with their last whole bucket, and the hours
+ * show the current day.
  */
 export function keptDemand(source: Demanding, now: number): Want[] {
   const hoursFrom = floorToGrid(now - source.settings.hourlyForMs, DAY_MS);
@@ -182,12 +178,12 @@ export function keptDemand(source: Demanding, now: number): Want[] {
   return demand.filter(({ range }) => range.start < range.end);
 }
 
-/** What a sync asks for: what it keeps, in the strides that the server answers in. */
+/** What a sync requests: what it keeps, in the strides that the server responds in. */
 export function routineDemand(source: Demanding, now: number): Want[] {
   return keptDemand(source, now).flatMap((want) => askable(source, want));
 }
 
-/** A stride that the server does not answer in is left out. Where its daily retry is due, its newest whole bucket stays. */
+/** Leaves out a stride that the server does not respond in. If its daily retry is due, its newest whole bucket stays. */
 function askable(source: Demanding, want: Want): Want[] {
   const capability = `no_${want.stride}` as const;
   if (!source.capabilities.has(capability)) return [want];
@@ -198,7 +194,6 @@ function askable(source: Demanding, want: Want): Want[] {
 
 type Capable = { readonly capabilities: ReadonlySet<ServerCapability> };
 
-/** The part of a range that can have usage: nothing after the hour or day under way. */
 export function clipToFuture(
   source: Capable,
   range: Interval,

@@ -13,24 +13,24 @@ import { type Share, sharesOf } from "../source/limit-shares.ts";
 import { type OpenSource, startOf } from "../source/source.ts";
 import { byMeter, type Demanding, routineDemand } from "./plan.ts";
 
-/** Fetch tasks of syncs that others were put before. */
+/** Fetch tasks of syncs that were put off for others. */
 export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> {
-  /** ISO instant: about then the last of them is sent, at the rate limit and if no paused backfill that is older is resumed. */
+  /** ISO instant when the last of them is sent, at the rate limit and if no older paused backfill is resumed. */
   readonly until: string;
 }
 
 /**
- * Requests of one sync once all final time is loaded, if each of its windows has to be asked for, and how many the rate limit allows until
- * the next sync.
+ * Requests of one sync once all final time is loaded, if each window must be requested, and how many the rate limit allows
+ * until the next sync.
  */
 export interface SyncBudget {
   readonly needed: number;
-  /** What of it each meter but traces of all tiers adds. */
+  /** What each meter other than traces of all tiers adds. */
   readonly added: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly allowed: number;
-  /** Null: nothing waits for longer than a sync. */
+  /** Null: nothing waits longer than a sync. */
   readonly putOff: PutOff | null;
-  /** What to do about it, where too few are allowed and something is put off. */
+  /** Next step if too few requests are allowed and something is put off. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 
@@ -38,19 +38,17 @@ export type Syncing = Demanding & {
   readonly workspaces: readonly { readonly workspaceId: string }[];
   readonly config: Pick<SourceConfig, "slug" | "rateLimit">;
   readonly settings: Pick<OpenSource["settings"], "settleAfterMs" | "hourlyForMs" | "syncEveryMs" | "meters">;
-  /** Default: nothing is put off. */
   readonly putOff?: PutOffTasks | undefined;
 };
 
 const MINUTE_MS = 60_000;
 
-/** Such as ` (16 of them for long-lived traces)`; empty where there are traces of all tiers alone. */
+/** Such as ` (16 of them for long-lived traces)`. Empty if there are only traces of all tiers. */
 export function describeAdded({ added }: Pick<SyncBudget, "added">): string {
   const parts = added.map(({ meter, requests }) => `${requests} of them for ${METER_NAME[meter]}`);
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }
 
-/** What is put off, and until when. */
 export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string {
   const count = (n: number) => n.toLocaleString("en-US");
   const parts = [
@@ -62,13 +60,13 @@ export function describePutOff({ tasks, byHour, quiet, until }: PutOff): string 
 }
 
 /**
- * What time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the next one
- * begins: plans grow, and old windows are left with the share that `takeTasksToQueue` keeps for them.
+ * Computes what time that is not final costs each sync. Where the rate limit allows less, a sync is not done when the next one
+ * begins: plans grow, and old windows keep only the share of `takeTasksToQueue`.
  */
 export function syncBudget(source: Syncing, now: number): SyncBudget {
   const { config, settings, workspaces } = source;
   const notFinal = { start: floorToGrid(now - settings.settleAfterMs, DAY_MS), end: Infinity };
-  // Only counted: no scope is looked up. All workspaces miss the same time, so one stands for them in the plan.
+  // Only counted, so no scope is looked up. All workspaces miss the same time, so one stands for them in the plan.
   const members = workspaces.map(({ workspaceId }) => ({ workspaceId, scopeId: 0 }));
   const scopes = members
     .slice(0, 1)
@@ -103,7 +101,7 @@ export function syncBudget(source: Syncing, now: number): SyncBudget {
   };
 }
 
-/** What has waited longest has its share of the requests, so that its turn comes whatever is entered later. */
+/** Tasks that waited longest have a share of the requests, so their turn comes whatever is created later. */
 function putOffUntil(
   { tasks, byHour, quiet, ahead }: PutOffTasks,
   { fetch, now }: { fetch: Share; now: number },
@@ -112,7 +110,7 @@ function putOffUntil(
   return { tasks, byHour, quiet, until: new Date(now + waitMs).toISOString() };
 }
 
-/** The same of a configured source that is not open; undefined where it was never opened. */
+/** The same for a configured source that is not open. Undefined if it was never opened. */
 export async function knownSyncBudget(
   db: Database,
   { config, settings }: Pick<Syncing, "config" | "settings">,
@@ -120,7 +118,7 @@ export async function knownSyncBudget(
   const source = await plannableSource(db, config.slug);
   if (source === undefined) return undefined;
   const workspaces = source.workspaces.map(({ id: workspaceId }) => ({ workspaceId }));
-  // What is asked again once a day is no part of every sync.
+  // What is requested once a day is not part of every sync.
   const [putOff] = await putOffTasks(db, { syncEveryMs: settings.syncEveryMs, source: config.slug });
   const syncing = { ...source, workspaces, config, settings, putOff, strideRetries: new Set<never>() };
   return syncBudget(syncing, await storeNow(db));

@@ -18,10 +18,10 @@ import { planRetries, planSource, routineDemand, type Want } from "./plan.ts";
 import { syncBudget } from "./sync-budget.ts";
 
 /**
- * Enters the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just answered
- * first contact, so failures of an outage are due at once. `entered`: tasks that were not in flight already. A window by project, user or key
- * whose workspace is asked for the same window is planned, and not entered: that task enters it, unless its answer makes it needless.
- * `askedAgain`: parts of time that failed in an outage and are due again.
+ * Creates the tasks of a sync: days for all time, hours for as long as they are kept. The platform has just responded to first
+ * contact, so failures of an outage are due at once. A window by project, user or key is only planned if the workspace's task
+ * of the same window is created: that task creates it unless its response makes it needless. `entered`: tasks that were not in
+ * flight. `askedAgain`: parts of time that failed in an outage and are due again.
  */
 export async function planSync(source: OpenSource) {
   const { sourceId, store, log, runId } = source;
@@ -47,7 +47,7 @@ export async function planSync(source: OpenSource) {
   };
   const due = await metersToLearn(source);
   const first = await enter((meter) => !due.has(meter));
-  // A server that is slow to say what else it counts holds up no traces.
+  // A server that is slow to say what else it counts must not hold up traces.
   await learnMeters(source, due);
   const rest = due.size === 0 ? { planned: 0, entered: 0 } : await enter((meter) => due.has(meter));
   const { syncEveryMs } = source.settings;
@@ -63,8 +63,9 @@ export async function planSync(source: OpenSource) {
 }
 
 /**
- * A test for tasks: other tasks, by workspace, do not lead to them. One that asks for a part of a led window is led to: the rest is final
- * or in flight. Not so where a failure of its scope is not due (`held`): if it lies in the rest, the task by workspace leaves the scope out.
+ * Returns whether a task must be created now. It need not if a workspace task over the same window will create it. A task over
+ * part of such a window counts too, because the rest is final or in flight, unless a failure of its scope is backing off
+ * (`held`): if the failure lies in the rest, the workspace task leaves the scope out.
  */
 function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: UsageRequest) => boolean {
   const keyOf = ({ meter, window }: Pick<LedWindow, "meter" | "window">, workspaceId = "") =>
@@ -88,7 +89,7 @@ function notIn(led: readonly LedWindow[], held: ReadonlySet<number>): (task: Usa
   };
 }
 
-/** What one sync fetches: the wanted time that is not final, and failures that are due, wherever they are. */
+/** What one sync fetches: wanted time that is not final, and all due failures. */
 export async function planRoutine(
   source: OpenSource,
   given: { wanted: readonly Want[]; inFlight?: ReadonlyMap<number, readonly Interval[]> },
