@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DAY_MS } from "../../src/domain/time/stride.ts";
-import { expectAccessible, expectNoSidewaysScroll } from "../support/browser/checks.ts";
+import { expectAccessible, expectKeyboard, expectNoSidewaysScroll } from "../support/browser/checks.ts";
 import { inBrowser, openPage, type View } from "../support/browser/page.ts";
 import { openStory } from "../support/browser/site.ts";
 import { iso, storyOf } from "../support/story.ts";
 
-/** What scripts add to coverage: the panel of a cell, and nothing else. Without them cells are links. */
+/** What scripts add to coverage: the panel of a cell, and keys in the calendar. Without them cells are links. */
 
 inBrowser();
 
@@ -101,13 +101,24 @@ test("whoever wants another window, or has no script, gets what a link does", as
   await without.page.waitForURL(`**${href}`);
 });
 
-test("where the calendar is wider than the window, its last days are in sight", async () => {
-  const { page, go } = await openPage(site.url, { width: 390 });
-  await go("/coverage");
-  const box = await page.locator(".calendar td a").last().boundingBox();
-  expect(box).not.toBeNull();
-  const right = await page.evaluate<number>(
-    "(() => { const r = document.querySelector('.calendar').parentElement; return r.scrollWidth - r.scrollLeft - r.clientWidth; })()",
-  );
-  expect(right).toBeLessThanOrEqual(1);
+test("the calendar is one stop of Tab, and arrow keys reach its days", async () => {
+  const opened = await openPage(site.url, { width: 390 });
+  const { page } = opened;
+  await opened.go("/coverage");
+  const focused = () => page.evaluate<string>("document.activeElement.title.slice(0, 10)");
+  const stops = page.locator(".calendar td a[tabindex='0']");
+  expect(await stops.count()).toBe(1);
+  const last = (await stops.getAttribute("title"))?.slice(0, 10) ?? "";
+  expect([iso(story.today), iso(story.today - DAY_MS)]).toContain(last);
+  // The last days are in sight.
+  const box = await stops.boundingBox();
+  expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
+  await stops.focus();
+  await page.keyboard.press(last.endsWith("-01") ? "ArrowDown" : "ArrowLeft");
+  const next = await focused();
+  expect(next < last).toBe(true);
+  expect([await stops.count(), (await stops.getAttribute("title"))?.slice(0, 10)]).toEqual([1, next]);
+  await expectKeyboard(opened);
+  await stops.click();
+  expect(new URL(page.url()).searchParams.get("from")).toBe(next);
 });

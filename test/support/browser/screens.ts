@@ -93,7 +93,7 @@ export const SCREENS: readonly Screen[] = [
   {
     name: "usage by hour",
     path: `/usage?by=project&per=hour&${range(yesterday)}`,
-    says: /Hours of the week/,
+    says: /traces per hour/i,
   },
   { name: "owners", path: `/owners?month=${month}`, says: /Who pays for/, names: [person] },
   {

@@ -1,9 +1,36 @@
 // Progressive: without this, cells are links.
 
 const table = document.querySelector("[data-grid]");
-// Where the calendar is wider than the window, the last days are seen first.
-const region = document.querySelector(".calendar")?.parentElement;
-if (region) region.scrollLeft = region.scrollWidth;
+
+// A year of days is one stop of the Tab key, at the last day or where the arrow keys left it.
+const calendar = document.querySelector(".calendar");
+if (calendar !== null) {
+  const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const days = [...calendar.querySelectorAll("td a")];
+  for (const day of days) day.tabIndex = -1;
+  let stop = [...(days[0]?.closest("tr").querySelectorAll("td a") ?? [])].at(-1);
+  const stay = (day) => {
+    if (stop) stop.tabIndex = -1;
+    stop = day;
+    if (stop) stop.tabIndex = 0;
+  };
+  stay(stop);
+  calendar.addEventListener("focusin", ({ target }) => days.includes(target) && stay(target));
+  calendar.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    const cell = event.target.closest("td");
+    if (cell === null || step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const { rows } = cell.closest("tbody");
+    rows[cell.parentElement.sectionRowIndex + step[0]]?.cells[cell.cellIndex + step[1]]
+      ?.querySelector("a")
+      ?.focus();
+  });
+  // Where the calendar is wider than the window, the last days are seen first.
+  const region = calendar.parentElement;
+  const right = (element) => element.getBoundingClientRect().right;
+  if (stop) region.scrollLeft = right(stop) - right(region);
+}
 
 /** Shows what a cell leads to beside the table. What cannot be shown there is followed. */
 const panel = document.createElement("aside");
